@@ -1,0 +1,44 @@
+"""Assess a release: tabulate the true cells again and compare them with the answers that were published."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.assess.report import write_report
+from sfumato.assess.utility import Utility, measure_utility
+from sfumato.check import Progress, checked, stored_answers
+from sfumato.errors import LedgerError
+from sfumato.plan import Plan
+from sfumato.release import Release
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """The confidential findings about a release, and the page that shows them."""
+
+    plan: Plan
+    utilities: tuple[Utility, ...]
+    report: Path
+
+
+def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
+    """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
+    with checked(release, progress) as ready:
+        planned = {table.table.name: table for table in ready.plan.tables}
+        answers = stored_answers(release)
+        given = {}
+        for name, table in planned.items():
+            found = answers.find(table.digest(ready.fingerprint))
+            if found is None:
+                raise LedgerError(
+                    f"table '{name}'",
+                    expected="a table that was published from these data",
+                    found="no stored answer",
+                    do="publish the release first: sfumato run",
+                )
+            given[name] = found[0]
+        progress("tabulate")
+        counted = ready.count(planned)
+        progress("assess")
+        utilities = tuple(measure_utility(table, counted[name], given[name]) for name, table in planned.items())
+        path = report or release.folder / "confidential" / "report.html"
+        return Assessment(plan=ready.plan, utilities=utilities, report=write_report(ready.plan, utilities, path))

@@ -1,0 +1,63 @@
+"""Charts of the confidential report, drawn to SVG without a browser or a network."""
+
+import altair as alt
+import numpy as np
+import pyarrow as pa
+import vl_convert
+
+from sfumato.assess.utility import Utility
+
+_INK, _PROTECTED, _EXPECTED = "#33312e", "#a0522d", "#2f5d62"
+_MOST_POINTS = 2_500
+
+
+def true_against_protected(utility: Utility) -> str:
+    """Draw cells by their true count and their protected value; on the line nothing was changed."""
+    chosen = np.unique(np.linspace(0, utility.cells - 1, min(utility.cells, _MOST_POINTS)).astype(int))
+    by_size = np.argsort(utility.true, kind="stable")[chosen]
+    points = pa.table({"true": utility.true[by_size], "protected": utility.protected[by_size]})
+    scale = alt.Scale(type="symlog", constant=3)
+    top = float(max(utility.true.max(initial=1), 10))
+    line = alt.Chart(pa.table({"x": [0.0, top], "y": [0.0, top]})).mark_line(color=_INK, strokeWidth=1, opacity=0.6)
+    ticks = [v for v in (-10, 0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if v <= top]
+    axis = alt.Axis(values=ticks, format="~s", gridOpacity=0.4)
+    dots = alt.Chart(points).mark_circle(size=14, opacity=0.35, color=_PROTECTED)
+    return _svg(
+        (
+            dots.encode(
+                x=alt.X("true:Q", title="true number of jobs", scale=scale, axis=axis),
+                y=alt.Y("protected:Q", title="published number of jobs", scale=scale, axis=axis),
+            )
+            + line.encode(x="x:Q", y="y:Q")
+        ).properties(width=340, height=300, title="True and published counts, cell by cell")
+    )
+
+
+def error_by_size(utility: Utility) -> str:
+    """Draw the mean error of cells by their true count, beside the error that was expected."""
+    classes = utility.by_size
+    order = [c.label for c in classes]
+    rows = pa.table(
+        {
+            "size": [*order, *order],
+            "error": [*(c.mean_error for c in classes), *(c.expected_error for c in classes)],
+            "kind": ["observed"] * len(order) + ["expected"] * len(order),
+        }
+    )
+    colours = alt.Scale(domain=["observed", "expected"], range=[_PROTECTED, _EXPECTED])
+    return _svg(
+        alt.Chart(rows)
+        .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2)
+        .encode(
+            x=alt.X("size:N", sort=order, title="true number of jobs in the cell", axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("kind:N", sort=["observed", "expected"]),
+            y=alt.Y("error:Q", title="mean absolute error, jobs", scale=alt.Scale(type="symlog", constant=1)),
+            color=alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient="top-left")),
+        )
+        .properties(width=400, height=300, title="Error by size of the cell")
+    )
+
+
+def _svg(chart: alt.LayerChart | alt.Chart) -> str:
+    styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
+    return vl_convert.vegalite_to_svg(styled.to_json())

@@ -1,0 +1,85 @@
+"""Cells: what tabulation hands to a method, and the only thing a method ever sees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dimension:
+    """One classifying attribute of a table with its public codes, in order."""
+
+    name: str
+    codes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.codes)) != len(self.codes):
+            raise ValueError(f"dimension {self.name!r} repeats a code")
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Cells of one table: positions in the product of its dimensions, and integer columns beside them.
+
+    `positions` counts through the product of the dimensions with the last one fastest, in ascending order; a
+    combination that is not listed has no establishment. `columns` holds what the method needs, such as `count`
+    and `largest`.
+
+    >>> sex = Dimension(name="sex", codes=("F", "M"))
+    >>> cells = Cells(dimensions=(sex,), positions=np.array([0, 1]), columns={"count": np.array([3, 4])})
+    >>> cells.codes("sex")
+    array([0, 1])
+    """
+
+    dimensions: tuple[Dimension, ...]
+    positions: Integers
+    columns: Mapping[str, Integers] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if column.shape != self.positions.shape or column.dtype != np.int64:
+                raise ValueError(f"column {name!r} must be one 64-bit integer a cell")
+        if len(self.positions) and not (
+            self.positions[0] >= 0
+            and self.positions[-1] < self.domain
+            and bool(np.all(self.positions[1:] > self.positions[:-1]))
+        ):
+            raise ValueError("positions must ascend within the product of the dimensions")
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, column: str) -> Integers:
+        return self.columns[column]
+
+    @property
+    def domain(self) -> int:
+        """The number of combinations of all codes, listed here or not."""
+        return prod(map(len, self.dimensions))
+
+    def codes(self, dimension: str) -> NDArray[np.intp]:
+        """Each cell's place in the codelist of one dimension."""
+        names = [d.name for d in self.dimensions]
+        shape = tuple(map(len, self.dimensions))
+        return np.unravel_index(self.positions, shape)[names.index(dimension)]
+
+    def equals(self, other: Any) -> bool:
+        """Whether both hold the same cells with the same numbers."""
+        return (
+            isinstance(other, Cells)
+            and self.dimensions == other.dimensions
+            and np.array_equal(self.positions, other.positions)
+            and self.columns.keys() == other.columns.keys()
+            and all(np.array_equal(self[name], other[name]) for name in self.columns)
+        )

@@ -1,0 +1,130 @@
+"""Check a release: its plan, and its data against their description; nothing is charged or published."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.cells import Cells
+from sfumato.engine.connect import Tables, connect, data_files
+from sfumato.engine.memory import Memory, file_state
+from sfumato.engine.tabulate import tabulate
+from sfumato.engine.validate import check_columns, read_public_codes, validate
+from sfumato.errors import DataError, ReleaseError
+from sfumato.frame import Codelist
+from sfumato.plan import Plan, PlannedTable, make_plan
+from sfumato.privacy.account import Balance
+from sfumato.privacy.answers import Answers
+from sfumato.privacy.ledger import Ledger
+from sfumato.release import Release
+
+Progress = Callable[[str], None]
+"""Told the name of each step when it begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a check found: the plan, and the balance of the budget when the ledger has one already."""
+
+    plan: Plan
+    balance: Balance | None
+    paid: frozenset[str]
+    """Tables that were charged before: publishing them again costs nothing."""
+    validated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A release whose data passed validation, with the engine still open."""
+
+    plan: Plan
+    tables: Tables
+    fingerprint: str
+    states: list[list[int]]
+
+    def count(self, planned: Mapping[str, PlannedTable]) -> dict[str, Cells]:
+        """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
+        frame = self.plan.release.frame
+        counted = tabulate(frame, self.tables, {name: table.question for name, table in planned.items()})
+        _refuse_changed(self.plan.release, self.states)
+        return counted
+
+
+def check(release: Release, *, data: bool = True, progress: Progress = lambda _: None) -> Findings:
+    """Plan a release and validate its data; with `data=False` no data file is opened."""
+    if data:
+        with checked(release, progress) as ready:
+            plan, fingerprint = ready.plan, ready.fingerprint
+    else:
+        plan, fingerprint = make_plan(release, _declared_codes(release)), ""
+    balance, paid = None, frozenset[str]()
+    if release.ledger.exists():
+        ledger = Ledger.open(release.ledger)
+        charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
+        paid = frozenset(t.table.name for t in plan.tables if t.digest(fingerprint) in charged)
+        if release.account in ledger.accounts():
+            balance = ledger.balance(release.account)
+    return Findings(plan=plan, balance=balance, paid=paid, validated=data)
+
+
+@contextmanager
+def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
+    """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
+    progress("read")
+    with connect(release.frame) as tables:
+        check_columns(release.frame, tables)
+        codelists = read_public_codes(release.frame, tables)
+        plan = make_plan(release, codelists)
+        progress("fingerprint")
+        states = _states(release)
+        memory = Memory(_store(release) / "memory.json")
+        fingerprint = memory.fingerprint(data_files(release.frame))
+        progress("validate")
+        described = release.frame.model_dump_json() + repr(sorted(codelists.items()))
+        key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
+        if not memory.validated(key):
+            validate(release.frame, tables, codelists)
+            _refuse_changed(release, states)
+            memory.remember(key)
+        yield Checked(plan=plan, tables=tables, fingerprint=fingerprint, states=states)
+
+
+def stored_answers(release: Release) -> Answers:
+    """The protected tables that were answered before, beside the ledger of a release."""
+    return Answers(_store(release) / "answers")
+
+
+def _store(release: Release) -> Path:
+    """The folder beside the ledger that keeps answers and what is known about files."""
+    return release.ledger.with_suffix(".store")
+
+
+def _declared_codes(release: Release) -> dict[str, Codelist]:
+    """The codelists of the release file alone."""
+    codelists = {}
+    for name in release.frame.attributes:
+        declared = release.frame.declared_codes(name)
+        if declared is None:
+            raise ReleaseError(
+                f"attribute '{name}'",
+                expected="codes in the release file, when no data are to be opened",
+                found="none",
+                do="give its `codes` or `codelist`, or check with the data",
+            )
+        codelists[name] = declared
+    return codelists
+
+
+def _states(release: Release) -> list[list[int]]:
+    return [file_state(path) for paths in data_files(release.frame).values() for path in paths]
+
+
+def _refuse_changed(release: Release, seen: list[list[int]]) -> None:
+    if _states(release) != seen:
+        raise DataError(
+            "data files",
+            expected="files that stay as they are during a run",
+            found="files that were written to meanwhile",
+            do="run again when they are complete",
+        )

@@ -1,0 +1,51 @@
+"""Write files so that a crash leaves the old file or the new one, never a part."""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a file by new content, on the disk when this returns."""
+    temporary = _written_beside(path, content)
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def create_durably(path: Path, content: bytes) -> bool:
+    """Create a file unless it exists; of several writers at once exactly one is told True."""
+    temporary = _written_beside(path, content)
+    try:
+        os.link(temporary, path)  # fails when the name is taken, however close the race
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink()
+    sync_folder(path.parent)
+    return True
+
+
+def sync_file(path: Path) -> None:
+    """Wait until the content of a file is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can do that."""
+    with suppress(OSError, AttributeError):
+        sync_file(path)
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Path(name)

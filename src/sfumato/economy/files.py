@@ -1,0 +1,93 @@
+"""The files of an economy: written aside, then moved into place."""
+
+import csv
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.economy.codelists import AGE, EDUCATION, ETHNICITY, OWNERSHIP, PLACE_SIZE, RACE, SEX, Codelist
+from sfumato.economy.industries import INDUSTRY
+from sfumato.errors import SfumatoError
+
+WORKPLACES: Final = "workplaces.parquet"
+WORKERS: Final = "workers.parquet"
+JOBS: Final = "jobs.parquet"
+RELEASE: Final = "release.toml"
+FIXED_CODELISTS: Final = (INDUSTRY, OWNERSHIP, PLACE_SIZE, AGE, SEX, RACE, ETHNICITY, EDUCATION)
+# The release file comes last: a folder that has it has all the others.
+FILES: Final = (
+    WORKPLACES,
+    WORKERS,
+    JOBS,
+    "codelists/place.csv",
+    *(f"codelists/{codelist.name}.csv" for codelist in FIXED_CODELISTS),
+    RELEASE,
+)
+
+Column = NDArray[np.int64] | tuple[NDArray[np.int8] | NDArray[np.int32], Codelist]
+
+
+@contextmanager
+def staging(folder: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A folder to write into; its files appear in `folder` when all are written, or not at all."""
+    present = [name for name in FILES if (folder / name).exists()]
+    if present and not overwrite:
+        raise SfumatoError(
+            f"folder {folder}",
+            expected="a folder without an economy",
+            found=", ".join(present),
+            do="choose another folder, or ask to overwrite this one",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=".economy-", dir=folder))
+    try:
+        (aside / "codelists").mkdir()
+        yield aside
+        (folder / "codelists").mkdir(exist_ok=True)
+        (folder / RELEASE).unlink(missing_ok=True)
+        for name in FILES:
+            (aside / name).replace(folder / name)
+    finally:
+        shutil.rmtree(aside)
+
+
+def table(columns: Mapping[str, Column]) -> pa.Table:
+    """An Arrow table of integers and of codes, the latter as a dictionary of strings."""
+    return pa.table({name: _array(column) for name, column in columns.items()})
+
+
+def _array(column: Column) -> pa.Array:
+    if isinstance(column, tuple):
+        positions, codelist = column
+        return pa.DictionaryArray.from_arrays(pa.array(positions), pa.array(codelist.codes, pa.string()))
+    return pa.array(column)
+
+
+def open_parquet(path: Path, *, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer that stores integers as differences, so that ascending keys take almost no room."""
+    integers = [field.name for field in schema if pa.types.is_integer(field.type)]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[field.name for field in schema if field.name not in integers],
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+    )
+
+
+def write_codelist(path: Path, codelist: Codelist, **more: Sequence[object]) -> None:
+    """A CSV file with code, label and any further columns."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["code", "label", *more])
+        for entry, *rest in zip(codelist.entries, *more.values(), strict=True):
+            writer.writerow([*entry, *rest])

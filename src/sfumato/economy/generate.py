@@ -1,0 +1,131 @@
+"""A synthetic employer-employee economy, from its places down to the earnings of every job."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.economy import files
+from sfumato.economy.codelists import OWNERSHIP, PLACE_SIZE
+from sfumato.economy.establishments import Establishments, draw_establishments
+from sfumato.economy.industries import INDUSTRY
+from sfumato.economy.layout import Layout
+from sfumato.economy.places import Places, draw_places
+from sfumato.economy.register import write_people
+from sfumato.economy.release import release_text
+from sfumato.economy.streams import Purpose, stream
+from sfumato.economy.workforces import draw_workforces
+from sfumato.errors import SfumatoError
+
+FEWEST_JOBS = 10_000
+MOST_JOBS = 150_000_000
+_ROW_GROUP = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Economy:
+    """What was generated, and where."""
+
+    folder: Path
+    seed: int
+    jobs: int
+    workers: int
+    establishments: int
+    """Establishments with at least one job."""
+    without_jobs: int
+    """Establishments in the register that have no job."""
+    places: int
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file of the economy."""
+        return tuple(self.folder / name for name in files.FILES)
+
+    @property
+    def release(self) -> Path:
+        """The release file, ready to run."""
+        return self.folder / files.RELEASE
+
+
+def generate(
+    folder: Path,
+    *,
+    jobs: int = 1_000_000,
+    seed: int = 1,
+    overwrite: bool = False,
+    threads: int = 2,
+    progress: Callable[[int, int], None] | None = None,
+) -> Economy:
+    """Write an economy with exactly this many jobs to a folder.
+
+    The content depends on `jobs` and `seed` alone. Memory grows with the establishments, never with the jobs.
+    `progress` is told how many jobs are done, of how many.
+    """
+    _check(jobs=jobs, seed=seed, threads=threads)
+    folder = Path(folder)
+    with files.staging(folder, overwrite=overwrite) as aside:
+        places = draw_places(jobs=jobs, seed=seed)
+        establishments = draw_establishments(places, jobs=jobs, seed=seed)
+        _write_codelists(aside, places)
+        _write_workplaces(aside, establishments, places)
+        layout = Layout(ends=np.cumsum(establishments.size), start=int(stream(seed, Purpose.LAYOUT).integers(jobs)))
+        write_people(
+            aside,
+            layout=layout,
+            workforces=draw_workforces(establishments, places, seed=seed),
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
+    return Economy(
+        folder=folder,
+        seed=seed,
+        jobs=jobs,
+        workers=layout.workers,
+        establishments=establishments.with_jobs,
+        without_jobs=len(establishments) - establishments.with_jobs,
+        places=len(places),
+    )
+
+
+def _check(*, jobs: int, seed: int, threads: int) -> None:
+    for name, value, least, most in (
+        ("jobs", jobs, FEWEST_JOBS, MOST_JOBS),
+        ("seed", seed, 0, 2**64 - 1),
+        ("threads", threads, 1, 64),
+    ):
+        if not least <= value <= most:
+            raise SfumatoError(
+                f"economy: {name}",
+                expected=f"a whole number from {least:,} to {most:,}",
+                found=f"{value:,}",
+                do=f"choose {name} within this range",
+            )
+
+
+def _write_codelists(folder: Path, places: Places) -> None:
+    files.write_codelist(
+        folder / "codelists" / "place.csv",
+        places.codelist,
+        population=places.populations.tolist(),
+        place_size=places.sizes,
+    )
+    for codelist in files.FIXED_CODELISTS:
+        files.write_codelist(folder / "codelists" / f"{codelist.name}.csv", codelist)
+    text = release_text((places.codelist, *files.FIXED_CODELISTS))
+    (folder / files.RELEASE).write_text(text, encoding="utf-8")
+
+
+def _write_workplaces(folder: Path, establishments: Establishments, places: Places) -> None:
+    table = files.table(
+        {
+            "workplace": np.arange(1, len(establishments) + 1),
+            "place": (establishments.place, places.codelist),
+            "industry": (establishments.industry, INDUSTRY),
+            "ownership": (establishments.ownership, OWNERSHIP),
+            "place_size": (places.strata[establishments.place], PLACE_SIZE),
+        }
+    )
+    with files.open_parquet(folder / files.WORKPLACES, schema=table.schema) as writer:
+        writer.write_table(table, row_group_size=_ROW_GROUP)

@@ -1,0 +1,1 @@
+"""The only room that touches records: Ibis expressions over DuckDB or Spark."""

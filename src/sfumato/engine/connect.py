@@ -1,0 +1,130 @@
+"""Open the engine a frame asks for and hand out its tables as Ibis expressions."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.errors import DataError, EngineError
+from sfumato.frame import Frame
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
+
+    Reader = Callable[[str, list[str]], ir.Table]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The tables of a frame on an open engine."""
+
+    backend: "BaseBackend"
+    jobs: "ir.Table"
+    workplaces: "ir.Table | None"
+    workers: "ir.Table | None"
+
+
+def files(frame: Frame, path: str) -> list[Path]:
+    """The Parquet files behind a path of the release file, which may be one file, a folder or a pattern."""
+    whole = (frame.folder / path).absolute()
+    if whole.is_dir():
+        found = sorted(whole.rglob("*.parquet"))
+    elif whole.exists():
+        found = [whole]
+    else:
+        found = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+    if not found or any(file.suffix != ".parquet" for file in found):
+        wrong = next((file.name for file in found if file.suffix != ".parquet"), None)
+        raise DataError(
+            f"data file {path}",
+            expected="a Parquet file, a folder of them, or a pattern such as jobs/*.parquet",
+            found=wrong or f"nothing at {whole}",
+            do="convert the file to Parquet" if wrong else "check the path; it is relative to the release file",
+        )
+    return found
+
+
+def data_files(frame: Frame) -> dict[str, list[Path]]:
+    """The files of each table of a frame."""
+    described = {"jobs": frame.jobs, "workplaces": frame.workplaces, "workers": frame.workers}
+    return {name: files(frame, table.path) for name, table in described.items() if table is not None}
+
+
+@contextmanager
+def connect(frame: Frame) -> Iterator[Tables]:
+    """Open the engine of a frame with its tables; everything temporary is dropped on leaving."""
+    paths = data_files(frame)
+    backend, read = _duckdb() if frame.engine == "duckdb" else _spark()
+    try:
+        opened = {name: _readable(name, listed, read) for name, listed in paths.items()}
+        yield Tables(
+            backend=backend,
+            jobs=opened["jobs"],
+            workplaces=opened.get("workplaces"),
+            workers=opened.get("workers"),
+        )
+    finally:
+        if frame.engine == "duckdb":
+            backend.disconnect()
+
+
+def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
+    try:
+        return read(name, [str(path) for path in paths])
+    except Exception as error:  # the engines raise their own kinds for a damaged file
+        raise DataError(
+            f"data file of {name}: {paths[0].name}",
+            expected="a readable Parquet file",
+            found=str(error).strip().splitlines()[0],
+            do="write the file again",
+        ) from error
+
+
+def _duckdb() -> "tuple[BaseBackend, Reader]":
+    import duckdb  # noqa: PLC0415 - an engine is imported when it is used
+    import ibis  # noqa: PLC0415
+
+    # Extensions are never fetched at run time: confidential data belong on machines without a way out.
+    fixed = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
+    backend = ibis.duckdb.from_connection(fixed)
+    return backend, lambda _, paths: backend.read_parquet(paths)
+
+
+def _spark() -> "tuple[BaseBackend, Reader]":
+    try:
+        import ibis  # noqa: PLC0415
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+    except ImportError as error:
+        raise EngineError(
+            'engine = "spark"',
+            expected="PySpark",
+            found=str(error),
+            do="pip install 'sfumato[spark]', or use engine = \"duckdb\"",
+        ) from error
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise EngineError(
+            'engine = "spark"',
+            expected="Java 17 or 21 on the PATH or in JAVA_HOME",
+            found="none",
+            do='install a Java runtime, or use engine = "duckdb"',
+        )
+    session = (
+        SparkSession.builder.appName("sfumato")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.optimizer.canChangeCachedPlanOutputPartitioning", "true")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    backend = ibis.pyspark.connect(session)
+
+    def read(name: str, paths: list[str]) -> "ir.Table":
+        view = f"sfumato_{name}"
+        session.read.parquet(*paths).createOrReplaceTempView(view)  # Ibis itself takes one path only
+        return backend.table(view)
+
+    return backend, read

@@ -1,0 +1,38 @@
+"""What a table asks of the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sfumato.cells import Dimension
+from sfumato.frame import Frame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Count the jobs `by` some attributes, among those whose attributes are in `where`."""
+
+    by: tuple[Dimension, ...]
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute the question looks at, each once."""
+        return tuple(dict.fromkeys([*(dimension.name for dimension in self.by), *self.where]))
+
+    def worker_attributes(self, frame: Frame) -> tuple[str, ...]:
+        """The attributes that describe workers or their jobs, and so are confidential."""
+        return tuple(name for name in self.attributes if not frame.is_public(name))
+
+    def workplace_attributes(self, frame: Frame) -> tuple[str, ...]:
+        """The attributes that describe workplaces, and so are public."""
+        return tuple(name for name in self.attributes if frame.is_public(name))
+
+    def worker_cells(self, frame: Frame) -> int:
+        """The number of worker-attribute cells in each workplace cell; 0 when no worker attribute is used."""
+        if not self.worker_attributes(frame):
+            return 0
+        cells = 1
+        for dimension in self.by:
+            if not frame.is_public(dimension.name):
+                cells *= len(dimension)
+        return cells

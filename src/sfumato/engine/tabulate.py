@@ -1,0 +1,169 @@
+"""Tabulate: jobs to establishments once, establishments to the cells of every table."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.cells import Cells, Dimension, Integers
+from sfumato.engine.connect import Tables
+from sfumato.engine.question import Question
+from sfumato.frame import Frame
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def tabulate(frame: Frame, tables: Tables, questions: Mapping[str, Question]) -> dict[str, Cells]:
+    """Answer every question with its cells: `count` of jobs, `largest` establishment, number of `establishments`.
+
+    The jobs are scanned once for all questions: they are counted by establishment and by the worker attributes that
+    any question uses. Every cell that has an establishment is listed, also when it has no jobs. In a joined table
+    nothing tells where establishments without jobs are, so there every combination is listed and the number of
+    establishments, which would count only those with jobs, is not given.
+    """
+    workers = tuple(dict.fromkeys(name for q in questions.values() for name in q.worker_attributes(frame)))
+    workplaces = tuple(dict.fromkeys(name for q in questions.values() for name in q.workplace_attributes(frame)))
+    groups = _establishment_groups(frame, tables, workers, workplaces)
+    if len(questions) > 1:
+        groups = groups.cache()
+    return {name: _cells(frame, tables, groups, question) for name, question in questions.items()}
+
+
+def text(column: "ir.Column", name: str) -> "ir.StringValue":
+    """An attribute as the text of its code, the same on every engine."""
+    return (column if column.type().is_string() else column.cast("string")).name(name)
+
+
+def _establishment_groups(
+    frame: Frame, tables: Tables, workers: Sequence[str], workplaces: Sequence[str]
+) -> "ir.Table":
+    """Count the jobs of each establishment by the worker attributes: the one scan of the jobs."""
+    jobs = tables.jobs
+    from_workers = [n for n in workers if tables.workers is not None and n in tables.workers.columns]
+    kept = {"workplace": jobs[frame.jobs.workplace]}
+    kept |= {name: text(jobs[name], name) for name in workers if name not in from_workers}
+    if frame.joined:
+        # The attributes of an establishment are the same in all its rows (validated), so they only ride along.
+        kept |= {name: text(jobs[name], name) for name in workplaces}
+    if from_workers and tables.workers is not None and frame.workers is not None and frame.jobs.worker:
+        people = tables.workers.select(
+            _worker=tables.workers[frame.workers.key],
+            **{name: text(tables.workers[name], name) for name in from_workers},
+        )
+        selected = jobs.select(_worker=jobs[frame.jobs.worker], **kept).inner_join(people, "_worker")
+    else:
+        selected = jobs.select(**kept)
+    keys = ["workplace", *workers, *(workplaces if frame.joined else ())]
+    return selected.group_by(keys).agg(jobs=selected.count())
+
+
+def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question) -> Cells:
+    """Sum establishments to the cells of one question, and add the cells that hold no jobs."""
+    public = [dimension for dimension in question.by if frame.is_public(dimension.name)]
+    workers = [dimension for dimension in question.by if not frame.is_public(dimension.name)]
+    among = [name for name in question.where if not frame.is_public(name)]
+    places = _workplaces(frame, tables, question)
+
+    if among:
+        groups = groups.filter(*(groups[name].isin(question.where[name]) for name in among))
+    keys = [
+        "workplace",
+        *(d.name for d in workers),
+        *(question.workplace_attributes(frame) if frame.joined else ()),
+    ]
+    if set(groups.columns) - {"jobs"} != set(keys):
+        groups = groups.group_by(keys).agg(jobs=groups.jobs.sum())
+    if places is None:
+        chosen = _where(groups, question, frame)
+    elif workers:
+        chosen = groups.inner_join(places, "workplace")
+    else:
+        chosen = places.left_join(groups, "workplace")
+    by = [dimension.name for dimension in question.by]
+    found = (
+        chosen.group_by(by)
+        .agg(
+            count=chosen.jobs.sum().fill_null(0).cast("int64"),
+            largest=chosen.jobs.max().fill_null(0).cast("int64"),
+            establishments=chosen.count().cast("int64"),
+        )
+        .to_pyarrow()
+    )
+    if places is None:
+        return _complete(question.by, found, np.arange(prod(map(len, question.by)), dtype=np.int64), None)
+    if not workers:
+        listed = _positions(found, question.by, question.by)
+        return _complete(question.by, found, listed, found["establishments"].to_numpy())
+    keys = [dimension.name for dimension in public]
+    existing = (places.group_by(keys) if keys else places).agg(establishments=places.count().cast("int64"))
+    return _spread(question.by, found, existing.to_pyarrow(), public, workers)
+
+
+def _workplaces(frame: Frame, tables: Tables, question: Question) -> "ir.Table | None":
+    """The establishments a question is about, with the attributes it uses."""
+    if tables.workplaces is None or frame.workplaces is None:
+        return None
+    table = tables.workplaces
+    kept = table.select(
+        workplace=table[frame.workplaces.key],
+        **{name: text(table[name], name) for name in question.workplace_attributes(frame)},
+    )
+    return _where(kept, question, frame)
+
+
+def _where(table: "ir.Table", question: Question, frame: Frame) -> "ir.Table":
+    """Keep the rows whose public attributes are among those the question asks for."""
+    kept = [table[name].isin(codes) for name, codes in question.where.items() if frame.is_public(name)]
+    return table.filter(*kept) if kept else table
+
+
+def _strides(by: Sequence[Dimension]) -> dict[str, int]:
+    """How far apart in the product of all dimensions two neighbouring codes of each dimension are."""
+    return {d.name: prod(map(len, by[i + 1 :])) for i, d in enumerate(by)}
+
+
+def _positions(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[Dimension]) -> Integers:
+    """Where the rows of an answer stand in the product of all dimensions."""
+    strides = _strides(by)
+    parts = [
+        pc.index_in(found[d.name], value_set=pa.array(d.codes, pa.string())).to_numpy().astype(np.int64)
+        * strides[d.name]
+        for d in dimensions
+    ]
+    return reduce(np.add, parts, np.zeros(found.num_rows, dtype=np.int64))
+
+
+def _complete(by: tuple[Dimension, ...], found: pa.Table, listed: Integers, establishments: Integers | None) -> Cells:
+    """Lay the answer of the engine over the listed positions; what the engine did not return is zero."""
+    order = np.argsort(listed, kind="stable")
+    listed = listed[order]
+    at = np.searchsorted(listed, _positions(found, by, by))
+    columns = {name: np.zeros(len(listed), dtype=np.int64) for name in ("count", "largest")}
+    for name, column in columns.items():
+        column[at] = found[name].to_numpy()
+    if establishments is not None:
+        columns["establishments"] = establishments[order]
+    return Cells(dimensions=by, positions=listed, columns=columns)
+
+
+def _spread(
+    by: tuple[Dimension, ...],
+    found: pa.Table,
+    existing: pa.Table,
+    public: Sequence[Dimension],
+    workers: Sequence[Dimension],
+) -> Cells:
+    """List every worker cell inside every workplace cell that has an establishment."""
+    strides = _strides(by)
+    inside = np.zeros(1, dtype=np.int64)
+    for dimension in workers:
+        steps = np.arange(len(dimension), dtype=np.int64) * strides[dimension.name]
+        inside = np.add.outer(inside, steps).ravel()
+    listed = np.add.outer(_positions(existing, public, by), inside).ravel()
+    establishments = np.repeat(existing["establishments"].to_numpy(), len(inside))
+    return _complete(by, found, listed, establishments)

@@ -1,0 +1,44 @@
+"""Every error of sfumato says what was expected, what was found, and what to do."""
+
+
+class SfumatoError(Exception):
+    """The root of every error a user can meet; its text is meant to be read without a traceback.
+
+    >>> print(SfumatoError("table 'jobs'", expected="a positive epsilon", found="-1", do="set epsilon above 0"))
+    table 'jobs'
+      expected: a positive epsilon
+      found:    -1
+      do:       set epsilon above 0
+    """
+
+    def __init__(self, where: str, *, expected: str, found: str, do: str) -> None:
+        self.where, self.expected, self.found, self.do = where, expected, found, do
+        super().__init__(f"{where}\n  expected: {expected}\n  found:    {found}\n  do:       {do}")
+
+
+class ReleaseError(SfumatoError):
+    """The release file asks for something that does not exist or does not fit together."""
+
+
+class DataError(SfumatoError):
+    """The confidential data do not match their description; raised before anything is charged."""
+
+
+class MethodError(SfumatoError):
+    """A method cannot work with these parameters; the text names the violated inequality."""
+
+
+class BudgetError(SfumatoError):
+    """A charge that the budget does not allow; nothing was charged."""
+
+
+class LedgerError(SfumatoError):
+    """The ledger, or an answer stored beside it, is missing, unreadable or was tampered with."""
+
+
+class BundleError(SfumatoError):
+    """A bundle cannot be written, or does not match its manifest."""
+
+
+class EngineError(SfumatoError):
+    """The engine is not installed or cannot be reached."""

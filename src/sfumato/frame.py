@@ -1,0 +1,205 @@
+"""The frame: the confidential data described: tables, links, attributes, measures."""
+
+import csv
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from sfumato.errors import ReleaseError
+
+PUBLISHED_COLUMNS = ("value", "error", "low", "high", "establishments")
+"""Columns of every published table; an attribute cannot have one of these names."""
+
+
+def exact(value: Any) -> Any:
+    """Read a number of a release file as the exact fraction that was typed.
+
+    >>> from decimal import Decimal
+    >>> exact(Decimal("0.1")), exact("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    if isinstance(value, bool):
+        raise ValueError("a number is needed")
+    try:
+        return value if isinstance(value, Fraction) else Fraction(str(value))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError("a number such as 0.1, 2 or '1/3' is needed") from error
+
+
+Exact = Annotated[Fraction, BeforeValidator(exact)]
+
+
+class Described(BaseModel):
+    """A frozen description that refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Codelist(Described):
+    """The public codes of an attribute, in order, each with its label."""
+
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> Self:
+        if not self.codes:
+            raise ValueError("a codelist needs at least one code")
+        repeated = [code for code, times in Counter(self.codes).items() if times > 1]
+        if repeated:
+            raise ValueError(f"a codelist lists each code once; repeated: {', '.join(repeated[:5])}")
+        if any(not code.strip() for code in self.codes):
+            raise ValueError("a code cannot be empty")
+        return self
+
+    @classmethod
+    def of(cls, codes: Any) -> "Codelist":
+        """Make a codelist of a mapping from code to label, or of codes that are their own labels."""
+        if isinstance(codes, dict):
+            return cls(codes=tuple(map(str, codes)), labels=tuple(map(str, codes.values())))
+        if isinstance(codes, list | tuple):
+            return cls(codes=tuple(map(str, codes)), labels=tuple(map(str, codes)))
+        raise ValueError("codes are a list, or a table of code = label")
+
+    @classmethod
+    def read(cls, path: Path) -> "Codelist":
+        """Read a CSV file with the columns code and, if there is one, label."""
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                rows = list(csv.DictReader(lines))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise ReleaseError(
+                f"codelist {path}",
+                expected="a CSV file in UTF-8",
+                found=str(error),
+                do="check the path and the file",
+            ) from error
+        if not rows or "code" not in rows[0] or any(row["code"] is None for row in rows):
+            raise ReleaseError(
+                f"codelist {path}",
+                expected="a header line with the column 'code' (and 'label'), then one line a code",
+                found=f"the columns {', '.join(map(str, rows[0]))}" if rows else "no lines",
+                do="add the header, or give the codes in the release file",
+            )
+        codes = tuple(row["code"] for row in rows)
+        labels = tuple(row.get("label") or row["code"] for row in rows)
+        try:
+            return cls(codes=codes, labels=labels)
+        except ValueError as error:
+            raise ReleaseError(
+                f"codelist {path}",
+                expected="each code once, none empty",
+                found=str(error.errors()[0]["msg"]) if hasattr(error, "errors") else str(error),
+                do="mend the file",
+            ) from error
+
+
+class Attribute(Described):
+    """A column that can classify a table; its codes are public even where its values are confidential."""
+
+    label: str = ""
+    codelist: Path | None = Field(None, description="CSV file with the columns code and label")
+    codes: Codelist | None = Field(None, description="the codes, as a list or as code = label")
+
+    @field_validator("codes", mode="before")
+    @classmethod
+    def _read_codes(cls, codes: Any) -> Any:
+        return codes if codes is None or isinstance(codes, Codelist) else Codelist.of(codes)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if self.codelist is not None and self.codes is not None:
+            raise ValueError("give either `codelist` (a file) or `codes`, not both")
+        return self
+
+
+class Measure(Described):
+    """A number of a job, a whole count of its smallest unit, within bounds."""
+
+    label: str = ""
+    unit: str = ""
+    minimum: Exact = Fraction(0)
+    maximum: Exact | None = None
+
+
+class Jobs(Described):
+    """The table with one row a job; it links a worker to a workplace."""
+
+    path: str
+    workplace: str = "workplace"
+    worker: str | None = None
+
+
+class Unit(Described):
+    """A table with one row a unit, named by its key."""
+
+    path: str
+    key: str
+
+
+class Frame(Described):
+    """The `[data]` section: three linked tables, or one joined table of jobs."""
+
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    jobs: Jobs
+    workplaces: Unit | None = None
+    workers: Unit | None = None
+    public: tuple[str, ...] = Field((), description="attributes of workplaces, known to everyone")
+    attributes: dict[str, Attribute] = {}
+    measures: dict[str, Measure] = {}
+    folder: Path = Field(Path(), exclude=True, description="paths are relative to this folder")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _public_attributes_need_no_description(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("attributes", {}), dict):
+            bare: dict[str, Any] = {name: {} for name in data.get("public", ()) if isinstance(name, str)}
+            return {**data, "attributes": bare | data.get("attributes", {})}
+        return data
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        for name in (*self.attributes, *self.measures):
+            if name in PUBLISHED_COLUMNS:
+                raise ValueError(f"'{name}' is a column of every published table; rename the attribute or measure")
+        both = sorted(self.attributes.keys() & self.measures.keys())
+        if both:
+            raise ValueError(f"'{both[0]}' is described both as an attribute and as a measure")
+        for name, attribute in self.attributes.items():
+            if attribute.codes is None and attribute.codelist is None:
+                if not self.is_public(name):
+                    raise ValueError(
+                        f"attribute '{name}' is confidential, so its codes cannot be read off the data: "
+                        "give them as `codes` or `codelist`, or list it in `public` if it describes workplaces"
+                    )
+                if self.joined:
+                    raise ValueError(
+                        f"without a table of workplaces the codes of '{name}' can only be read off the jobs, which are "
+                        "confidential: give them as `codes` or `codelist`, or add the workplaces"
+                    )
+        if self.workers is not None and self.jobs.worker is None:
+            raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
+        return self
+
+    @property
+    def joined(self) -> bool:
+        """Whether all attributes are columns of the one table of jobs."""
+        return self.workplaces is None
+
+    def is_public(self, attribute: str) -> bool:
+        """Whether an attribute describes workplaces and is known to everyone."""
+        return attribute in self.public
+
+    def declared_codes(self, attribute: str) -> Codelist | None:
+        """The codelist the release file gives, or None when it is to be read off the public workplaces."""
+        described = self.attributes[attribute]
+        if described.codelist is not None:
+            return Codelist.read(self.folder / described.codelist)
+        return described.codes
+
+    def label(self, attribute: str) -> str:
+        """The words for an attribute in a heading."""
+        return self.attributes[attribute].label or attribute.replace("_", " ").capitalize()

@@ -1,0 +1,1 @@
+"""Methods of protection: Cells in, protected values out; one file per family."""

@@ -1,0 +1,86 @@
+"""What a method of protection has to say and do."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import Guarantee
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedError:
+    """The mean absolute error of a cell, as far as it can be known before any data are read.
+
+    It is `floor` where the largest establishment of the cell has at most `floor_size` workers, and above that
+    at most `share` times the workers of the largest establishment.
+    """
+
+    floor: float
+    floor_size: int
+    share: float
+
+
+class Method(Protocol):
+    """A method of protection with its parameters; `sfumato.methods.registry` lists those that exist.
+
+    A method is a frozen value: it reads no file, no clock and no randomness but what `protect` is handed.
+    What `guarantee`, `planned_error`, `published_error` and `published_interval` return may be published;
+    what `expected_error` returns may not.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]]
+    """The columns that tabulation must supply for every cell."""
+
+    def guarantee(self) -> Guarantee:
+        """What the whole protected table reveals at most, computed from the parameters alone."""
+        ...
+
+    def planned_error(self) -> PlannedError:
+        """The mean absolute error of a cell, as far as the parameters alone tell."""
+        ...
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every cell, computed from the true columns: confidential."""
+        ...
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """The same dimensions and positions with the single column `value`, which may be published."""
+        ...
+
+    def published_error(self, values: Integers) -> Floats:
+        """An estimate of the mean absolute error of every cell, computed from published values only."""
+        ...
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The least and the greatest true value of every cell that its published value is consistent with.
+
+        Both hold whole numbers. The second is NaN where the published value sets no upper limit.
+        """
+        ...
+
+
+class MethodClass(Protocol):
+    """A class of methods, as the registry holds it: a name, the needed columns, and a constructor."""
+
+    @property
+    def name(self) -> str:
+        """The name a release file uses."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The columns that tabulation must supply for every cell."""
+        ...
+
+    def __call__(self, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0) -> Method:
+        """The method at these parameters, or a MethodError that names the ones that exist."""
+        ...

@@ -1,0 +1,1 @@
+"""Samplers over secure randomness, exact on the integers."""

@@ -1,0 +1,98 @@
+"""The plan of a release: guarantee, charge, cells and expected error of every table, before any record is read."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from sfumato import __version__
+from sfumato.engine.question import Question
+from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.frame import Codelist
+from sfumato.methods.method import Method
+from sfumato.privacy.account import Charge
+from sfumato.privacy.composition import sequential
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.release import Release, Table
+
+MOST_CELLS = 50_000_000
+"""Tables are held in memory; beyond this many cells a release is refused before it is charged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTable:
+    """One table with what it asks and how it is protected."""
+
+    table: Table
+    question: Question
+    method: Method
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What the protected table reveals at most."""
+        return self.method.guarantee()
+
+    @property
+    def cells(self) -> int:
+        """The number of cells in the product of the dimensions, structural zeros included."""
+        return prod(map(len, self.question.by))
+
+    def digest(self, data: str) -> str:
+        """Name this question to these data: the same name means that the stored answer is given again."""
+        asked = {
+            "data": data,
+            "count": self.table.count,
+            "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
+            "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
+            "method": repr(self.method),
+        }
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def charge(self, data: str) -> Charge:
+        """What the ledger is asked to charge for this table."""
+        return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Every table of a release, planned."""
+
+    release: Release
+    tables: tuple[PlannedTable, ...]
+    codelists: Mapping[str, Codelist]
+    software: str = __version__
+
+    @cached_property
+    def guarantee(self) -> EmployerEmployee:
+        """What all tables together reveal at most, at the alpha of the budget."""
+        alpha = self.release.about.budget.alpha
+        formal = [t.guarantee.at(alpha) for t in self.tables if isinstance(t.guarantee, EmployerEmployee)]
+        return sequential(formal)
+
+
+def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
+    """Plan every table; a table that cannot be protected as asked is refused here, by name."""
+    planned = []
+    for table in release.tables:
+        question = release.question(table, codelists)
+        try:
+            method = release.method(table, question)
+        except SfumatoError as error:
+            raise type(error)(
+                f"table '{table.name}': {error.where}",
+                expected=error.expected,
+                found=error.found,
+                do=error.do,
+            ) from error
+        this = PlannedTable(table=table, question=question, method=method)
+        if this.cells > MOST_CELLS:
+            raise ReleaseError(
+                f"table '{table.name}'",
+                expected=f"at most {MOST_CELLS:,} cells",
+                found=f"{this.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
+                do="use fewer or coarser attributes, or split the table with `where`",
+            )
+        planned.append(this)
+    return Plan(release=release, tables=tuple(planned), codelists=codelists)

@@ -1,0 +1,1 @@
+"""Guarantees, their composition, and the ledger that keeps what was spent."""

@@ -1,0 +1,59 @@
+"""What several guarantees promise together."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.errors import MethodError
+from sfumato.privacy.guarantee import Definition, EmployerEmployee
+
+
+def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
+    """The guarantee of all outputs together when each may depend on every establishment: ε and δ add.
+
+    >>> table = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(1, 2))
+    >>> sequential([table, table]).epsilon
+    Fraction(1, 1)
+    """
+    parts = _at_one_alpha(guarantees)
+    return replace(
+        parts[0],
+        definition=_common_definition(parts),
+        epsilon=sum((part.epsilon for part in parts), Fraction(0)),
+        delta=sum((part.delta for part in parts), Fraction(0)),
+    )
+
+
+def parallel(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
+    """The guarantee of all outputs together over disjoint sets of establishments: the largest ε and δ.
+
+    Neighbours differ in one establishment, so only one of the outputs can differ. This needs a public
+    attribute that tells the sets apart; groups of *workers* of one establishment are never disjoint in this
+    sense.
+    """
+    parts = _at_one_alpha(guarantees)
+    return replace(
+        parts[0],
+        definition=_common_definition(parts),
+        epsilon=max(part.epsilon for part in parts),
+        delta=max(part.delta for part in parts),
+    )
+
+
+def _at_one_alpha(guarantees: Iterable[EmployerEmployee]) -> tuple[EmployerEmployee, ...]:
+    parts = tuple(guarantees)
+    alphas = sorted({part.alpha for part in parts})
+    if len(alphas) != 1:
+        raise MethodError(
+            "composition of guarantees",
+            expected="one or more guarantees at one alpha",
+            found=f"alpha = {' and '.join(map(str, alphas))}" if alphas else "no guarantee",
+            do="bring them to one alpha first with `.at(alpha)`" if alphas else "compose at least one",
+        )
+    return parts
+
+
+def _common_definition(parts: tuple[EmployerEmployee, ...]) -> Definition:
+    # Every weak neighbour is a strong one (take the property "is a worker"), so a strong guarantee is also a
+    # weak one; the reverse does not hold.
+    return "weak" if any(part.definition == "weak" for part in parts) else "strong"

@@ -1,0 +1,90 @@
+"""What a reader of the output provably cannot learn."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Rational
+from typing import Literal
+
+from sfumato.errors import MethodError
+from sfumato.privacy.steps import neighbour_steps
+
+Definition = Literal["strong", "weak"]
+
+
+def plain(number: Fraction) -> str:
+    """The number as people write it: in decimals where they are exact and short, as a fraction otherwise.
+
+    >>> plain(Fraction(1, 10)), plain(Fraction(1, 3))
+    ('0.1', '1/3')
+    """
+    decimals = f"{float(number):.12g}"
+    return decimals if Fraction(decimals) == number else str(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmployerEmployee:
+    """(α, ε, δ) privacy for employers and their employees; docs/methods/employer-employee.md defines it.
+
+    Parameters are exact fractions, so that a budget never drifts by rounding.
+
+    >>> a = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(2))
+    >>> a.at(Fraction(1, 2)).epsilon          # 14 → 21 workers takes seven steps of a tenth
+    Fraction(14, 1)
+    """
+
+    definition: Definition
+    alpha: Fraction
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(number, Rational) for number in (self.alpha, self.epsilon, self.delta)):
+            raise TypeError("privacy parameters are exact: pass Fraction('0.1'), not 0.1")
+        if self.alpha <= 0 or self.epsilon < 0 or not 0 <= self.delta < 1:
+            raise MethodError(
+                "privacy parameters",
+                expected="alpha > 0, epsilon ≥ 0 and 0 ≤ delta < 1",
+                found=str(self),
+                do="choose parameters inside these ranges",
+            )
+
+    def __str__(self) -> str:
+        delta = f", delta = {plain(self.delta)}" if self.delta else ""
+        return f"{self.definition}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}"
+
+    def at(self, alpha: Fraction) -> "EmployerEmployee":
+        """The guarantee this one implies when establishments are compared within another factor 1+α.
+
+        A narrower α is protected at no more than the same ε: its neighbours are neighbours here too. A wider
+        one is reached in k steps and costs k·ε, but only under the strong definition: a weak neighbour at a
+        wider α may change many small groups of workers at once, and no fixed number of weak steps reaches it.
+        With δ, k steps cost δ·(1 + e^ε + … + e^((k−1)ε)), which is no fraction and is seldom still small, so
+        it is refused.
+        """
+        if alpha <= self.alpha:
+            return replace(self, alpha=alpha)
+        if self.definition == "weak":
+            raise MethodError(
+                "privacy budget",
+                expected=f"a table protected at alpha ≥ {plain(alpha)} under the weak definition",
+                found=f"alpha = {plain(self.alpha)}, which implies no guarantee at {plain(alpha)}",
+                do=f"protect the table with alpha = {plain(alpha)}",
+            )
+        if self.delta:
+            raise MethodError(
+                "privacy budget",
+                expected=f"a table with delta = 0, or protected at alpha ≥ {plain(alpha)}",
+                found=f"delta = {plain(self.delta)} at alpha = {plain(self.alpha)}",
+                do=f"protect the table with alpha = {plain(alpha)}",
+            )
+        return replace(self, alpha=alpha, epsilon=neighbour_steps(self.alpha, alpha) * self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoFormalGuarantee:
+    """The method bounds nothing an attacker may learn; the statement says in words what it does instead."""
+
+    statement: str
+
+
+Guarantee = EmployerEmployee | NoFormalGuarantee

@@ -1,0 +1,172 @@
+"""The ledger: which budgets were set and what was charged to them; docs/ledger.md explains it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato.errors import BudgetError, LedgerError
+from sfumato.privacy import spending
+from sfumato.privacy.account import Account, Balance, Charge
+from sfumato.privacy.book import Book
+from sfumato.privacy.entry import Entry
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.spending import in_words
+from sfumato.privacy.store import Store
+
+
+class Ledger:
+    """Budgets and charges in one durable file, whose chain every operation verifies first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = False) -> "Ledger":
+        """The ledger at `path`; only with `create` is a missing one created, readable by its owner alone."""
+        return cls(Store(path, create=create))
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return self._store.path
+
+    def verify(self, noted: str | None = None) -> str:
+        """The hash of the last entry, once the chain is unbroken and contains a hash noted earlier."""
+        with self._reading() as book:
+            if noted is not None and noted not in {entry.hash for entry in book.entries}:
+                raise LedgerError(
+                    self._store.name,
+                    expected=f"an entry with the noted hash {noted}",
+                    found="a chain without it: the ledger was rewritten or replaced by an older copy",
+                    do="restore the ledger from a backup that has this entry",
+                )
+            return book.last
+
+    def set_budget(self, account: Account, budget: EmployerEmployee, note: str = "") -> Entry:
+        """Open an account or change its budget, as a decision of the officer; never below what is spent."""
+        with self._writing() as book:
+            after = spending.balance(account, budget, book.charged(account))
+            if after.remaining_epsilon < 0 or after.remaining_delta < 0:
+                raise BudgetError(
+                    f"budget of {account}",
+                    expected=f"at least what is spent: {in_words(after.spent_epsilon, after.spent_delta)}",
+                    found=str(budget),
+                    do="set the budget to what is spent or more; what is published cannot be taken back",
+                )
+            return book.append("budget", account, guarantee=budget, note=note)
+
+    def ensure_budget(self, account: Account, budget: EmployerEmployee, data: str) -> Entry:
+        """The budget in force, which must be the one a release states; opens a new account with it."""
+        with self._writing() as book:
+            book.refuse_renamed(account, data)
+            current = book.budget(account)
+            if current is None:
+                return book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
+            if current.guarantee != budget:
+                raise BudgetError(
+                    f"budget of {account}",
+                    expected=f"the budget in the ledger: {current.guarantee}",
+                    found=f"in the release file: {budget}",
+                    do="use the ledger's figures in the release file, or `sfumato budget set`",
+                )
+            return current
+
+    def charge(self, account: Account, charges: Sequence[Charge], release: str) -> tuple[Entry, ...]:
+        """One entry a charge, the old one where a question was charged before; all are charged or none."""
+        with self._writing() as book:
+            known = {entry.question: entry for entry in book.of(account, "charge")}
+            new: dict[str, Charge] = {}
+            for charge in charges:
+                first = known.get(charge.question) or new.setdefault(charge.question, charge)
+                self._refuse_ambiguous(charge, first)
+            formal = [c for c in new.values() if not isinstance(c.guarantee, NoFormalGuarantee)]
+            if formal:
+                for data in {charge.data for charge in formal}:
+                    book.refuse_renamed(account, data)
+                spending.refuse_overdraft(book.balance(account), [charge.guarantee for charge in formal])
+            for charge in new.values():
+                known[charge.question] = book.append(
+                    "charge",
+                    account,
+                    release=release,
+                    table=charge.table,
+                    question=charge.question,
+                    data=charge.data,
+                    guarantee=charge.guarantee,
+                )
+            return tuple(known[charge.question] for charge in charges)
+
+    def record_answer(self, account: Account, question: str, table: str, sha256: str) -> Entry:
+        """Record the hash of the answer that a charged question got; it never gets another."""
+        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+            raise ValueError(f"not a SHA-256 in lower-case hexadecimal digits: {sha256!r}")
+        with self._writing() as book:
+            charged = [entry for entry in book.of(account, "charge") if entry.question == question]
+            if not charged:
+                raise LedgerError(
+                    f"{self._store.name}, table {table!r}",
+                    expected=f"a question charged to {account}",
+                    found=f"no charge for question {question}",
+                    do="charge the question before its answer is computed",
+                )
+            earlier = book.answer(question)
+            if earlier is None:
+                return book.append(
+                    "answer",
+                    account,
+                    release=charged[0].release,
+                    table=table,
+                    question=question,
+                    data=charged[0].data,
+                    answer=sha256,
+                )
+            if earlier.answer != sha256:
+                raise LedgerError(
+                    f"{self._store.name}, table {table!r}",
+                    expected=f"the answer recorded in entry {earlier.sequence}: {earlier.answer}",
+                    found=f"another answer to the same question: {sha256}",
+                    do="publish the stored answer; a second one would reveal more than was charged",
+                )
+            return earlier
+
+    def answer(self, question: str) -> str | None:
+        """The SHA-256 of the answer a question got, or None while it has none."""
+        with self._reading() as book:
+            entry = book.answer(question)
+            return entry.answer if entry else None
+
+    def balance(self, account: Account) -> Balance:
+        """What an account may spend, has spent and has left."""
+        with self._reading() as book:
+            return book.balance(account)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every account with an entry, in the order of their first."""
+        with self._reading() as book:
+            return tuple(dict.fromkeys(entry.account for entry in book.entries))
+
+    def history(self, account: Account | None = None) -> tuple[Entry, ...]:
+        """All entries in order, or those of one account."""
+        with self._reading() as book:
+            return tuple(entry for entry in book.entries if account in (None, entry.account))
+
+    @contextmanager
+    def _reading(self) -> Iterator[Book]:
+        with self._store.reading() as connection:
+            yield Book(self._store, connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Book]:
+        with self._store.writing() as connection:
+            yield Book(self._store, connection)
+
+    def _refuse_ambiguous(self, charge: Charge, first: Charge | Entry) -> None:
+        """One digest must mean one question, or a cheap charge would pay for a dear answer."""
+        if (charge.guarantee, charge.data) != (first.guarantee, first.data):
+            raise LedgerError(
+                f"{self._store.name}, table {charge.table!r}",
+                expected=f"question {charge.question} as it was charged: {first.guarantee}",
+                found=f"the same digest for other data or another protection: {charge.guarantee}",
+                do="let the digest of a question cover its data, its method and all parameters",
+            )

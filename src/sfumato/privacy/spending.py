@@ -1,0 +1,69 @@
+"""What guarantees cost a budget, in exact fractions."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from sfumato.errors import BudgetError, MethodError
+from sfumato.privacy.account import Account, Balance
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
+
+
+class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
+    """A release that costs more than its account has left; carries both, and nothing was charged."""
+
+    def __init__(self, balance: Balance, *, epsilon: Fraction, delta: Fraction) -> None:
+        self.remaining, self.requested = balance.remaining_epsilon, epsilon
+        self.remaining_delta, self.requested_delta = balance.remaining_delta, delta
+        super().__init__(
+            f"budget of {balance.account} at alpha = {plain(balance.budget.alpha)}",
+            expected=f"at most what remains: {in_words(self.remaining, self.remaining_delta)}",
+            found=f"tables that cost {in_words(epsilon, delta)}",
+            do="leave out tables, lower their epsilon, or let the officer raise the budget with `sfumato budget set`",
+        )
+
+
+def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> Balance:
+    """What a budget has left after the guarantees charged to it; it may be negative."""
+    costs = _costs(account, budget, charged)
+    return Balance(
+        account=account,
+        budget=budget,
+        spent_epsilon=sum((cost.epsilon for cost in costs), Fraction(0)),
+        spent_delta=sum((cost.delta for cost in costs), Fraction(0)),
+        definition="weak" if any(cost.definition == "weak" for cost in costs) else "strong",
+    )
+
+
+def refuse_overdraft(before: Balance, asked: Iterable[Guarantee]) -> None:
+    """Raise Overdraft when the guarantees cost more than is left."""
+    more = balance(before.account, before.budget, asked)
+    if more.spent_epsilon > before.remaining_epsilon or more.spent_delta > before.remaining_delta:
+        raise Overdraft(before, epsilon=more.spent_epsilon, delta=more.spent_delta)
+
+
+def _costs(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> list[EmployerEmployee]:
+    return [
+        _at_budget(account, budget, guarantee)
+        for guarantee in charged
+        if not isinstance(guarantee, NoFormalGuarantee)  # it promises nothing, so it uses up nothing
+    ]
+
+
+def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEmployee) -> EmployerEmployee:
+    if guarantee.definition == "weak" and budget.definition == "strong":
+        raise BudgetError(
+            f"budget of {account}",
+            expected="tables protected under the strong definition, which the budget promises",
+            found=f"a table protected under the weak one ({guarantee}): it hides an employer's size only from"
+            " attackers without prior knowledge of the workers",
+            do='choose a strong method, or let the officer allow weak ones: budget definition = "weak"',
+        )
+    try:
+        return guarantee.at(budget.alpha)
+    except MethodError as error:
+        raise BudgetError(f"budget of {account}", expected=error.expected, found=error.found, do=error.do) from error
+
+
+def in_words(epsilon: Fraction, delta: Fraction) -> str:
+    """A cost as messages write it."""
+    return f"epsilon = {plain(epsilon)}, delta = {plain(delta)}"

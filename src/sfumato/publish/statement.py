@@ -1,0 +1,159 @@
+"""The privacy statement: what was protected, against whom, and what it means, in plain words first."""
+
+from fractions import Fraction
+from math import ceil, exp, floor, log10
+
+from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.publish.table import CONFIDENCE
+
+SIZES = (10, 100, 1000)
+
+
+def statement(plan: Plan) -> str:
+    """Write the privacy statement of a release as Markdown."""
+    about, total = plan.release.about, plan.guarantee
+    weak = total.definition == "weak"
+    parts = [
+        f"# Privacy statement: {about.title}",
+        f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
+        "## In short",
+        "Every number of this release was changed by random noise before it was published, enough that nobody can tell "
+        "from all its tables together whether a given person held a given job, or the size of an establishment's "
+        f"workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds stated below. That holds "
+        + (
+            "for a person against any reader. For the size of an establishment it holds against readers who do not "
+            "already know the attributes of its workers."
+            if weak
+            else "against any reader, whatever they already know and however much they compute, now or later."
+        ),
+        "## What it means for one person",
+        person(total),
+        "## What it means for one establishment",
+        *establishment(total),
+        "## What is not protected",
+        _public(plan),
+        "## How the numbers were changed",
+        *(_table(plan, planned) for planned in plan.tables),
+        "## How to read the error figures",
+        _errors(),
+        "## The parameters",
+        _parameters(plan),
+        "The guarantee is defined and proved in the documentation of sfumato (methods: employer-employee privacy and "
+        "Smooth Pareto). The same question about the same data always gets the same answer, so asking again reveals "
+        "nothing more.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def person(guarantee: EmployerEmployee) -> str:
+    """What a guarantee means for one person and one job."""
+    return (
+        "Whether a given person held a given job: this release changes the odds by a factor of at most "
+        f"{_factor(guarantee.epsilon)}. Someone who thought it fifty-fifty before can be at most "
+        f"{_belief(guarantee.epsilon)} sure afterwards, even knowing everything about everyone else. A person with several "
+        f"jobs has this protection for each; for two jobs together the factor is {_factor(2 * guarantee.epsilon)}."
+        + _delta(guarantee)
+    )
+
+
+def establishment(guarantee: EmployerEmployee) -> list[str]:
+    """What a guarantee means for establishments of 10, 100 and 1,000 workers."""
+    sizes = [(size, step(size, guarantee.alpha)) for size in SIZES]
+    examples = [f"{size:,} or {once:,} workers" for size, once in sizes]
+    further = [f"{size:,} or {step(once, guarantee.alpha):,}" for size, once in sizes]
+    return [
+        f"Whether an establishment has {examples[0]}, {examples[1]}, or {examples[2]}: the odds change by a factor of at "
+        f"most {_factor(guarantee.epsilon)}, so that someone who thought both equally likely can be at most "
+        f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further step of "
+        f"{plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or {further[2]} workers "
+        f"the factor is {_factor(2 * guarantee.epsilon)}.",
+        "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of less "
+        f"than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
+    ]
+
+
+def step(size: int, alpha: Fraction) -> int:
+    """The largest size that is a neighbour of a size: one worker more, or a share alpha more."""
+    return max(floor((1 + alpha) * size), size + 1)
+
+
+def _table(plan: Plan, planned: PlannedTable) -> str:
+    table, error = planned.table, planned.method.planned_error()
+    cells = planned.question.worker_cells(plan.release.frame)
+    text = (
+        f"**{table.title or table.name}** (`{table.name}`): random noise from a symmetric distribution with heavy tails "
+        f"(Smooth Pareto) was added to every count and rounded to whole jobs. Where no establishment of a cell has more than "
+        f"{error.floor_size:,} workers the noise is typically {error.floor:.2g} jobs; otherwise it is typically "
+        f"{100 * error.share:.2g} % of the cell's largest establishment."
+    )
+    if cells > 1:
+        text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
+    if table.nonnegative:
+        text += (
+            " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore come out "
+            "too high; do not add them up."
+        )
+    else:
+        text += " Nothing was clamped or suppressed, so sums are unbiased and a small cell can be negative."
+    return text
+
+
+def _public(plan: Plan) -> str:
+    frame = plan.release.frame
+    named = ", ".join(frame.label(name).lower() for name in frame.public)
+    if frame.joined:
+        return (
+            f"The attributes of workplaces ({named}) are regarded as public. Every combination of codes was protected, also "
+            "those without any job."
+        )
+    return (
+        f"That an establishment exists, and its attributes ({named}), are regarded as public, and so is the number of "
+        "establishments. A combination without any establishment is exactly 0: no one can work there. A combination "
+        "with establishments but without jobs was protected like any other."
+    )
+
+
+def _errors() -> str:
+    return (
+        "The noise that was really drawn, and its scale, are confidential. The published figures are computed from the "
+        "published value and the parameters alone. `error` is the mean absolute error the value would have if all its jobs "
+        "were in one establishment, which is the worst case. `low` and `high` enclose the true value with a probability of at "
+        f"least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data."
+    )
+
+
+def _parameters(plan: Plan) -> str:
+    lines = ["| table | method | definition | alpha | epsilon | delta |", "|---|---|---|---|---|---|"]
+    rows = [(f"`{t.table.name}`", t.method.name, t.guarantee) for t in plan.tables]
+    for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
+        if isinstance(guarantee, EmployerEmployee):
+            parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
+            lines.append(f"| {name} | {method} | {guarantee.definition} | {' | '.join(parameters)} |")
+        else:
+            lines.append(f"| {name} | {method} | no formal guarantee: {guarantee.statement} | | | |")
+    return "\n".join(lines)
+
+
+def _delta(guarantee: EmployerEmployee) -> str:
+    return f" With probability at most {plain(guarantee.delta)} this fails." if guarantee.delta else ""
+
+
+def _factor(epsilon: Fraction) -> str:
+    """How much the odds change at most, in a few digits, rounded up."""
+    if epsilon > 13:
+        return "over 400,000"
+    factor = exp(epsilon)
+    unit = 10.0 ** (floor(log10(factor)) - 2)
+    return f"{ceil(factor / unit) * unit:,.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
+
+
+def _belief(epsilon: Fraction) -> str:
+    """The most that a belief of one half can become, rounded up so that it is never understated."""
+    belief = 1 / (1 + exp(-min(float(epsilon), 500)))
+    for digits in (0, 1, 2, 3):
+        scale = 10 ** (digits + 2)
+        rounded = -(-belief * scale // 1) / scale
+        if rounded < 1:
+            return f"{100 * rounded:.{digits}f} %"
+    return "almost entirely"

@@ -1,0 +1,52 @@
+"""A published table: codes, protected values, and error figures made from published numbers only."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.adjust.nonnegative import nonnegative
+from sfumato.cells import Cells
+from sfumato.plan import PlannedTable
+
+CONFIDENCE = 0.9
+"""How often the published interval holds the true value, at the least."""
+
+
+def published_table(planned: PlannedTable, answer: Cells) -> pa.Table:
+    """Lay out a stored answer as the table that readers get.
+
+    The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
+    functions of the published value and the public parameters.
+    """
+    method, values = planned.method, answer["value"]
+    low, high = method.published_interval(values, CONFIDENCE)
+    columns: dict[str, NDArray[Any]] = {
+        "value": nonnegative(answer)["value"] if planned.table.nonnegative else values,
+        "error": np.round(method.published_error(values), 2),
+        "low": low,
+        "high": high,
+    }
+    if "establishments" in answer.columns:
+        columns["establishments"] = answer["establishments"]
+    positions = answer.positions
+    if planned.table.structural_zeros == "listed" and len(answer) < answer.domain:
+        # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
+        positions = np.arange(answer.domain, dtype=np.int64)
+        columns = {name: _laid_out(column, answer) for name, column in columns.items()}
+    places = np.unravel_index(positions, tuple(map(len, answer.dimensions)))
+    arrays: dict[str, pa.Array] = {}
+    for dimension, place in zip(answer.dimensions, places, strict=True):
+        arrays[dimension.name] = pa.DictionaryArray.from_arrays(place.astype(np.int32), list(dimension.codes))
+    for name, column in columns.items():
+        whole = name != "error"
+        arrays[name] = pa.array(column, pa.int64() if whole else pa.float64(), mask=np.isnan(column), safe=False)
+    return pa.table(arrays)
+
+
+def _laid_out(column: NDArray[Any], answer: Cells) -> NDArray[Any]:
+    """Spread a column over the whole domain, zero where nothing is listed."""
+    whole = np.zeros(answer.domain, dtype=column.dtype)
+    whole[answer.positions] = column
+    return whole

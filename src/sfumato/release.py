@@ -1,0 +1,171 @@
+"""A release: what is published, from which data, with which protection and budget."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from sfumato.cells import Dimension
+from sfumato.engine.question import Question
+from sfumato.errors import ReleaseError
+from sfumato.frame import Codelist, Described, Exact, Frame
+from sfumato.methods.method import Method
+from sfumato.methods.registry import build
+from sfumato.privacy.account import Account
+from sfumato.privacy.guarantee import Definition, EmployerEmployee
+
+
+class Budget(Described):
+    """What all releases about one population and period may spend together."""
+
+    alpha: Exact
+    epsilon: Exact
+    delta: Exact = Fraction(0)
+    definition: Definition = "strong"
+
+    @field_validator("alpha", "epsilon")
+    @classmethod
+    def _is_positive(cls, value: Fraction) -> Fraction:
+        if value <= 0:
+            raise ValueError("a number above 0 is needed")
+        return value
+
+    def guarantee(self) -> EmployerEmployee:
+        """The guarantee that holds for everything published within this budget."""
+        return EmployerEmployee(definition=self.definition, alpha=self.alpha, epsilon=self.epsilon, delta=self.delta)
+
+
+class About(Described):
+    """The `[release]` section."""
+
+    title: str = Field(description="heading of the bundle")
+    population: str = Field("jobs", description="whose privacy is spent: one budget for each population and period")
+    period: str = Field(description="the reference period of the data, such as 2025 or 2025-Q3")
+    budget: Budget
+    ledger: Path = Field(Path("ledger.sqlite"), description="where the budget is kept")
+    bundle: Path = Field(Path("bundle"), description="folder to publish into")
+
+    @field_validator("title", "population", "period")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("a text that is not empty is needed")
+        return value.strip()
+
+
+class Protection(Described):
+    """How a table is protected."""
+
+    method: str = Field("smooth-pareto", description="name of the method")
+    epsilon: Exact = Field(description="what the whole table spends of the budget")
+    alpha: Exact | None = Field(None, description="the budget's alpha when not given")
+
+
+class Table(Described):
+    """A `[[table]]` section: one statistic by some attributes."""
+
+    name: str = Field(description="file name of the table in the bundle")
+    title: str = ""
+    count: Literal["jobs"] = Field(description="what is counted")
+    by: tuple[str, ...] = Field(min_length=1, description="the attributes that make the cells")
+    where: dict[str, tuple[str, ...]] = Field({}, description="keep only these codes of an attribute")
+    protect: Protection
+    nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
+    structural_zeros: Literal["listed", "implied"] = Field(
+        "listed",
+        description="whether combinations without any establishment are rows (exactly 0) or left out",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_file(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+            raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
+        return name
+
+    @field_validator("by")
+    @classmethod
+    def _lists_each_once(cls, by: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = [name for name, times in Counter(by).items() if times > 1]
+        if repeated:
+            raise ValueError(f"'{repeated[0]}' is listed twice")
+        return by
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _accepts_one_code(cls, where: object) -> object:
+        if not isinstance(where, dict):
+            return where
+        return {name: [codes] if isinstance(codes, str) else codes for name, codes in where.items()}
+
+
+class Release(Described):
+    """Everything a release file says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+
+    about: About = Field(alias="release")
+    frame: Frame = Field(alias="data")
+    tables: tuple[Table, ...] = Field(alias="table", min_length=1)
+    folder: Path = Field(Path(), exclude=True)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        repeated = [name for name, times in Counter(table.name for table in self.tables).items() if times > 1]
+        if repeated:
+            raise ValueError(f"two tables are called '{repeated[0]}'")
+        for table in self.tables:
+            for name in (*table.by, *table.where):
+                if name not in self.frame.attributes:
+                    known = ", ".join(self.frame.attributes)
+                    raise ValueError(f"table '{table.name}' uses '{name}', but the attributes are: {known}")
+        return self
+
+    @property
+    def account(self) -> Account:
+        """The account in the ledger that this release is charged to."""
+        return Account(population=self.about.population, period=self.about.period)
+
+    @property
+    def ledger(self) -> Path:
+        """The path of the ledger."""
+        return self.folder / self.about.ledger
+
+    @property
+    def bundle(self) -> Path:
+        """The folder the bundle is published into."""
+        return self.folder / self.about.bundle
+
+    def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Question:
+        """What a table asks of the data, given the codes of the attributes."""
+        for name, codes in table.where.items():
+            unknown = [code for code in codes if code not in codelists[name].codes]
+            if unknown or not codes:
+                raise ReleaseError(
+                    f"table '{table.name}', where {name}",
+                    expected=f"codes of {name}, such as {', '.join(codelists[name].codes[:5])}",
+                    found=", ".join(unknown) or "none",
+                    do="correct the codes",
+                )
+        by = tuple(
+            Dimension(
+                name=name,
+                codes=tuple(c for c in codelists[name].codes if c in table.where.get(name, codelists[name].codes)),
+            )
+            for name in table.by
+        )
+        return Question(by=by, where=table.where)
+
+    def method(self, table: Table, question: Question) -> Method:
+        """The method that protects a table, with its parameters."""
+        protect = table.protect
+        return build(
+            protect.method,
+            alpha=protect.alpha or self.about.budget.alpha,
+            epsilon=protect.epsilon,
+            worker_cells=question.worker_cells(self.frame),
+        )

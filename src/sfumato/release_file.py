@@ -1,0 +1,121 @@
+"""Read a release file; every mistake is reported with its line."""
+
+import difflib
+import re
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from sfumato.errors import ReleaseError
+from sfumato.release import Release
+
+Location = tuple[int | str, ...]
+
+
+def load(path: str | Path) -> Release:
+    """Read and check a release file; nothing but the file itself is opened."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReleaseError(
+            str(path),
+            expected="a release file (TOML, in UTF-8)",
+            found=str(error),
+            do="check the path; `sfumato economy` writes an example",
+        ) from error
+    try:
+        # Decimals, so that 0.1 means one tenth and not the nearest binary fraction.
+        content = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise ReleaseError(
+            str(path), expected="a file in TOML", found=str(error), do="mend the line named above"
+        ) from error
+    folder = path.resolve().parent
+    if isinstance(content.get("data"), dict):
+        content["data"]["folder"] = folder
+    try:
+        return Release(**content, folder=folder)
+    except ValidationError as error:
+        raise _explained(path, text, error) from error
+
+
+def _explained(path: Path, text: str, error: ValidationError) -> ReleaseError:
+    """Turn the first mistake into an error that names the line, the expectation and the remedy."""
+    first = error.errors()[0]
+    location = first["loc"]
+    where = f"{path}, line {line_of(text, location)}: {'.'.join(map(str, location)) or 'the file'}"
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(location)
+        close = difflib.get_close_matches(str(location[-1]), known, n=1)
+        return ReleaseError(
+            where,
+            expected=f"one of the keys {', '.join(known)}",
+            found=f"'{location[-1]}'",
+            do=f"did you mean '{close[0]}'?" if close else "remove the key",
+        )
+    if first["type"] == "missing":
+        return ReleaseError(
+            where,
+            expected=f"the key '{location[-1]}'",
+            found="none",
+            do=f"add '{location[-1]}' to this section",
+        )
+    found = first["input"]
+    shown = "an unsuitable value" if isinstance(found, dict | list | tuple | BaseModel) else repr(found)
+    if isinstance(found, Decimal):
+        shown = str(found)
+    return ReleaseError(
+        where,
+        expected=first["msg"].removeprefix("Value error, ").removeprefix("Input should be "),
+        found=shown if location else "sections that do not fit together",
+        do="correct the value; docs/release-file.md lists every key",
+    )
+
+
+def _known_keys(location: Location) -> list[str]:
+    """The keys allowed in the section a location points into."""
+    model: Any = Release
+    for step in location[:-1]:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            fields = {field.alias or name: field for name, field in model.model_fields.items()}
+            model = fields[str(step)].annotation if str(step) in fields else None
+        model = _section(model)
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return [f.alias or name for name, f in model.model_fields.items() if name != "folder"]
+    return []
+
+
+def _section(annotation: Any) -> Any:
+    """The description inside an optional, a tuple or a table of descriptions."""
+    inside = [a for a in getattr(annotation, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
+    return inside[0] if inside else annotation
+
+
+def line_of(text: str, location: Location) -> int:
+    """The line of a TOML text where a location is, or where the section that should hold it begins.
+
+    >>> line_of("[release]\\ntitle = 'x'\\n[[table]]\\nname = 'a'", ("table", 0, "name"))
+    4
+    """
+    best, best_depth = 1, 0
+    seen: dict[str, int] = {}
+    section: Location = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]", line):
+            names = tuple(part.strip(" \"'") for part in header[2].split("."))
+            section = names
+            if header[1] == "[[":
+                seen[header[2]] = seen.get(header[2], -1) + 1
+                section = (*names, seen[header[2]])
+            here = section
+        elif key := re.match(r"\s*([\w.\"'-]+)\s*=", line):
+            here = (*section, *(part.strip(" \"'") for part in key[1].split(".")))
+        else:
+            continue
+        if len(here) > best_depth and location[: len(here)] == here:
+            best, best_depth = number, len(here)
+    return best

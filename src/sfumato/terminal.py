@@ -1,0 +1,275 @@
+"""What the command line says: each summary as text for people and as data for machines."""
+
+from fractions import Fraction
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.assess.assess import Assessment
+from sfumato.assess.utility import Utility
+from sfumato.check import Findings
+from sfumato.demo import Tour
+from sfumato.economy.generate import Economy
+from sfumato.economy.shape import Shape
+from sfumato.plan import Plan
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
+from sfumato.privacy.ledger import Ledger
+from sfumato.publish.statement import establishment, person
+from sfumato.publish.structure import describe, number
+from sfumato.run import Published
+
+Summary = tuple[RenderableType, dict[str, Any]]
+_BAR = 40
+
+
+def plan_summary(findings: Findings) -> Summary:
+    """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
+    plan, balance = findings.plan, findings.balance
+    budget = plan.release.about.budget
+    table = _table("table", "cells", "guarantee", "charge", "typical error, jobs", "…in a large cell")
+    due = Fraction(0)
+    for planned in plan.tables:
+        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget.alpha)
+        paid = planned.table.name in findings.paid
+        due += 0 if paid else charge
+        table.add_row(
+            planned.table.name,
+            f"{planned.cells:,}",
+            _short(planned.guarantee),
+            "paid before" if paid else plain(charge),
+            f"{error.floor:.2g}",
+            f"{error.share:.1%} of its largest establishment",
+        )
+    floor_size = plan.tables[0].method.planned_error().floor_size
+    left = budget.epsilon if balance is None else balance.remaining_epsilon
+    lines: list[RenderableType] = [
+        Text(plan.release.about.title, style="bold"),
+        table,
+        Text(f"A cell is large when its largest establishment has more than {floor_size} workers."),
+        Text(
+            f"All tables together: {plan.guarantee}. To be charged: epsilon = {plain(due)}; "
+            f"left in the budget of {plan.release.account}: {plain(left)}."
+        ),
+        Text(person(plan.guarantee)),
+        Text("\n".join(establishment(plan.guarantee))),
+    ]
+    if due > left:
+        lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
+    words = "The data match their description." if findings.validated else "The data were not opened."
+    lines.append(Text(f"{words} Nothing was charged.", style="green"))
+    return Group(*_spaced(lines)), _plan_data(plan) | {
+        "due_epsilon": number(due),
+        "remaining_epsilon": number(left),
+        "paid_before": sorted(findings.paid),
+        "data_validated": findings.validated,
+    }
+
+
+def run_summary(published: Published) -> Summary:
+    """What a run published, charged and left over."""
+    balance = published.balance
+    repeated = len(published.plan.tables) - len(published.charged)
+    words = [f"Published {len(published.plan.tables)} tables in {published.bundle}."]
+    if published.charged:
+        words.append(f"Charged: {', '.join(published.charged)}.")
+    if repeated:
+        words.append(f"{repeated} answered from what is stored, at no charge.")
+    words.append(
+        f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} spent, "
+        f"{plain(balance.remaining_epsilon)} left."
+    )
+    words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
+    return Text("\n".join(words)), {
+        "bundle": str(published.bundle),
+        "charged": list(published.charged),
+        "spent_epsilon": number(balance.spent_epsilon),
+        "remaining_epsilon": number(balance.remaining_epsilon),
+        **_plan_data(published.plan),
+    }
+
+
+def assessment_summary(assessment: Assessment) -> Summary:
+    """What the protection costs, table by table; confidential."""
+    lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
+    lines += [_error_chart(utility) for utility in assessment.utilities]
+    lines.append(Text(f"The whole report, with charts: {assessment.report}"))
+    data = {"report": str(assessment.report), "tables": [_utility_data(u) for u in assessment.utilities]}
+    return Group(*_spaced(lines)), data
+
+
+def demo_summary(tour: Tour) -> Summary:
+    """The demo in a screenful: what was made, what it costs, what to try next."""
+    made, published, assessment = tour.economy, tour.published, tour.assessment
+    release = made.release
+    table = _table("table", "cells", "epsilon", "mean error, jobs")
+    for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
+        table.add_row(utility.title, f"{utility.cells:,}", _short(planned.guarantee), f"{utility.mean_error:,.2f}")
+    steps = [
+        f"sfumato check {release}        what the release guarantees and costs",
+        f"sfumato run {release}          again: the stored answer, at no charge",
+        f"sfumato budget --ledger {release}   what is left, and the history",
+        f"open {assessment.report}       charts of true and protected values (confidential)",
+        f"read {published.bundle / 'statement.md'}       what readers are told",
+    ]
+    lines: list[RenderableType] = [
+        Text(
+            f"An economy of {made.jobs:,} jobs in {made.establishments:,} establishments and {made.places:,} places, "
+            f"published as {len(published.plan.tables)} tables.",
+            style="bold",
+        ),
+        table,
+        _error_chart(assessment.utilities[0]),
+        Text(f"All tables together: {published.plan.guarantee}. {person(published.plan.guarantee)}"),
+        Text("What to try next:\n  " + "\n  ".join(steps)),
+    ]
+    data = {
+        "economy": economy_data(made),
+        "run": run_summary(published)[1],
+        "assessment": assessment_summary(assessment)[1],
+    }
+    return Group(*_spaced(lines)), data
+
+
+def economy_summary(made: Economy, shape: Shape | None) -> Summary:
+    """What an economy holds, beside the published shape when it was measured."""
+    lines: list[RenderableType] = [
+        Text(
+            f"{made.jobs:,} jobs of {made.workers:,} workers in {made.establishments:,} establishments and "
+            f"{made.places:,} places, in {made.folder}."
+        )
+    ]
+    data = economy_data(made)
+    if shape is not None:
+        table = _table("shape", "here", "published")
+        for row in shape.rows():
+            table.add_row(*row)
+        lines.append(table)
+        data["shape"] = [dict(zip(("quantity", "here", "published"), row, strict=True)) for row in shape.rows()]
+    lines.append(Text(f"Try: sfumato check {made.release}"))
+    return Group(*_spaced(lines)), data
+
+
+def economy_data(made: Economy) -> dict[str, Any]:
+    """An economy as numbers."""
+    return {
+        "folder": str(made.folder),
+        "release": str(made.release),
+        **{name: getattr(made, name) for name in ("seed", "jobs", "workers", "establishments", "places")},
+    }
+
+
+def budget_summary(ledger: Ledger) -> Summary:
+    """Every account's balance, and the history of what was charged."""
+    head = ledger.verify()
+    accounts = _table("population", "period", "budget", "spent", "left")
+    history = _table("", "time (UTC)", "what", "population, period", "table", "guarantee or budget")
+    data: dict[str, Any] = {"ledger": str(ledger.path), "head": head, "accounts": [], "history": []}
+    for account in ledger.accounts():
+        balance = ledger.balance(account)
+        spent, left = balance.spent_epsilon, balance.remaining_epsilon
+        accounts.add_row(account.population, account.period, str(balance.budget), plain(spent), plain(left))
+        data["accounts"].append(
+            {
+                "population": account.population,
+                "period": account.period,
+                "budget": describe(balance.budget),
+                "spent_epsilon": number(spent),
+                "remaining_epsilon": number(left),
+                "spent_delta": number(balance.spent_delta),
+                "remaining_delta": number(balance.remaining_delta),
+            }
+        )
+    for entry in ledger.history():
+        if entry.kind == "answer":
+            continue  # it only says that a charge was answered
+        what = "budget set" if entry.kind == "budget" else "charged"
+        where = f"{entry.account.population}, {entry.account.period}"
+        words = "" if entry.guarantee is None else str(entry.guarantee)
+        history.add_row(str(entry.sequence), entry.time, what, where, entry.table, words)
+        data["history"].append(
+            {
+                "sequence": entry.sequence,
+                "identifier": entry.identifier,
+                "time": entry.time,
+                "kind": entry.kind,
+                "population": entry.account.population,
+                "period": entry.account.period,
+                "release": entry.release,
+                "table": entry.table,
+                "note": entry.note,
+                "guarantee": None if entry.guarantee is None else describe(entry.guarantee),
+            }
+        )
+    seal = Text(f"The chain of entries is whole. Its last hash, to note elsewhere: {head}", style="green")
+    return Group(*_spaced([accounts, history, seal])), data
+
+
+def _error_chart(utility: Utility) -> RenderableType:
+    """Bars of the mean error by size of the cell."""
+    table = Table(box=None, title=f"{utility.title}: mean error by true size of the cell", title_justify="left")
+    for heading in ("jobs in the cell", "cells", "error", "", "relative"):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+    top = max((c.mean_error for c in utility.by_size), default=1.0) or 1.0
+    for size in utility.by_size:
+        length = size.mean_error / top * _BAR
+        bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
+        relative = "" if size.relative_error is None else f"{size.relative_error:.1%}"
+        table.add_row(
+            size.label,
+            f"{size.cells:,}",
+            f"{size.mean_error:,.1f}",
+            Text(bar or "▏", style="dark_orange3"),
+            relative,
+        )
+    return table
+
+
+def _plan_data(plan: Plan) -> dict[str, Any]:
+    alpha = plan.release.about.budget.alpha
+    return {
+        "title": plan.release.about.title,
+        "guarantee": describe(plan.guarantee),
+        "tables": [
+            {
+                "name": planned.table.name,
+                "cells": planned.cells,
+                "method": planned.method.name,
+                "guarantee": describe(planned.guarantee),
+                "charge_epsilon": number(_charge(planned.guarantee, alpha)),
+                "planned_error": vars(planned.method.planned_error()),
+            }
+            for planned in plan.tables
+        ],
+    }
+
+
+def _utility_data(utility: Utility) -> dict[str, Any]:
+    return {
+        "name": utility.name,
+        "cells": utility.cells,
+        "mean_error": utility.mean_error,
+        "expected_error": utility.expected_error,
+        "by_size": [vars(size) for size in utility.by_size],
+    }
+
+
+def _charge(guarantee: Guarantee, alpha: Fraction) -> Fraction:
+    return guarantee.at(alpha).epsilon if isinstance(guarantee, EmployerEmployee) else Fraction(0)
+
+
+def _short(guarantee: Guarantee) -> str:
+    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in headings:
+        table.add_column(heading)
+    return table
+
+
+def _spaced(lines: list[RenderableType]) -> list[RenderableType]:
+    return [part for line in lines for part in (line, Text(""))][:-1]

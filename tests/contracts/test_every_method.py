@@ -1,0 +1,107 @@
+"""What every method in the registry keeps, whatever it does."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfumato.cells import Cells, Dimension
+from sfumato.methods.method import Method
+from sfumato.methods.registry import METHODS, build
+from sfumato.noise.randomness import OperatingSystem, Seeded
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+
+DRAWS = 40_000
+COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 60), "one giant": (30_000, 29_000)}
+
+
+@pytest.fixture(params=sorted(METHODS))
+def method(request: pytest.FixtureRequest) -> Method:
+    return build(request.param, alpha=Fraction(1, 10), epsilon=Fraction(2))
+
+
+def cells_for(method: Method, count: int, largest: int, n: int = DRAWS) -> Cells:
+    """The same cell many times over, with the columns the method declared and no others."""
+    supply = {"count": count, "largest": largest}
+    columns = {name: np.full(n, supply[name], dtype=np.int64) for name in method.needs}
+    place = Dimension(name="place", codes=tuple(map(str, range(2 * n))))
+    return Cells(dimensions=(place,), positions=np.arange(0, 2 * n, 2), columns=columns)
+
+
+def test_protected_cells_keep_their_places_and_hold_one_column_of_whole_numbers(method: Method) -> None:
+    cells = cells_for(method, 250, 60, n=100)
+    protected = method.protect(cells, OperatingSystem())
+    assert protected.dimensions == cells.dimensions
+    assert np.array_equal(protected.positions, cells.positions)
+    assert set(protected.columns) == {"value"}
+    assert protected["value"].dtype == np.int64
+
+
+def test_a_table_without_cells_stays_without_cells(method: Method) -> None:
+    empty = cells_for(method, 0, 0, n=0)
+    assert len(method.protect(empty, Seeded(1))) == 0
+    assert len(method.expected_error(empty)) == 0
+
+
+def test_the_same_randomness_gives_the_same_values_and_another_does_not(method: Method) -> None:
+    cells = cells_for(method, 250, 60, n=1_000)
+    assert method.protect(cells, Seeded(1)).equals(method.protect(cells, Seeded(1)))
+    assert not method.protect(cells, Seeded(1)).equals(method.protect(cells, Seeded(2)))
+
+
+@pytest.mark.parametrize(("count", "largest"), COUNTS.values(), ids=list(COUNTS))
+def test_published_values_are_unbiased(method: Method, count: int, largest: int) -> None:
+    error = method.protect(cells_for(method, count, largest), Seeded(11))["value"] - count
+    assert abs(error.mean()) < 4 * error.std() / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize(("count", "largest"), COUNTS.values(), ids=list(COUNTS))
+def test_observed_error_is_the_expected_error(method: Method, count: int, largest: int) -> None:
+    cells = cells_for(method, count, largest)
+    error = np.abs(method.protect(cells, Seeded(12))["value"] - count)
+    expected = method.expected_error(cells)
+    assert np.all(expected == expected[0])
+    assert abs(error.mean() - expected[0]) < 4 * error.std() / np.sqrt(DRAWS)
+    assert expected[0] > 0
+
+
+def test_zeros_get_noise_and_nothing_is_cut_at_zero(method: Method) -> None:
+    values = method.protect(cells_for(method, 0, 0), Seeded(13))["value"]
+    assert (values > 0).any()
+    assert (values < 0).any()
+
+
+def test_planned_error_is_what_an_empty_cell_has(method: Method) -> None:
+    planned = method.planned_error()
+    assert np.isclose(method.expected_error(cells_for(method, 0, 0, n=1))[0], planned.floor)
+
+
+def test_published_figures_depend_on_the_published_values_only(method: Method) -> None:
+    values = np.array([-40, 0, 7, 300, 10**6])
+    before = method.published_error(values), *method.published_interval(values, 0.9)
+    method.protect(cells_for(method, 30_000, 29_000, n=10), Seeded(1))
+    method.expected_error(cells_for(method, 30_000, 29_000, n=10))
+    after = method.published_error(values), *method.published_interval(values, 0.9)
+    one_by_one = [method.published_error(values[i : i + 1])[0] for i in range(len(values))]
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(before, after, strict=True))
+    assert np.array_equal(before[0], one_by_one)
+
+
+def test_published_interval_holds_the_true_value_as_often_as_stated(method: Method) -> None:
+    for count, largest in COUNTS.values():
+        values = method.protect(cells_for(method, count, largest), Seeded(14))["value"]
+        low, high = method.published_interval(values, 0.9)
+        covered = (low <= count) & (np.isnan(high) | (high >= count))
+        assert covered.mean() > 0.9 - 4 * np.sqrt(0.09 / DRAWS)
+
+
+def test_the_guarantee_follows_from_the_parameters_alone(method: Method) -> None:
+    again = build(method.name, alpha=Fraction(1, 10), epsilon=Fraction(2))
+    assert again == method
+    assert again.guarantee() == method.guarantee()
+    assert isinstance(method.guarantee(), EmployerEmployee | NoFormalGuarantee)
+
+
+def test_a_method_cannot_be_changed_after_it_was_checked(method: Method) -> None:
+    with pytest.raises(AttributeError):
+        method.epsilon = Fraction(100)  # type: ignore[attr-defined]
