@@ -64,8 +64,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Make an economy, publish tables from it, and see what the protection costs: the ten-minute tour in one."""
-    from sfumato.demo import run_demo  # noqa: PLC0415 - each command imports only what it needs
-    from sfumato.terminal import demo_summary  # noqa: PLC0415
+    from sfumato.demo import run_demo
+    from sfumato.terminal import demo_summary
 
     with _progress(hidden=as_json) as show:
         tour = run_demo(out, jobs=jobs, progress=show)
@@ -82,9 +82,9 @@ def economy(
     as_json: AsJson = False,
 ) -> None:
     """Write a synthetic economy (Parquet files, codelists, a release file) with the published shape of the real one."""
-    from sfumato.economy.generate import generate  # noqa: PLC0415
-    from sfumato.economy.shape import measure  # noqa: PLC0415
-    from sfumato.terminal import economy_summary  # noqa: PLC0415
+    from sfumato.economy.generate import generate
+    from sfumato.economy.shape import measure
+    from sfumato.terminal import economy_summary
 
     with _progress(hidden=as_json) as show:
         made = generate(
@@ -108,9 +108,9 @@ def check(
 
     Nothing is charged and nothing is published.
     """
-    from sfumato.check import check as check_release  # noqa: PLC0415
-    from sfumato.release_file import load  # noqa: PLC0415
-    from sfumato.terminal import plan_summary  # noqa: PLC0415
+    from sfumato.check import check as check_release
+    from sfumato.release_file import load
+    from sfumato.terminal import plan_summary
 
     with _progress(hidden=as_json) as show:
         found = check_release(load(file), data=data, progress=_steps(show))
@@ -123,9 +123,9 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
 
     The same file on the same data again publishes the stored answer, at no charge and without new noise.
     """
-    from sfumato.release_file import load  # noqa: PLC0415
-    from sfumato.run import run as run_release  # noqa: PLC0415
-    from sfumato.terminal import run_summary  # noqa: PLC0415
+    from sfumato.release_file import load
+    from sfumato.run import run as run_release
+    from sfumato.terminal import run_summary
 
     with _progress(hidden=as_json) as show:
         published = run_release(load(file), progress=_steps(show))
@@ -139,9 +139,9 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Write the confidential report of a published release: true against protected values, error by size of cell."""
-    from sfumato.assess.assess import assess as assess_release  # noqa: PLC0415
-    from sfumato.release_file import load  # noqa: PLC0415
-    from sfumato.terminal import assessment_summary  # noqa: PLC0415
+    from sfumato.assess.assess import assess as assess_release
+    from sfumato.release_file import load
+    from sfumato.terminal import assessment_summary
 
     with _progress(hidden=as_json) as show:
         assessment = assess_release(load(file), report, progress=_steps(show))
@@ -154,7 +154,7 @@ Ledger = Annotated[Path, typer.Option("--ledger", help="A ledger, or a release f
 @budget_app.callback()
 def budget(context: typer.Context, ledger: Ledger = Path("ledger.sqlite"), as_json: AsJson = False) -> None:
     """Show the balance of every budget and what it was spent on; verifies the ledger's chain first."""
-    from sfumato.terminal import budget_summary  # noqa: PLC0415
+    from sfumato.terminal import budget_summary
 
     if context.invoked_subcommand is None:
         _show(budget_summary(_open_ledger(ledger, create=False)), as_json)
@@ -173,9 +173,9 @@ def set_budget(
     as_json: AsJson = False,
 ) -> None:
     """Open a budget or change it; the change is written to the ledger's history."""
-    from sfumato.privacy.account import Account  # noqa: PLC0415
-    from sfumato.privacy.guarantee import EmployerEmployee  # noqa: PLC0415
-    from sfumato.terminal import budget_summary  # noqa: PLC0415
+    from sfumato.privacy.account import Account
+    from sfumato.privacy.guarantee import EmployerEmployee
+    from sfumato.terminal import budget_summary
 
     amounts = {name: _number(name, text) for name, text in (("alpha", alpha), ("epsilon", epsilon), ("delta", delta))}
     book = _open_ledger(ledger, create=True)
@@ -207,17 +207,17 @@ def _fail(error: SfumatoError) -> NoReturn:
 
 
 def _open_ledger(path: Path, *, create: bool) -> Any:
-    from sfumato.privacy.ledger import Ledger as Book  # noqa: PLC0415
+    from sfumato.privacy.ledger import Ledger as Book
 
     if path.suffix == ".toml":
-        from sfumato.release_file import load  # noqa: PLC0415
+        from sfumato.release_file import load
 
         path = load(path).ledger
     return Book.open(path, create=create)
 
 
 def _number(name: str, text: str) -> Any:
-    from sfumato.frame import exact  # noqa: PLC0415
+    from sfumato.frame import exact
 
     try:
         return exact(text)
@@ -237,7 +237,7 @@ def _show(summary: tuple[Any, dict[str, Any]], as_json: bool) -> None:
 
 def _steps(show: Callable[[str, int, int], None]) -> Callable[[str], None]:
     """Show named steps as they come, in the order in which a run takes them."""
-    from sfumato.run import STEPS  # noqa: PLC0415
+    from sfumato.run import STEPS
 
     return lambda step: show(step, STEPS.index(step) if step in STEPS else len(STEPS), len(STEPS))
 

@@ -1,8 +1,10 @@
 """Write files so that a crash leaves the old file or the new one, never a part."""
 
+import fcntl
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -24,6 +26,14 @@ def create_durably(path: Path, content: bytes) -> bool:
         temporary.unlink()
     sync_folder(path.parent)
     return True
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait until no other process holds this lock file, and hold it; a process that dies lets go."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def sync_file(path: Path) -> None:

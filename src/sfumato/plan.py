@@ -15,7 +15,7 @@ from sfumato.methods.method import Method
 from sfumato.privacy.account import Charge
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
-from sfumato.release import Release, Table
+from sfumato.release import LISTED_CELLS, Release, Table
 
 MOST_CELLS = 50_000_000
 """Tables are held in memory; beyond this many cells a release is refused before it is charged."""
@@ -38,6 +38,12 @@ class PlannedTable:
     def cells(self) -> int:
         """The number of cells in the product of the dimensions, structural zeros included."""
         return prod(map(len, self.question.by))
+
+    @property
+    def lists_structural_zeros(self) -> bool:
+        """Whether combinations without any establishment are published as rows that are exactly 0."""
+        chosen = self.table.structural_zeros
+        return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
 
     def digest(self, data: str) -> str:
         """Name this question to these data: the same name means that the stored answer is given again."""

@@ -18,6 +18,9 @@ from sfumato.methods.registry import build
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 
+LISTED_CELLS = 100_000
+"""Larger tables are mostly combinations without any establishment, which only make files longer."""
+
 
 class Budget(Described):
     """What all releases about one population and period may spend together."""
@@ -75,9 +78,10 @@ class Table(Described):
     where: dict[str, tuple[str, ...]] = Field({}, description="keep only these codes of an attribute")
     protect: Protection
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
-    structural_zeros: Literal["listed", "implied"] = Field(
-        "listed",
-        description="whether combinations without any establishment are rows (exactly 0) or left out",
+    structural_zeros: Literal["auto", "listed", "implied"] = Field(
+        "auto",
+        description="whether combinations without any establishment are rows (exactly 0) or left out; "
+        f"auto lists them in tables of up to {LISTED_CELLS:,} cells",
     )
 
     @field_validator("name")
@@ -151,11 +155,9 @@ class Release(Described):
                     found=", ".join(unknown) or "none",
                     do="correct the codes",
                 )
+        kept = {name: set(codes) for name, codes in table.where.items()}
         by = tuple(
-            Dimension(
-                name=name,
-                codes=tuple(c for c in codelists[name].codes if c in table.where.get(name, codelists[name].codes)),
-            )
+            Dimension(name=name, codes=tuple(c for c in codelists[name].codes if name not in kept or c in kept[name]))
             for name in table.by
         )
         return Question(by=by, where=table.where)

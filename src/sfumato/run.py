@@ -48,36 +48,36 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             )
         ledger = Ledger.open(release.ledger, create=True)
         ledger.ensure_budget(release.account, release.about.budget.guarantee(), data)
-        before = {entry.identifier for entry in ledger.history(release.account)}
-        charges = [planned.charge(data) for planned in plan.tables]
-        entries = ledger.charge(release.account, charges, release.about.title)
+        before = ledger.history(release.account)
+        entries = ledger.charge(release.account, [planned.charge(data) for planned in plan.tables], release.about.title)
+        given_before = {entry.question: entry.answer for entry in before if entry.kind == "answer"}
 
-        open_questions = {}
-        for planned in plan.tables:
-            digest = planned.digest(data)
-            if answers.find(digest, sha256=ledger.answer(digest)) is None:
-                open_questions[planned.table.name] = planned
+        questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
+        unanswered = {
+            planned.table.name: planned
+            for planned in plan.tables
+            if not answers.has(questions[planned.table.name], given_before.get(questions[planned.table.name]))
+        }
         progress("tabulate")
-        counted = ready.count(open_questions) if open_questions else {}
+        counted = ready.count(unanswered) if unanswered else {}
         progress("protect")
-        for name, planned in open_questions.items():
+        for name, planned in unanswered.items():
             protected = planned.method.protect(counted[name], OperatingSystem())
-            answers.keep(planned.digest(data), _with_public_columns(protected, counted[name]))
+            answers.keep(questions[name], _with_public_columns(protected, counted[name]))
 
         progress("publish")
         given = {}
-        for planned in plan.tables:
-            digest = planned.digest(data)
-            found = answers.find(digest, sha256=ledger.answer(digest))
-            assert found is not None  # kept above, or found above
-            given[planned.table.name], sha256 = found
-            ledger.record_answer(release.account, digest, planned.table.name, sha256)
-        identifiers = {entry.table: entry.identifier for entry in entries}
+        for name, question in questions.items():
+            given[name], sha256 = answers.read(question, given_before.get(question))
+            if question not in given_before:
+                ledger.record_answer(release.account, question, name, sha256)
+        paid = {planned.table.name: entry for planned, entry in zip(plan.tables, entries, strict=True)}
+        identifiers = {name: entry.identifier for name, entry in paid.items()}
         bundle = write_bundle(plan, given, identifiers, release.bundle)
         return Published(
             bundle=bundle,
             plan=plan,
-            charged=tuple(entry.table for entry in entries if entry.identifier not in before),
+            charged=tuple(name for name, entry in paid.items() if entry not in before),
             balance=ledger.balance(release.account),
         )
 

@@ -78,8 +78,8 @@ def run_summary(published: Published) -> Summary:
     if repeated:
         words.append(f"{repeated} answered from what is stored, at no charge.")
     words.append(
-        f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} spent, "
-        f"{plain(balance.remaining_epsilon)} left."
+        f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
+        f"spent, {plain(balance.remaining_epsilon)} left."
     )
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {

@@ -27,15 +27,15 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         answers = stored_answers(release)
         given = {}
         for name, table in planned.items():
-            found = answers.find(table.digest(ready.fingerprint))
-            if found is None:
+            question = table.digest(ready.fingerprint)
+            if not answers.has(question):
                 raise LedgerError(
                     f"table '{name}'",
                     expected="a table that was published from these data",
                     found="no stored answer",
                     do="publish the release first: sfumato run",
                 )
-            given[name] = found[0]
+            given[name] = answers.read(question)[0]
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")

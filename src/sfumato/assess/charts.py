@@ -16,17 +16,17 @@ def true_against_protected(utility: Utility) -> str:
     chosen = np.unique(np.linspace(0, utility.cells - 1, min(utility.cells, _MOST_POINTS)).astype(int))
     by_size = np.argsort(utility.true, kind="stable")[chosen]
     points = pa.table({"true": utility.true[by_size], "protected": utility.protected[by_size]})
-    scale = alt.Scale(type="symlog", constant=3)
-    top = float(max(utility.true.max(initial=1), 10))
+    top = float(max(utility.true.max(initial=1), utility.protected.max(initial=1), 10))
+    bottom = float(min(utility.protected.min(initial=0), 0))
+    ticks = [tick for tick in (-10, 0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if bottom <= tick <= top]
+    axis = alt.Axis(values=ticks, format=",d", gridOpacity=0.4)
     line = alt.Chart(pa.table({"x": [0.0, top], "y": [0.0, top]})).mark_line(color=_INK, strokeWidth=1, opacity=0.6)
-    ticks = [v for v in (-10, 0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if v <= top]
-    axis = alt.Axis(values=ticks, format="~s", gridOpacity=0.4)
     dots = alt.Chart(points).mark_circle(size=14, opacity=0.35, color=_PROTECTED)
     return _svg(
         (
             dots.encode(
-                x=alt.X("true:Q", title="true number of jobs", scale=scale, axis=axis),
-                y=alt.Y("protected:Q", title="published number of jobs", scale=scale, axis=axis),
+                x=alt.X("true:Q", title="true number of jobs", scale=_symlog(0, top), axis=axis),
+                y=alt.Y("protected:Q", title="published number of jobs", scale=_symlog(bottom, top), axis=axis),
             )
             + line.encode(x="x:Q", y="y:Q")
         ).properties(width=340, height=300, title="True and published counts, cell by cell")
@@ -56,6 +56,11 @@ def error_by_size(utility: Utility) -> str:
         )
         .properties(width=400, height=300, title="Error by size of the cell")
     )
+
+
+def _symlog(low: float, high: float) -> alt.Scale:
+    """A scale for counts from a little below zero to millions."""
+    return alt.Scale(type="symlog", constant=3, domain=[low, high], nice=False)
 
 
 def _svg(chart: alt.LayerChart | alt.Chart) -> str:

@@ -5,19 +5,20 @@ from html import escape
 from pathlib import Path
 
 from sfumato.assess.charts import error_by_size, true_against_protected
-from sfumato.assess.utility import Utility
+from sfumato.assess.utility import ClassUtility, Utility
 from sfumato.durable import write_durably
 from sfumato.plan import Plan
 from sfumato.publish.statement import establishment, person
 from sfumato.publish.table import CONFIDENCE
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; --mark: #a0522d; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto; max-width: 62rem;
-  padding: 1.5rem; }
+:root { --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  margin: 0 auto; max-width: 62rem; padding: 1.5rem; }
 .confidential { background: #7a1f1f; color: #fff; padding: .6rem 1rem; border-radius: .4rem; font-weight: 600; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; } caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
@@ -46,11 +47,7 @@ def write_report(plan: Plan, utilities: Sequence[Utility], path: Path) -> Path:
 
 
 def _section(utility: Utility) -> str:
-    rows = "".join(
-        f"<tr><th scope='row'>{c.label}</th><td>{c.cells:,}</td><td>{c.mean_error:,.2f}</td><td>{c.expected_error:,.2f}</td>"
-        f"<td>{'' if c.relative_error is None else f'{c.relative_error:.1%}'}</td><td>{c.covered:.1%}</td></tr>"
-        for c in utility.by_size
-    )
+    rows = "".join(map(_row, utility.by_size))
     difference = utility.total_protected - utility.total_true
     return f"""<h2>{escape(utility.title)}</h2>
 <p>{utility.cells:,} cells with {utility.total_true:,} jobs. A cell is off by {utility.mean_error:,.2f} jobs on average
@@ -60,3 +57,14 @@ def _section(utility: Utility) -> str:
 <tr><th scope="col">jobs in the cell</th><th scope="col">cells</th><th scope="col">mean error</th>
 <th scope="col">expected</th><th scope="col">relative</th>
 <th scope="col">inside the published {CONFIDENCE:.0%} interval</th></tr>{rows}</table>"""
+
+
+def _row(size: ClassUtility) -> str:
+    figures = (
+        f"{size.cells:,}",
+        f"{size.mean_error:,.2f}",
+        f"{size.expected_error:,.2f}",
+        "" if size.relative_error is None else f"{size.relative_error:.1%}",
+        f"{size.covered:.1%}",
+    )
+    return f"<tr><th scope='row'>{size.label}</th>{''.join(f'<td>{figure}</td>' for figure in figures)}</tr>"

@@ -35,20 +35,23 @@ class Answers:
         pq.write_table(table, content, compression="zstd")
         create_durably(self._path(question), content.getvalue().to_pybytes())
 
-    def find(self, question: str, *, sha256: str | None = None) -> tuple[Cells, str] | None:
-        """The answer to a question and its digest, or None; with `sha256` the answer must be that one."""
+    def has(self, question: str, sha256: str | None = None) -> bool:
+        """Whether a question was answered; an answer that the ledger knows of (by its digest) must not be missing."""
+        if self._path(question).is_file():
+            return True
+        if sha256 is None:
+            return False
+        raise LedgerError(
+            f"stored answer {self._path(question).name}",
+            expected="the answer that the ledger says was given",
+            found="no such file",
+            do="restore the folder of answers from its backup; a new draw would spend the budget again",
+        )
+
+    def read(self, question: str, sha256: str | None = None) -> tuple[Cells, str]:
+        """The answer to a question and its digest; when the ledger knows the digest, the answer must have it."""
         path = self._path(question)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            if sha256 is None:
-                return None
-            raise LedgerError(
-                f"stored answer {path.name}",
-                expected="the answer that the ledger says was given",
-                found="no such file",
-                do="restore the folder of answers from its backup; a new draw would spend the budget again",
-            ) from None
+        content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         if sha256 not in (None, digest):
             raise LedgerError(

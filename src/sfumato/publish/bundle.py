@@ -1,11 +1,13 @@
 """The bundle: a folder that appears whole or not at all, with a manifest of its files."""
 
+import csv
 import hashlib
+import io
 import json
 import os
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -15,14 +17,16 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from sfumato.cells import Cells
-from sfumato.durable import sync_file, sync_folder
+from sfumato.durable import alone, sync_folder
 from sfumato.errors import BundleError
+from sfumato.frame import Codelist
 from sfumato.plan import Plan
 from sfumato.publish.statement import statement
 from sfumato.publish.structure import structure
 from sfumato.publish.table import published_table
 
 MANIFEST = "manifest.json"
+_PIECE = 100_000
 
 
 def write_bundle(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], folder: Path) -> Path:
@@ -33,25 +37,15 @@ def write_bundle(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str,
     """
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
-    try:
-        _write_files(plan, answers, draft)
-        listed = sorted(path for path in draft.rglob("*") if path.is_file())
-        manifest = {
-            "software": f"sfumato {plan.software}",
-            "title": plan.release.about.title,
-            "charges": dict(charges),
-            "files": {str(path.relative_to(draft)): _entry(path) for path in listed},
-        }
-        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        draft.chmod(0o755)
-        for path in (*listed, draft / MANIFEST):
-            sync_file(path)
-        for path in (draft / "tables", draft):
-            sync_folder(path)
-        _put_in_place(draft, folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with alone(folder.parent / f".{folder.name}.lock"):
+        for left in folder.parent.glob(f".{folder.name}.draft-*"):
+            shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
+        draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
+        try:
+            _write_draft(plan, answers, charges, draft)
+            _put_in_place(draft, folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
@@ -93,32 +87,78 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> None:
-    tables = draft / "tables"
-    tables.mkdir()
+def _write_draft(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], draft: Path) -> None:
+    listed = _write_files(plan, answers, draft)
+    manifest = {
+        "software": f"sfumato {plan.software}",
+        "title": plan.release.about.title,
+        "charges": dict(charges),
+        "files": {name: listed[name] for name in sorted(listed)},
+    }
+    _write(draft, MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
+    draft.chmod(0o755)
+    for path in (draft / "tables", draft / "codelists", draft):
+        sync_folder(path)
+
+
+def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[str, dict[str, Any]]:
+    """Write every file but the manifest, side by side, and say what the manifest has to list."""
+    (draft / "tables").mkdir()
+    (draft / "codelists").mkdir()
     with ThreadPoolExecutor() as pool:
-        writing = []
+        writing: dict[str, Future[dict[str, Any]]] = {}
+
+        def write(name: str, *pieces: Any) -> None:
+            writing[name] = pool.submit(_write, draft, name, *pieces)
+
         for planned in plan.tables:
             name = planned.table.name
             table = published_table(planned, answers[name])
-            writing.append(pool.submit(pq.write_table, table, tables / f"{name}.parquet", compression="zstd"))
-            writing.append(pool.submit(_write_csv, table, tables / f"{name}.csv"))
-        for future in writing:
-            future.result()
-    described = json.dumps(structure(plan), indent=2, ensure_ascii=False)
-    (draft / "structure.json").write_text(described + "\n", encoding="utf-8")
-    (draft / "statement.md").write_text(statement(plan), encoding="utf-8")
+            # Text is the slowest part: large tables are written in pieces side by side.
+            pieces = [pool.submit(_csv, table.slice(at, _PIECE), at == 0) for at in range(0, len(table) or 1, _PIECE)]
+            write(f"tables/{name}.parquet", _parquet(table))
+            write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
+        for attribute in dict.fromkeys(name for planned in plan.tables for name in planned.question.attributes):
+            write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
+        write("structure.json", json.dumps(structure(plan), indent=2, ensure_ascii=False).encode() + b"\n")
+        write("statement.md", statement(plan).encode())
+        return {name: future.result() for name, future in writing.items()}
 
 
-def _write_csv(table: pa.Table, path: Path) -> None:
-    options = pyarrow.csv.WriteOptions(quoting_style="needed")
-    plain = pa.table(
-        {
-            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
-    )
-    pyarrow.csv.write_csv(plain, path, options)
+def _write(draft: Path, name: str, *pieces: Any) -> dict[str, Any]:
+    """Write a file of the draft to the disk and describe it for the manifest."""
+    digest, size = hashlib.sha256(), 0
+    with (draft / name).open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+def _parquet(table: pa.Table) -> pa.Buffer:
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd")
+    return content.getvalue()
+
+
+def _csv(table: pa.Table, header: bool) -> pa.Buffer:
+    plain = {
+        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    content = pa.BufferOutputStream()
+    options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="needed", batch_size=1 << 16)
+    pyarrow.csv.write_csv(pa.table(plain), content, options)
+    return content.getvalue()
+
+
+def _codelist(codelist: Codelist) -> bytes:
+    lines = io.StringIO(newline="")
+    csv.writer(lines).writerows([("code", "label"), *zip(codelist.codes, codelist.labels, strict=True)])
+    return lines.getvalue().encode()
 
 
 def _entry(path: Path) -> dict[str, Any]:
@@ -135,8 +175,9 @@ def _put_in_place(draft: Path, folder: Path) -> None:
             pass  # its files were changed: put the right ones in place
         else:
             return
-    aside = draft.with_name(draft.name.replace(".draft-", ".old-"))
+    aside = draft.with_name(f"{draft.name}-old")
     if folder.exists():
+        # Two renames: a reader between them finds no bundle, and a crash between them is mended by the next run.
         folder.rename(aside)
     draft.rename(folder)
     sync_folder(folder.parent)

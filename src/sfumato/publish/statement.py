@@ -18,9 +18,10 @@ def statement(plan: Plan) -> str:
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        "Every number of this release was changed by random noise before it was published, enough that nobody can tell "
-        "from all its tables together whether a given person held a given job, or the size of an establishment's "
-        f"workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds stated below. That holds "
+        "Every number of this release was changed by random noise before it was published, enough that nobody can "
+        "tell from all its tables together whether a given person held a given job, or the size of an "
+        f"establishment's workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds "
+        "stated below. That holds "
         + (
             "for a person against any reader. For the size of an establishment it holds against readers who do not "
             "already know the attributes of its workers."
@@ -51,9 +52,9 @@ def person(guarantee: EmployerEmployee) -> str:
     return (
         "Whether a given person held a given job: this release changes the odds by a factor of at most "
         f"{_factor(guarantee.epsilon)}. Someone who thought it fifty-fifty before can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards, even knowing everything about everyone else. A person with several "
-        f"jobs has this protection for each; for two jobs together the factor is {_factor(2 * guarantee.epsilon)}."
-        + _delta(guarantee)
+        f"{_belief(guarantee.epsilon)} sure afterwards, even knowing everything about everyone else. A person with "
+        "several jobs has this protection for each; for two jobs together the factor is "
+        f"{_factor(2 * guarantee.epsilon)}." + _delta(guarantee)
     )
 
 
@@ -63,13 +64,13 @@ def establishment(guarantee: EmployerEmployee) -> list[str]:
     examples = [f"{size:,} or {once:,} workers" for size, once in sizes]
     further = [f"{size:,} or {step(once, guarantee.alpha):,}" for size, once in sizes]
     return [
-        f"Whether an establishment has {examples[0]}, {examples[1]}, or {examples[2]}: the odds change by a factor of at "
-        f"most {_factor(guarantee.epsilon)}, so that someone who thought both equally likely can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further step of "
-        f"{plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or {further[2]} workers "
-        f"the factor is {_factor(2 * guarantee.epsilon)}.",
-        "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of less "
-        f"than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
+        f"Whether an establishment has {examples[0]}, {examples[1]}, or {examples[2]}: the odds change by a factor "
+        f"of at most {_factor(guarantee.epsilon)}, so that someone who thought both equally likely can be at most "
+        f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further "
+        f"step of {plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or "
+        f"{further[2]} workers the factor is {_factor(2 * guarantee.epsilon)}.",
+        "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of "
+        f"less than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
     ]
 
 
@@ -82,17 +83,19 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
     table, error = planned.table, planned.method.planned_error()
     cells = planned.question.worker_cells(plan.release.frame)
     text = (
-        f"**{table.title or table.name}** (`{table.name}`): random noise from a symmetric distribution with heavy tails "
-        f"(Smooth Pareto) was added to every count and rounded to whole jobs. Where no establishment of a cell has more than "
-        f"{error.floor_size:,} workers the noise is typically {error.floor:.2g} jobs; otherwise it is typically "
-        f"{100 * error.share:.2g} % of the cell's largest establishment."
+        f"**{table.title or table.name}** (`{table.name}`): random noise from a symmetric distribution with heavy "
+        "tails (Smooth Pareto) was added to every count and rounded to whole jobs. Where no establishment of a cell "
+        f"has more than {error.floor_size:,} workers the noise is typically {error.floor:.2g} jobs; otherwise it is "
+        f"typically {100 * error.share:.2g} % of the cell's largest establishment."
     )
     if cells > 1:
         text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
+    if not (plan.release.frame.joined or planned.lists_structural_zeros):
+        text += " Combinations without any establishment, exactly 0, are not listed."
     if table.nonnegative:
         text += (
-            " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore come out "
-            "too high; do not add them up."
+            " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
+            "come out too high; do not add them up."
         )
     else:
         text += " Nothing was clamped or suppressed, so sums are unbiased and a small cell can be negative."
@@ -104,8 +107,8 @@ def _public(plan: Plan) -> str:
     named = ", ".join(frame.label(name).lower() for name in frame.public)
     if frame.joined:
         return (
-            f"The attributes of workplaces ({named}) are regarded as public. Every combination of codes was protected, also "
-            "those without any job."
+            f"The attributes of workplaces ({named}) are regarded as public. Every combination of codes was "
+            "protected, also those without any job."
         )
     return (
         f"That an establishment exists, and its attributes ({named}), are regarded as public, and so is the number of "
@@ -116,10 +119,10 @@ def _public(plan: Plan) -> str:
 
 def _errors() -> str:
     return (
-        "The noise that was really drawn, and its scale, are confidential. The published figures are computed from the "
-        "published value and the parameters alone. `error` is the mean absolute error the value would have if all its jobs "
-        "were in one establishment, which is the worst case. `low` and `high` enclose the true value with a probability of at "
-        f"least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data."
+        "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
+        "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
+        "all its jobs were in one establishment, which is the worst case. `low` and `high` enclose the true value "
+        f"with a probability of at least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data."
     )
 
 

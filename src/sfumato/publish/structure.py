@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
+from sfumato.cells import Dimension
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.table import CONFIDENCE
@@ -25,13 +26,6 @@ def structure(plan: Plan) -> dict[str, Any]:
         "period": about.period,
         "guarantee": describe(plan.guarantee),
         "tables": [_table(plan, planned) for planned in plan.tables],
-        "codelists": {
-            name: {
-                "label": plan.release.frame.label(name),
-                "codes": dict(zip(plan.codelists[name].codes, plan.codelists[name].labels, strict=True)),
-            }
-            for name in dict.fromkeys(name for planned in plan.tables for name in planned.question.attributes)
-        },
     }
 
 
@@ -55,12 +49,29 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
         "title": table.title or table.name.replace("_", " ").capitalize(),
         "statistic": {"count": table.count},
         "unit": "jobs",
-        "dimensions": [{"name": d.name, "label": frame.label(d.name), "size": len(d)} for d in planned.question.by],
+        "dimensions": [_dimension(plan, dimension) for dimension in planned.question.by],
         "where": {name: list(codes) for name, codes in table.where.items()},
         "columns": {name: text for name, text in COLUMNS.items() if name != "establishments" or not frame.joined},
         "method": planned.method.name,
         "guarantee": describe(planned.guarantee),
-        "structural_zeros": "none known" if frame.joined else table.structural_zeros,
+        "structural_zeros": _structural_zeros(plan, planned),
         "nonnegative": table.nonnegative,
         "files": {"parquet": f"tables/{table.name}.parquet", "csv": f"tables/{table.name}.csv"},
+    }
+
+
+def _structural_zeros(plan: Plan, planned: PlannedTable) -> str:
+    if plan.release.frame.joined:
+        return "none known: every combination of codes is protected and listed"
+    if planned.lists_structural_zeros:
+        return "listed: a row with establishments = 0 has the value 0, exactly"
+    return "implied: a combination of codes without a row has no establishment and the value 0, exactly"
+
+
+def _dimension(plan: Plan, dimension: Dimension) -> dict[str, Any]:
+    return {
+        "name": dimension.name,
+        "label": plan.release.frame.label(dimension.name),
+        "codes": len(dimension),
+        "codelist": f"codelists/{dimension.name}.csv",
     }

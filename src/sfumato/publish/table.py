@@ -31,7 +31,7 @@ def published_table(planned: PlannedTable, answer: Cells) -> pa.Table:
     if "establishments" in answer.columns:
         columns["establishments"] = answer["establishments"]
     positions = answer.positions
-    if planned.table.structural_zeros == "listed" and len(answer) < answer.domain:
+    if planned.lists_structural_zeros and len(answer) < answer.domain:
         # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
         positions = np.arange(answer.domain, dtype=np.int64)
         columns = {name: _laid_out(column, answer) for name, column in columns.items()}
