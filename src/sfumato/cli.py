@@ -48,13 +48,19 @@ class Definition(StrEnum):
     weak = "weak"
 
 
-@app.callback()
-def _about(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         screen.print(f"sfumato {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _about(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()

@@ -100,9 +100,9 @@ class Codelist(Described):
 class Attribute(Described):
     """A column that can classify a table; its codes are public even where its values are confidential."""
 
-    label: str = ""
+    label: str = Field("", description="words for people; made from the name when not given")
     codelist: Path | None = Field(None, description="CSV file with the columns code and label")
-    codes: Codelist | None = Field(None, description="the codes, as a list or as code = label")
+    codes: Codelist | None = Field(None, description="the codes in order, as a list or as code = label")
 
     @field_validator("codes", mode="before")
     @classmethod
@@ -119,37 +119,41 @@ class Attribute(Described):
 class Measure(Described):
     """A number of a job, a whole count of its smallest unit, within bounds."""
 
-    label: str = ""
-    unit: str = ""
-    minimum: Exact = Fraction(0)
-    maximum: Exact | None = None
+    label: str = Field("", description="words for people; the name when not given")
+    unit: str = Field("", description="what one is, such as dollars a year")
+    minimum: Exact = Field(Fraction(0), description="least value that is allowed")
+    maximum: Exact | None = Field(None, description="greatest value that is allowed; no limit when not given")
 
 
 class Jobs(Described):
     """The table with one row a job; it links a worker to a workplace."""
 
-    path: str
-    workplace: str = "workplace"
-    worker: str | None = None
+    path: str = Field(description="Parquet file, folder of Parquet files, or pattern such as jobs/*.parquet")
+    workplace: str = Field("workplace", description="column that names the workplace of the job")
+    worker: str | None = Field(None, description="column that names the worker; needed when `workers` is given")
 
 
 class Unit(Described):
     """A table with one row a unit, named by its key."""
 
-    path: str
-    key: str
+    path: str = Field(description="Parquet file, folder of Parquet files, or pattern")
+    key: str = Field(description="column that names each unit once")
 
 
 class Frame(Described):
     """The `[data]` section: three linked tables, or one joined table of jobs."""
 
-    engine: Literal["duckdb", "spark"] = "duckdb"
-    jobs: Jobs
-    workplaces: Unit | None = None
-    workers: Unit | None = None
+    engine: Literal["duckdb", "spark"] = Field("duckdb", description="what reads and counts the data")
+    jobs: Jobs = Field(description="the table that is counted, one row a job")
+    workplaces: Unit | None = Field(
+        None,
+        description="one row for every establishment, also those without jobs; left out when the jobs already carry "
+        "the attributes of their workplaces",
+    )
+    workers: Unit | None = Field(None, description="one row for every worker, with the worker's attributes")
     public: tuple[str, ...] = Field((), description="attributes of workplaces, known to everyone")
-    attributes: dict[str, Attribute] = {}
-    measures: dict[str, Measure] = {}
+    attributes: dict[str, Attribute] = Field({}, description="columns that can classify a table, by name")
+    measures: dict[str, Measure] = Field({}, description="numbers of a job, by name; validated, not yet published")
     folder: Path = Field(Path(), exclude=True, description="paths are relative to this folder")
 
     @model_validator(mode="before")

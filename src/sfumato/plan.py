@@ -83,22 +83,19 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     planned = []
     for table in release.tables:
         question = release.question(table, codelists)
+        cells = prod(map(len, question.by))
+        if cells > MOST_CELLS:
+            raise ReleaseError(
+                f"table '{table.name}'",
+                expected=f"at most {MOST_CELLS:,} cells",
+                found=f"{cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
+                do="use fewer or coarser attributes, or split the table with `where`",
+            )
         try:
             method = release.method(table, question)
         except SfumatoError as error:
             raise type(error)(
-                f"table '{table.name}': {error.where}",
-                expected=error.expected,
-                found=error.found,
-                do=error.do,
+                f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
-        this = PlannedTable(table=table, question=question, method=method)
-        if this.cells > MOST_CELLS:
-            raise ReleaseError(
-                f"table '{table.name}'",
-                expected=f"at most {MOST_CELLS:,} cells",
-                found=f"{this.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
-                do="use fewer or coarser attributes, or split the table with `where`",
-            )
-        planned.append(this)
+        planned.append(PlannedTable(table=table, question=question, method=method))
     return Plan(release=release, tables=tuple(planned), codelists=codelists)

@@ -25,10 +25,14 @@ LISTED_CELLS = 100_000
 class Budget(Described):
     """What all releases about one population and period may spend together."""
 
-    alpha: Exact
-    epsilon: Exact
-    delta: Exact = Fraction(0)
-    definition: Definition = "strong"
+    alpha: Exact = Field(description="sizes of an establishment within a factor 1 + alpha are hard to tell apart")
+    epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
+    delta: Exact = Field(Fraction(0), description="probability with which the bound may fail; smooth-pareto needs none")
+    definition: Definition = Field(
+        "strong",
+        description="strong hides an establishment's size from every reader; weak, which tables with worker attributes "
+        "need, from readers who do not know the attributes of its workers",
+    )
 
     @field_validator("alpha", "epsilon")
     @classmethod
@@ -48,8 +52,8 @@ class About(Described):
     title: str = Field(description="heading of the bundle")
     population: str = Field("jobs", description="whose privacy is spent: one budget for each population and period")
     period: str = Field(description="the reference period of the data, such as 2025 or 2025-Q3")
-    budget: Budget
-    ledger: Path = Field(Path("ledger.sqlite"), description="where the budget is kept")
+    budget: Budget = Field(description="what all tables about the population and period may cost together")
+    ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
     bundle: Path = Field(Path("bundle"), description="folder to publish into")
 
     @field_validator("title", "population", "period")
@@ -63,7 +67,7 @@ class About(Described):
 class Protection(Described):
     """How a table is protected."""
 
-    method: str = Field("smooth-pareto", description="name of the method")
+    method: str = Field("smooth-pareto", description="name of the method of protection")
     epsilon: Exact = Field(description="what the whole table spends of the budget")
     alpha: Exact | None = Field(None, description="the budget's alpha when not given")
 
@@ -71,12 +75,12 @@ class Protection(Described):
 class Table(Described):
     """A `[[table]]` section: one statistic by some attributes."""
 
-    name: str = Field(description="file name of the table in the bundle")
-    title: str = ""
-    count: Literal["jobs"] = Field(description="what is counted")
+    name: str = Field(description="file name in the bundle: lower-case letters, digits, - and _")
+    title: str = Field("", description="heading of the table; the name when not given")
+    count: Literal["jobs"] = Field(description="what is counted: jobs")
     by: tuple[str, ...] = Field(min_length=1, description="the attributes that make the cells")
-    where: dict[str, tuple[str, ...]] = Field({}, description="keep only these codes of an attribute")
-    protect: Protection
+    where: dict[str, tuple[str, ...]] = Field({}, description="count only jobs with these codes, by attribute")
+    protect: Protection = Field(description="how the table is protected, and what it costs")
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
     structural_zeros: Literal["auto", "listed", "implied"] = Field(
         "auto",
@@ -112,10 +116,10 @@ class Release(Described):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
-    about: About = Field(alias="release")
-    frame: Frame = Field(alias="data")
-    tables: tuple[Table, ...] = Field(alias="table", min_length=1)
-    folder: Path = Field(Path(), exclude=True)
+    about: About = Field(alias="release", description="what the release is called, and its budget")
+    frame: Frame = Field(alias="data", description="where the confidential data are, and what they mean")
+    tables: tuple[Table, ...] = Field(alias="table", min_length=1, description="the tables to publish, in order")
+    folder: Path = Field(Path(), exclude=True, description="paths are relative to the folder of the release file")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -45,9 +45,11 @@ def load(path: str | Path) -> Release:
 
 def _explained(path: Path, text: str, error: ValidationError) -> ReleaseError:
     """Turn the first mistake into an error that names the line, the expectation and the remedy."""
-    first = error.errors()[0]
+    # A misspelt key is also a missing one; the former is what the writer has to see.
+    first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
     location = first["loc"]
-    where = f"{path}, line {line_of(text, location)}: {'.'.join(map(str, location)) or 'the file'}"
+    named = ", ".join(f"number {step + 1}" if isinstance(step, int) else step for step in location)
+    where = f"{path}, line {line_of(text, location)}: {named or 'the file'}"
     if first["type"] == "extra_forbidden":
         known = _known_keys(location)
         close = difflib.get_close_matches(str(location[-1]), known, n=1)
@@ -80,6 +82,8 @@ def _known_keys(location: Location) -> list[str]:
     """The keys allowed in the section a location points into."""
     model: Any = Release
     for step in location[:-1]:
+        if isinstance(step, int):
+            continue  # which of several tables does not matter
         if isinstance(model, type) and issubclass(model, BaseModel):
             fields = {field.alias or name: field for name, field in model.model_fields.items()}
             model = fields[str(step)].annotation if str(step) in fields else None

@@ -1,31 +1,33 @@
 """What the command line says: each summary as text for people and as data for machines."""
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.assess.assess import Assessment
-from sfumato.assess.utility import Utility
-from sfumato.check import Findings
-from sfumato.demo import Tour
-from sfumato.economy.generate import Economy
-from sfumato.economy.shape import Shape
-from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
-from sfumato.privacy.ledger import Ledger
 from sfumato.publish.statement import establishment, person
 from sfumato.publish.structure import describe, number
-from sfumato.run import Published
+
+if TYPE_CHECKING:  # only names for types: each command imports what it runs
+    from sfumato.assess.assess import Assessment
+    from sfumato.assess.utility import Utility
+    from sfumato.check import Findings
+    from sfumato.demo import Tour
+    from sfumato.economy.generate import Economy
+    from sfumato.economy.shape import Shape
+    from sfumato.plan import Plan
+    from sfumato.privacy.ledger import Ledger
+    from sfumato.run import Published
 
 Summary = tuple[RenderableType, dict[str, Any]]
 _BAR = 40
 
 
-def plan_summary(findings: Findings) -> Summary:
+def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
     plan, balance = findings.plan, findings.balance
     budget = plan.release.about.budget
@@ -68,7 +70,7 @@ def plan_summary(findings: Findings) -> Summary:
     }
 
 
-def run_summary(published: Published) -> Summary:
+def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
     repeated = len(published.plan.tables) - len(published.charged)
@@ -91,7 +93,7 @@ def run_summary(published: Published) -> Summary:
     }
 
 
-def assessment_summary(assessment: Assessment) -> Summary:
+def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     lines += [_error_chart(utility) for utility in assessment.utilities]
@@ -100,7 +102,7 @@ def assessment_summary(assessment: Assessment) -> Summary:
     return Group(*_spaced(lines)), data
 
 
-def demo_summary(tour: Tour) -> Summary:
+def demo_summary(tour: "Tour") -> Summary:
     """The demo in a screenful: what was made, what it costs, what to try next."""
     made, published, assessment = tour.economy, tour.published, tour.assessment
     release = made.release
@@ -133,7 +135,7 @@ def demo_summary(tour: Tour) -> Summary:
     return Group(*_spaced(lines)), data
 
 
-def economy_summary(made: Economy, shape: Shape | None) -> Summary:
+def economy_summary(made: "Economy", shape: "Shape | None") -> Summary:
     """What an economy holds, beside the published shape when it was measured."""
     lines: list[RenderableType] = [
         Text(
@@ -152,7 +154,7 @@ def economy_summary(made: Economy, shape: Shape | None) -> Summary:
     return Group(*_spaced(lines)), data
 
 
-def economy_data(made: Economy) -> dict[str, Any]:
+def economy_data(made: "Economy") -> dict[str, Any]:
     """An economy as numbers."""
     return {
         "folder": str(made.folder),
@@ -161,7 +163,7 @@ def economy_data(made: Economy) -> dict[str, Any]:
     }
 
 
-def budget_summary(ledger: Ledger) -> Summary:
+def budget_summary(ledger: "Ledger") -> Summary:
     """Every account's balance, and the history of what was charged."""
     head = ledger.verify()
     accounts = _table("population", "period", "budget", "spent", "left")
@@ -207,7 +209,7 @@ def budget_summary(ledger: Ledger) -> Summary:
     return Group(*_spaced([accounts, history, seal])), data
 
 
-def _error_chart(utility: Utility) -> RenderableType:
+def _error_chart(utility: "Utility") -> RenderableType:
     """Bars of the mean error by size of the cell."""
     table = Table(box=None, title=f"{utility.title}: mean error by true size of the cell", title_justify="left")
     for heading in ("jobs in the cell", "cells", "error", "", "relative"):
@@ -227,7 +229,7 @@ def _error_chart(utility: Utility) -> RenderableType:
     return table
 
 
-def _plan_data(plan: Plan) -> dict[str, Any]:
+def _plan_data(plan: "Plan") -> dict[str, Any]:
     alpha = plan.release.about.budget.alpha
     return {
         "title": plan.release.about.title,
@@ -246,7 +248,7 @@ def _plan_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _utility_data(utility: Utility) -> dict[str, Any]:
+def _utility_data(utility: "Utility") -> dict[str, Any]:
     return {
         "name": utility.name,
         "cells": utility.cells,

@@ -131,7 +131,10 @@ def test_a_file_that_is_not_parquet_is_refused(tiny: Path, engine: str) -> None:
         ({"workers": {"path": "workers.parquet", "key": "person"}}, "a column 'person'"),
         ({"measures": {"salary": {}}}, "a column 'salary'"),
         ({"public": ["place", "industry", "sex"]}, "a column 'sex' in workplaces"),
-        ({"public": ["place"], "attributes": {"industry": {"codes": ["11"]}}}, "a column 'industry' in workers or jobs"),
+        (
+            {"public": ["place"], "attributes": {"industry": {"codes": ["11"]}}},
+            "a column 'industry' in workers or jobs",
+        ),
     ],
 )
 def test_a_missing_column_is_named_with_those_there_are(tiny: Path, changes: dict[str, Any], expected: str) -> None:

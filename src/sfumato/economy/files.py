@@ -44,7 +44,7 @@ def staging(folder: Path, *, overwrite: bool) -> Iterator[Path]:
             f"folder {folder}",
             expected="a folder without an economy",
             found=", ".join(present),
-            do="choose another folder, or ask to overwrite this one",
+            do="choose another folder, or replace this one with --overwrite",
         )
     folder.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".economy-", dir=folder))

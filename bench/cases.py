@@ -1,0 +1,98 @@
+"""The cases: a release of one table, with the workers declared or not, on files validated before or never."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.release import Release
+from sfumato.release_file import load
+from sfumato.run import run
+
+BY = ("place", "industry", "ownership")
+TABLE = "jobs_by_place_industry"
+_WORKER_ATTRIBUTES = ("age", "sex", "race", "ethnicity", "education")
+
+# The jobs name their worker in both: the guarantee is about one job each, so repeated rows have to be refused.
+_RELEASE = """\
+[release]
+title = "Jobs by place, industry and ownership"
+period = "2025"
+budget = {{ alpha = 0.1, epsilon = 4.0 }}
+ledger = "{name}.sqlite"
+bundle = "{name}.bundle"
+
+[data]
+jobs = {{ path = "jobs.parquet", worker = "worker", workplace = "workplace" }}
+workplaces = {{ path = "workplaces.parquet", key = "workplace" }}
+{workers}
+public = {public}
+
+[data.attributes]
+{attributes}
+
+{measures}
+
+[[table]]
+name = "{table}"
+count = "jobs"
+by = {public}
+protect = {{ method = "smooth-pareto", epsilon = 2.0 }}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One way to publish the table."""
+
+    name: str
+    label: str
+    file: Path
+    first: bool
+    """Whether the files are to be validated as if they had never been seen."""
+
+    def prepare(self) -> Release:
+        """Forget what earlier runs left, so that the table is charged, tabulated, protected and written anew."""
+        release = load(self.file)
+        store = release.ledger.with_suffix(".store")
+        for path in release.ledger.parent.glob(f"{release.ledger.name}*"):
+            path.unlink()
+        for folder in (store / "answers", release.bundle):
+            shutil.rmtree(folder, ignore_errors=True)
+        if self.first:
+            (store / "memory.json").unlink(missing_ok=True)
+        elif not (store / "memory.json").exists():
+            raise FileNotFoundError(f"{self.label}: nothing is remembered about the files; validate them first")
+        return release
+
+    def publish(self) -> None:
+        """What is timed: read the release file and publish it."""
+        run(load(self.file))
+
+
+def write_cases(folder: Path) -> tuple[Case, ...]:
+    """Write both release files beside the data of an economy; each keeps its own ledger and memory."""
+    plain = _write(folder, "plain", workers=False)
+    workers = _write(folder, "workers", workers=True)
+    return (
+        Case(name="seen", label="sfumato, files validated before", file=plain, first=False),
+        Case(name="first", label="sfumato, first validation", file=plain, first=True),
+        Case(name="workers_seen", label="…with the workers declared, validated before", file=workers, first=False),
+        Case(name="workers_first", label="…with the workers declared, first validation", file=workers, first=True),
+    )
+
+
+def _write(folder: Path, name: str, *, workers: bool) -> Path:
+    attributes = (*BY, *_WORKER_ATTRIBUTES) if workers else BY
+    path = folder / f"{name}.toml"
+    path.write_text(
+        _RELEASE.format(
+            name=name,
+            table=TABLE,
+            public=str(list(BY)).replace("'", '"'),
+            workers='workers = { path = "workers.parquet", key = "worker" }' if workers else "",
+            attributes="\n".join(f'{a} = {{ codelist = "codelists/{a}.csv" }}' for a in attributes),
+            measures='[data.measures]\nearnings = { unit = "dollars a year" }' if workers else "",
+        ),
+        encoding="utf-8",
+    )
+    return path

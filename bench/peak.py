@@ -1,0 +1,38 @@
+"""Peak memory of one run, told by the process that made it: `python peak.py floor FOLDER | release FILE`."""
+
+import resource
+import sys
+from pathlib import Path
+
+
+def peak_bytes() -> int:
+    """The most memory that this process ever held.
+
+    Linux lets a child begin with its parent's `ru_maxrss`, so there the high-water mark of the process itself is read.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
+def main() -> None:
+    """Make the one run, importing only what it needs."""
+    what, path = sys.argv[1], Path(sys.argv[2])
+    if what == "floor":
+        from floor import floor  # noqa: PLC0415
+
+        floor(path)
+    else:
+        from sfumato.release_file import load  # noqa: PLC0415
+        from sfumato.run import run  # noqa: PLC0415
+
+        run(load(path))
+    print(peak_bytes())
+
+
+if __name__ == "__main__":
+    main()

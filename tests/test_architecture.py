@@ -1,0 +1,99 @@
+"""Dependencies point one way, importing is quick, and files hold one idea."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sfumato
+
+PACKAGE = Path(sfumato.__file__).parent
+ORDER = (
+    *("errors", "durable", "frame", "cells", "noise", "engine", "privacy", "methods", "adjust", "release"),
+    *("release_file", "plan", "check", "publish", "run", "assess", "economy", "demo", "terminal", "cli"),
+)
+"""Each room imports only from itself and from the rooms before it."""
+
+
+def room(module: str) -> str:
+    return module.removeprefix("sfumato").removeprefix(".").split(".")[0]
+
+
+def imported(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path} imports relatively"
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "sfumato" else [node.module]
+            )
+        rooms |= {room(name) for name in names if name.split(".")[0] == "sfumato"}
+    return rooms - {"", "__version__"}
+
+
+def test_every_room_is_in_the_order() -> None:
+    rooms = {path.stem if path.is_file() else path.name for path in PACKAGE.iterdir() if path.name[0] not in "_."}
+    assert rooms - {"py"} == set(ORDER)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_dependencies_point_one_way(path: Path) -> None:
+    here = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if here == "__init__":
+        assert imported(path) == set()
+        return
+    allowed = set(ORDER[: ORDER.index(here) + 1])
+    assert imported(path) <= allowed, f"{here} must not import {imported(path) - allowed}"
+
+
+def test_only_the_engine_touches_an_engine() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0]
+        text = path.read_text(encoding="utf-8")
+        if room not in ("engine", "economy"):
+            assert "import duckdb" not in text
+            assert "import ibis" not in text
+            assert "pyspark" not in text
+
+
+@pytest.mark.parametrize("name", ["methods", "adjust"])
+def test_methods_and_adjustments_see_neither_engine_nor_files_nor_clock_nor_chance(name: str) -> None:
+    for path in (PACKAGE / name).glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        roots = {module.split(".")[0] for module in modules}
+        assert not roots & {"os", "io", "pathlib", "time", "datetime", "random", "secrets", "tempfile", "socket"}
+        assert not imported(path) & {"engine", "durable"}
+        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "id")}
+        assert "open" not in called
+
+
+def test_importing_sfumato_imports_no_engine_and_nothing_heavy() -> None:
+    code = "import sys, sfumato; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "altair", "pydantic", "typer"}
+    assert not heavy & set(loaded)
+
+
+def test_planning_without_data_imports_no_engine(release_folder: Path) -> None:
+    code = (
+        "import sys; from sfumato.release_file import load; from sfumato.check import check; "
+        f"check(load({str(release_folder / 'release.toml')!r}), data=False); print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"duckdb", "ibis", "pyspark"} & set(loaded)
+
+
+def test_seeded_randomness_cannot_be_reached_from_a_release() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] not in ("noise", "economy"):
+            assert "Seeded" not in path.read_text(encoding="utf-8"), path
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_file_holds_one_idea(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
