@@ -6,7 +6,6 @@ from statistics import median
 import altair as alt
 import pyarrow as pa
 import vl_convert
-
 from claims import Results
 
 _SHOWN = ("floor", "seen", "first")

@@ -3,11 +3,10 @@
 import re
 from pathlib import Path
 
+from claims import JOBS, WARMED, Claim, Results
 from rich import box
 from rich.console import Console
 from rich.table import Table
-
-from claims import JOBS, WARMED, Claim, Results
 
 _BEGIN = "<!-- figures: written by bench/run.py -->"
 _END = "<!-- end of figures -->"

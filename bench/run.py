@@ -13,8 +13,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-
 from cases import write_cases
 from chart import draw_chart
 from claims import JOBS, Results, claims
@@ -23,7 +21,9 @@ from gate import Truth, WrongResultError
 from machine import Machine
 from processes import command_seconds, demo_seconds, import_seconds, make_economy, peak_memory
 from report import print_report, update_page
+from rich.console import Console
 from sampler import measure_sampler
+
 from sfumato.errors import SfumatoError
 
 _ROOT = Path(__file__).resolve().parent.parent

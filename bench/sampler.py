@@ -6,8 +6,8 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
-
 from gate import TOLERANCE, Truth, WrongResultError
+
 from sfumato.cells import Integers
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.noise.double_pareto import DoublePareto

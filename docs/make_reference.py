@@ -62,7 +62,7 @@ def main() -> None:
 def _between(page: str, marker: str, content: str) -> str:
     begin, end = f"<!-- generated: {marker} -->", "<!-- end -->"
     pattern = re.compile(rf"({re.escape(begin)}\n).*?(\n{re.escape(end)})", re.DOTALL)
-    page, times = pattern.subn(lambda found: f"{found[1]}{content}{found[2]}", page)
+    page, times = pattern.subn(lambda found: f"{found[1]}\n{content}\n{found[2]}", page)
     if times != 1:
         raise ValueError(f"the page needs the marker {begin!r} and after it {end!r}, once")
     return page

@@ -1,6 +1,7 @@
 """The command `sfumato`: thin doors to the package, with plain words and no tracebacks."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -199,9 +200,30 @@ def main() -> None:
         app()
     except SfumatoError as error:
         _fail(error)
+    except OSError as error:
+        _fail(
+            SfumatoError(
+                str(error.filename or "file system"),
+                expected="a file or folder that can be read or written",
+                found=error.strerror or str(error),
+                do="check that it exists, that you may use it, and that the disk is not full",
+            )
+        )
     except KeyboardInterrupt:
         messages.print("\nstopped; nothing was half-written")
         sys.exit(130)
+    except Exception as error:
+        # The text of a foreign error may quote a record, so it is shown only to someone who asks for it.
+        if os.environ.get("SFUMATO_TRACEBACK"):
+            raise
+        _fail(
+            SfumatoError(
+                "sfumato",
+                expected="this never to happen",
+                found=f"an error of type {type(error).__name__}",
+                do="set SFUMATO_TRACEBACK=1 and run again to see it (it may show confidential values), and report it",
+            )
+        )
 
 
 def _fail(error: SfumatoError) -> NoReturn:

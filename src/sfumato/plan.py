@@ -15,6 +15,7 @@ from sfumato.methods.method import Method
 from sfumato.privacy.account import Charge
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.spending import balance
 from sfumato.release import LISTED_CELLS, Release, Table
 
 MOST_CELLS = 50_000_000
@@ -98,4 +99,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
                 f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
         planned.append(PlannedTable(table=table, question=question, method=method))
-    return Plan(release=release, tables=tuple(planned), codelists=codelists)
+    plan = Plan(release=release, tables=tuple(planned), codelists=codelists)
+    budget = release.about.budget.guarantee()
+    balance(release.account, budget, [table.guarantee for table in plan.tables])  # refuses what the budget excludes
+    return plan

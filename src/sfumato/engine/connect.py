@@ -3,9 +3,10 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sfumato.errors import DataError, EngineError
@@ -58,8 +59,8 @@ def data_files(frame: Frame) -> dict[str, list[Path]]:
 def connect(frame: Frame) -> Iterator[Tables]:
     """Open the engine of a frame with its tables; everything temporary is dropped on leaving."""
     paths = data_files(frame)
-    backend, read = _duckdb() if frame.engine == "duckdb" else _spark()
-    try:
+    with ExitStack() as stack:
+        backend, read = _duckdb(stack) if frame.engine == "duckdb" else _spark()
         opened = {name: _readable(name, listed, read) for name, listed in paths.items()}
         yield Tables(
             backend=backend,
@@ -67,9 +68,6 @@ def connect(frame: Frame) -> Iterator[Tables]:
             workplaces=opened.get("workplaces"),
             workers=opened.get("workers"),
         )
-    finally:
-        if frame.engine == "duckdb":
-            backend.disconnect()
 
 
 def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
@@ -84,13 +82,19 @@ def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
         ) from error
 
 
-def _duckdb() -> "tuple[BaseBackend, Reader]":
+def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
     import duckdb  # noqa: PLC0415 - an engine is imported when it is used
     import ibis  # noqa: PLC0415
 
-    # Extensions are never fetched at run time: confidential data belong on machines without a way out.
-    fixed = duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False})
-    backend = ibis.duckdb.from_connection(fixed)
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        # Extensions are never fetched at run time: confidential data belong on machines without a way out.
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        # What does not fit in memory goes to a folder that only its owner can read and that does not stay.
+        "temp_directory": stack.enter_context(TemporaryDirectory(prefix="sfumato-")),
+    }
+    backend = ibis.duckdb.from_connection(duckdb.connect(config=settings))
+    stack.callback(backend.disconnect)
     return backend, lambda _, paths: backend.read_parquet(paths)
 
 
