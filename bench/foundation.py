@@ -28,24 +28,34 @@ class Foundation:
 def measure_foundation(folder: Path, cases: Sequence[Case], truth: Truth, *, repeat: int, tell: Tell) -> Foundation:
     """Run the floor and the cases in turn, so that whatever else the machine does touches all of them alike.
 
-    Every run is checked; the first round is thrown away: it warms imports and the page cache, and validates the
-    files, first validations first.
+    Each round begins with another one, so that none always follows the heaviest. Every run is checked. A first round
+    is thrown away: it warms imports and the page cache, and validates the files before a case relies on that.
     """
-    warming = sorted(cases, key=lambda case: not case.first)
     seconds: dict[str, list[float]] = {name: [] for name in ("floor", *(case.name for case in cases))}
-    for number in range(repeat + 1):
-        tell(f"round {number} of {repeat}" if number else "warming up")
-        taken, found = _timed(lambda: floor(folder))
-        truth.check_floor(found)
-        round_seconds = {"floor": taken}
-        for case in cases if number else warming:
-            release = case.prepare()
-            round_seconds[case.name], _ = _timed(case.publish)
-            errors = truth.check_published(release)
-        if number:
-            for name, taken in round_seconds.items():
-                seconds[name].append(taken)
+    tell("warming up")
+    for case in (None, *sorted(cases, key=lambda case: not case.first)):
+        _, errors = _checked_run(folder, case, truth)
+    for number in range(repeat):
+        tell(f"round {number + 1} of {repeat}")
+        turns: list[Case | None] = [None, *cases]
+        start = number % len(turns)
+        for case in turns[start:] + turns[:start]:
+            taken, found = _checked_run(folder, case, truth)
+            seconds[case.name if case else "floor"].append(taken)
+            errors = found or errors
+    assert errors is not None  # there is a case among the turns
     return Foundation(seconds=seconds, errors=errors)
+
+
+def _checked_run(folder: Path, case: Case | None, truth: Truth) -> tuple[float, Errors | None]:
+    """Seconds of one run whose result is right; without a case, of the floor."""
+    if case is None:
+        taken, table = _timed(lambda: floor(folder))
+        truth.check_floor(table)
+        return taken, None
+    release = case.prepare()
+    taken, _ = _timed(case.publish)
+    return taken, truth.check_published(release)
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:

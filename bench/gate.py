@@ -45,11 +45,14 @@ class Truth:
     cells: Cells
 
     @classmethod
-    def of(cls, file: Path) -> "Truth":
-        """Tabulate the one table of a release; this validates its files if they never were."""
+    def of(cls, file: Path, *, jobs: int) -> "Truth":
+        """Tabulate the one table of a release, which must hold every job of the economy."""
         with checked(load(file)) as ready:
             (planned,) = ready.plan.tables
-            return cls(planned=planned, cells=ready.count({planned.table.name: planned})[planned.table.name])
+            cells = ready.count({planned.table.name: planned})[planned.table.name]
+        if (total := int(cells["count"].sum())) != jobs:
+            raise WrongResultError(f"the true table holds {total:,} jobs; the economy was asked for {jobs:,}")
+        return cls(planned=planned, cells=cells)
 
     def check_floor(self, found: pa.Table) -> None:
         """Refuse an answer of the floor that is not, number for number, the true table."""

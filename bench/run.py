@@ -65,7 +65,7 @@ def measure(out: Path, *, jobs: int, repeat: int, tell: Tell) -> Results:
             cases = write_cases(folder)
             plain = cases[:2]
             tell("the true table")
-            truth = Truth.of(plain[0].file)
+            truth = Truth.of(plain[0].file, jobs=jobs)
             foundation = measure_foundation(folder, cases, truth, repeat=repeat, tell=tell)
             commands = command_seconds(folder, plain, truth, repeat=repeat, tell=tell)
             tell("peak memory")

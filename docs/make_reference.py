@@ -1,4 +1,4 @@
-"""Regenerate the reference parts of docs/release-file.md and docs/cli.md from the code: python docs/make_reference.py."""
+"""Regenerate the reference in docs/release-file.md and docs/cli.md from the code: python docs/make_reference.py."""
 
 import inspect
 import re
@@ -93,14 +93,10 @@ def _type(annotation: Any) -> str:
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return " or ".join(f'`"{word}"`' for word in inside)
-    if origin is Annotated:
-        return _type(inside[0])
-    if origin is tuple:
-        return f"list of {_type(inside[0])}"
-    if origin is dict:
-        return f"table: name = {_type(inside[1])}"
-    if NoneType in inside:
-        return " or ".join(_type(a) for a in inside if a is not NoneType)
+    if origin in (tuple, dict):
+        return f"list of {_type(inside[0])}" if origin is tuple else f"table: name = {_type(inside[1])}"
+    if origin is Annotated or NoneType in inside:
+        return _type(inside[0])  # an optional value is written value | None
     words = {str: "text", bool: "true or false", Path: "path", Fraction: "number", Codelist: "list, or table of text"}
     if annotation in words:
         return words[annotation]

@@ -37,7 +37,7 @@ BAD = {
     "job without workplace": ("jobs", "workplace", 0, 999, "1 jobs whose 'workplace' is not in workplaces.parquet"),
     "job without worker": ("jobs", "worker", 6, 99, "1 jobs whose 'worker' is not in workers.parquet"),
     "job with empty workplace": ("jobs", "workplace", 2, None, "1 rows without one"),
-    "worker twice at a workplace": ("jobs", "worker", 1, 1, "1 pairs that stand in more than one row"),
+    "worker twice at a workplace": ("jobs", "worker", 1, 1, "1 rows that repeat the worker and workplace"),
     "null in a public dimension": ("workplaces", "place", 0, None, "1 rows without one"),
     "null in a confidential dimension": ("workers", "sex", 0, None, "1 rows without one"),
     "unknown public code": ("workplaces", "place", 0, "Cburg", "1 rows with 1 other values: 'Cburg'"),
@@ -105,7 +105,7 @@ def test_sparse_integer_keys_are_checked_as_well_as_dense_ones(tiny: Path) -> No
     check(tiny_frame(tiny))
     twice = [far[w] for w in [2, 2, *TINY["jobs"]["worker"][2:]]]
     write(tiny / "jobs.parquet", TINY["jobs"] | {"worker": twice})
-    with pytest.raises(DataError, match="1 pairs"):
+    with pytest.raises(DataError, match="1 rows that repeat the worker"):
         check(tiny_frame(tiny))
 
 

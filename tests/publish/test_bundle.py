@@ -163,7 +163,7 @@ def test_bad_data_are_refused_before_any_charge(release_folder: Path) -> None:
     jobs = pq.read_table(release_folder / "jobs.parquet")
     pq.write_table(pa.concat_tables([jobs, jobs.slice(0, 1)]), release_folder / "jobs.parquet")
     release = load(release_folder / "release.toml")
-    with pytest.raises(DataError, match="more than one row"):
+    with pytest.raises(DataError, match="1 rows that repeat the worker"):
         run(release)
     assert not release.ledger.exists()
     assert not release.bundle.exists()

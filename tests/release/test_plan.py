@@ -44,7 +44,11 @@ WEAK = ("epsilon = 4.0 }", 'epsilon = 4.0, definition = "weak" }')
 
 @pytest.mark.parametrize(
     ("by", "cells"),
-    [('by = ["place", "sex"]', 2), ('by = ["place"]\nwhere = { sex = ["F"] }', 1), ('by = ["sex"]\nwhere = { sex = "F" }', 1)],
+    [
+        ('by = ["place", "sex"]', 2),
+        ('by = ["place"]\nwhere = { sex = ["F"] }', 1),
+        ('by = ["sex"]\nwhere = { sex = "F" }', 1),
+    ],
 )
 def test_worker_attributes_are_weak_and_share_the_epsilon_of_the_table(tiny: Path, by: str, cells: int) -> None:
     table = plan(tiny, WEAK, ('by = ["place"]', by)).tables[0]

@@ -1,6 +1,7 @@
-"""Whether keys are unique and links lead somewhere, at the price of a glance for dense integer keys."""
+"""Whether keys are unique and links lead somewhere: in one pass over the jobs where keys are dense integers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,93 +12,144 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _ROOM = 8
-"""A key is dense when its range is at most this many times the number of units."""
+"""A key is dense when its range is at most this many times the number of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkFaults:
-    """What is wrong with the link from jobs to a unit table."""
+class Range:
+    """How a key column is filled."""
 
-    repeated_keys: int
-    orphans: int
-
-
-def link_faults(units: "ir.Table", key: str, jobs: "ir.Table", column: str) -> LinkFaults:
-    """Count the units that share a key and the jobs whose unit does not exist."""
-    dense = _Dense.of(units, key)
-    if dense is None or not _is_integer(jobs, column):
-        distinct = units[key].nunique().execute()
-        orphans = jobs.anti_join(units, jobs[column] == units[key]).count().execute()
-        return LinkFaults(repeated_keys=int(units.count().execute()) - int(distinct), orphans=int(orphans))
-    seen = np.zeros(dense.span, dtype=np.bool_)
-    for keys in _columns(units, key):
-        seen[keys[0] - dense.low] = True
-    missing = 0
-    for keys in _columns(jobs, column):
-        shifted = keys[0] - dense.low
-        inside = (shifted >= 0) & (shifted < dense.span)
-        missing += len(inside) - int(np.count_nonzero(inside))
-        missing += int(np.count_nonzero(~seen[shifted[inside]]))
-    return LinkFaults(repeated_keys=dense.units - int(np.count_nonzero(seen)), orphans=missing)
-
-
-def repeated_pairs(jobs: "ir.Table", worker: str, workplace: str) -> int:
-    """Count the pairs of worker and workplace that stand in more than one row.
-
-    Nearly everyone has one job, so it is enough to look at the rows of those who have several.
-    """
-    dense = _Dense.of(jobs, worker)
-    if dense is None or not _is_integer(jobs, workplace):
-        pairs = jobs.group_by(worker, workplace).agg(rows=jobs.count())
-        return int(pairs.filter(pairs.rows > 1).count().execute())
-    rows = np.zeros(dense.span, dtype=np.uint16)
-    for keys in _columns(jobs, worker):
-        np.add.at(rows, keys[0] - dense.low, np.uint16(1))
-    if int(rows.sum(dtype=np.int64)) != dense.units:  # someone has 65,536 rows or more: the counter went round
-        pairs = jobs.group_by(worker, workplace).agg(rows=jobs.count())
-        return int(pairs.filter(pairs.rows > 1).count().execute())
-    several = [
-        np.stack([people[chosen], places[chosen]])
-        for people, places in _columns(jobs, worker, workplace)
-        if (chosen := rows[people - dense.low] > 1).any()
-    ]
-    if not several:
-        return 0
-    people, places = np.concatenate(several, axis=1)
-    order = np.lexsort((places, people))
-    same = (np.diff(people[order]) == 0) & (np.diff(places[order]) == 0)
-    begins = same & ~np.concatenate([[False], same[:-1]])  # a pair in three rows is one pair
-    return int(np.count_nonzero(begins))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Dense:
-    """An integer key column whose values fill a good part of their range."""
-
+    rows: int
+    empty: int
     low: int
     span: int
-    units: int
 
     @classmethod
-    def of(cls, table: "ir.Table", key: str) -> "_Dense | None":
-        """Look at the range of a key; None when only the engine can check it in bounded memory."""
-        if not _is_integer(table, key) or table.get_backend().name != "duckdb":
-            return None  # Spark's records stay on its executors
-        column = table[key]
-        found = table.agg(low=column.min(), high=column.max(), units=table.count()).to_pyarrow().to_pylist()[0]
-        if found["low"] is None:
-            return cls(low=0, span=0, units=0)
-        span = int(found["high"]) - int(found["low"]) + 1
-        if span > _ROOM * max(int(found["units"]), 1_000_000):
-            return None
-        return cls(low=int(found["low"]), span=span, units=int(found["units"]))
+    def of(cls, table: "ir.Table", column: str) -> "Range":
+        """Look at the ends of a column, which Parquet files keep at hand; a column of text has span 0."""
+        key = table[column]
+        ends = {"low": key.min(), "high": key.max()} if key.type().is_integer() else {}
+        found = table.agg(rows=table.count(), filled=key.count(), **ends).to_pyarrow().to_pylist()[0]
+        low = found.get("low")
+        span = 0 if low is None else int(found["high"]) - int(low) + 1
+        return cls(rows=found["rows"], empty=found["rows"] - found["filled"], low=int(low or 0), span=span)
+
+    def is_dense(self) -> bool:
+        """Whether an array over the whole range is affordable."""
+        return 0 < self.span <= min(_ROOM * max(self.rows, 1_000_000), 2**31 - 2)
 
 
-def _is_integer(table: "ir.Table", column: str) -> bool:
-    return bool(table[column].type().is_integer())
+def repeated_keys(table: "ir.Table", key: str, filled: Range) -> int:
+    """Count the rows of a unit table whose key another row has too."""
+    if _is_distributed(table) or not filled.is_dense():
+        return filled.rows - int(table[key].nunique().execute())
+    return filled.rows - int(np.count_nonzero(_present(table, key, filled)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFaults:
+    """What is wrong with the links of jobs."""
+
+    orphans: Mapping[str, int]
+    """For each linking column, the jobs whose unit does not exist."""
+    repeated: int
+    """Jobs with the worker and the workplace of another job."""
+
+
+def job_faults(
+    jobs: "ir.Table", *, workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str]]"
+) -> JobFaults:
+    """Check the links of all jobs; `units` gives the table and key that a linking column leads to.
+
+    Columns must have no empty rows. Memory is a few bytes for each worker; where keys are text or spread out, the
+    engine does the same work with joins.
+    """
+    columns = [workplace] if worker is None else [workplace, worker]
+    ranges = {column: Range.of(jobs, column) for column in columns}
+    keys = {column: Range.of(table, key) for column, (table, key) in units.items()}
+    if _is_distributed(jobs) or not all(r.is_dense() for r in (*ranges.values(), *keys.values())):
+        return _by_joins(jobs, workplace, worker, units)
+    present = {column: _present(table, key, keys[column]) for column, (table, key) in units.items()}
+    orphans = dict.fromkeys(units, 0)
+    pairs = None if worker is None else _Pairs(ranges[worker], ranges[workplace])
+    for batch in _columns(jobs, *columns):
+        read = dict(zip(columns, batch, strict=True))
+        for column, known in present.items():
+            orphans[column] += _missing(read[column], known, keys[column].low)
+        if pairs is not None and worker is not None:
+            pairs.add(read[worker], read[workplace])
+    return JobFaults(orphans=orphans, repeated=0 if pairs is None else pairs.repeated())
+
+
+class _Pairs:
+    """Count repeated pairs of worker and workplace in one pass.
+
+    The first workplace of every worker is kept in an array. A later row with that workplace repeats the pair; rows
+    with another workplace, few because nearly everyone has one job, are kept and compared among themselves.
+    """
+
+    def __init__(self, workers: Range, workplaces: Range) -> None:
+        self._workers, self._workplaces = workers, workplaces
+        self._first = np.full(workers.span, -1, dtype=np.int32)
+        self._with_first = 0
+        self._others: list[NDArray[np.int64]] = []
+
+    def add(self, workers: NDArray[np.int64], workplaces: NDArray[np.int64]) -> None:
+        who = workers - self._workers.low
+        where = (workplaces - self._workplaces.low).astype(np.int32)
+        new = self._first[who] < 0
+        self._first[who[new][::-1]] = where[new][::-1]  # of several rows the last assignment stays: the first row
+        same = self._first[who] == where
+        self._with_first += int(np.count_nonzero(same))
+        if not same.all():
+            self._others.append(who[~same] * self._workplaces.span + where[~same])
+
+    def repeated(self) -> int:
+        workers = int(np.count_nonzero(self._first >= 0))
+        others = np.sort(np.concatenate([*self._others, np.empty(0, dtype=np.int64)]), kind="stable")
+        return self._with_first - workers + int(np.count_nonzero(np.diff(others) == 0))
+
+
+def _by_joins(
+    jobs: "ir.Table", workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str]]"
+) -> JobFaults:
+    """The same faults, counted by the engine."""
+    orphans = {
+        column: int(jobs.anti_join(table, jobs[column] == table[key]).count().execute())
+        for column, (table, key) in units.items()
+    }
+    if worker is None:
+        return JobFaults(orphans=orphans, repeated=0)
+    pairs = jobs.group_by(worker, workplace).agg(rows=jobs.count())
+    return JobFaults(orphans=orphans, repeated=int((pairs.rows - 1).sum().fill_null(0).execute()))
+
+
+def _present(table: "ir.Table", key: str, filled: Range) -> NDArray[np.bool_]:
+    """Which keys of a dense range exist."""
+    present = np.zeros(filled.span, dtype=np.bool_)
+    for (keys,) in _columns(table, key):
+        present[keys - filled.low] = True
+    return present
+
+
+def _missing(keys: NDArray[np.int64], present: NDArray[np.bool_], low: int) -> int:
+    at = keys - low
+    if len(at) and (at.min() < 0 or at.max() >= len(present)):
+        outside = (at < 0) | (at >= len(present))
+        return int(np.count_nonzero(outside)) + int(np.count_nonzero(~present[at[~outside]]))
+    return int(np.count_nonzero(~present[at]))
+
+
+def _is_distributed(table: "ir.Table") -> bool:
+    """Whether records live on other machines, from where they are not fetched to be checked."""
+    return bool(table.get_backend().name != "duckdb")
 
 
 def _columns(table: "ir.Table", *names: str) -> Iterator[list[NDArray[np.int64]]]:
-    """Stream columns without nulls in batches."""
-    for batch in table.select(*names).to_pyarrow_batches(chunk_size=1_000_000):
-        yield [column.to_numpy().astype(np.int64, copy=False) for column in batch.columns]
+    """Stream columns without empty rows in batches, the engine reading the next while one is looked at."""
+    batches = iter(table.select(*names).to_pyarrow_batches(chunk_size=1_000_000))
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield [column.to_numpy().astype(np.int64, copy=False) for column in batch.columns]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.engine.connect import Tables
-from sfumato.engine.keys import link_faults, repeated_pairs
+from sfumato.engine.keys import Range, job_faults, repeated_keys
 from sfumato.engine.tabulate import text
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Frame, Measure
@@ -96,37 +96,38 @@ def _check_links(frame: Frame, tables: Tables) -> None:
         ("workplaces", tables.workplaces, frame.workplaces, frame.jobs.workplace),
         ("workers", tables.workers, frame.workers, frame.jobs.worker),
     )
-    _refuse_null_column(tables.jobs, "jobs", frame.jobs.workplace)
-    if frame.jobs.worker is not None:
-        _refuse_null_column(tables.jobs, "jobs", frame.jobs.worker)
-    for name, units, described, column in links:
-        if units is None or described is None or column is None:
+    for linking in filter(None, (frame.jobs.workplace, frame.jobs.worker)):
+        _refuse_empty(Range.of(tables.jobs, linking), "jobs", linking)
+    units = {}
+    for name, table, described, column in links:
+        if table is None or described is None or column is None:
             continue
-        _refuse_null_column(units, name, described.key)
-        faults = link_faults(units, described.key, tables.jobs, column)
-        if faults.repeated_keys:
+        units[column] = (table, described.key)
+        filled = Range.of(table, described.key)
+        _refuse_empty(filled, name, described.key)
+        if repeated := repeated_keys(table, described.key, filled):
             raise DataError(
                 f"{name}, key '{described.key}'",
                 expected=f"one row for each of the {name}",
-                found=f"{faults.repeated_keys:,} rows that repeat the key of another row",
+                found=f"{repeated:,} rows that repeat the key of another row",
                 do=f"remove the duplicates from {described.path}",
             )
-        if faults.orphans:
+    faults = job_faults(tables.jobs, workplace=frame.jobs.workplace, worker=frame.jobs.worker, units=units)
+    for name, _, described, column in links:
+        if described is not None and column is not None and (orphans := faults.orphans.get(column, 0)):
             raise DataError(
                 f"jobs, column '{column}'",
                 expected=f"every job to link to a row of {name}",
-                found=f"{faults.orphans:,} jobs whose '{column}' is not in {described.path}",
+                found=f"{orphans:,} jobs whose '{column}' is not in {described.path}",
                 do=f"add the missing {name}, or remove these jobs",
             )
-    if frame.jobs.worker is not None:
-        repeated = repeated_pairs(tables.jobs, frame.jobs.worker, frame.jobs.workplace)
-        if repeated:
-            raise DataError(
-                f"jobs, columns '{frame.jobs.worker}' and '{frame.jobs.workplace}'",
-                expected="one row for each worker at a workplace: a guarantee for one job is not one for two",
-                found=f"{repeated:,} pairs that stand in more than one row",
-                do=f"merge the repeated rows of {frame.jobs.path}",
-            )
+    if faults.repeated:
+        raise DataError(
+            f"jobs, columns '{frame.jobs.worker}' and '{frame.jobs.workplace}'",
+            expected="one row for each worker at a workplace: a guarantee for one job is not one for two",
+            found=f"{faults.repeated:,} rows that repeat the worker and workplace of another row",
+            do=f"merge the repeated rows of {frame.jobs.path}",
+        )
 
 
 def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]) -> None:
@@ -235,13 +236,12 @@ def _refuse_unknown(values: pa.Table, name: str, holder: str, codelist: Codelist
     )
 
 
-def _refuse_null_column(table: "ir.Table", holder: str, column: str) -> None:
-    empty = int(table[column].isnull().sum().fill_null(0).execute())
-    if empty:
+def _refuse_empty(filled: Range, holder: str, column: str) -> None:
+    if filled.empty:
         raise DataError(
             f"{holder}, column '{column}'",
             expected="a key in every row",
-            found=f"{empty:,} rows without one",
+            found=f"{filled.empty:,} rows without one",
             do="fill the keys, or remove these rows",
         )
 

@@ -1,0 +1,105 @@
+"""The documentation does what it says: every block runs, every link leads somewhere."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sfumato.check import check
+from sfumato.economy.generate import generate
+from sfumato.release_file import load
+from sfumato.run import run
+from tests.docs.blocks import PAGES, ROOT, blocks, is_shown, run_block
+
+RUNNABLE = ("python", "console", "sh", "diff")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An economy with its bundle, for pages that take both for granted."""
+    made = generate(tmp_path_factory.mktemp("published") / "economy", jobs=10_000)
+    run(load(made.release))
+    return made.folder
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(block.kind in RUNNABLE for block in blocks(page))], ids=name
+)
+def test_every_block_of_a_page_runs_in_order(
+    page: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", "examples")
+    text = page.read_text(encoding="utf-8")
+    if "sfumato economy economy" not in text and "economy.generate" not in text:
+        shutil.copytree(published, "economy")
+    namespace: dict[str, object] = {}
+    for block in blocks(page):
+        run_block(block, namespace)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/release-file.md"], ids=name)
+def test_the_toml_blocks_of_a_page_make_a_release_that_passes_its_check(page: Path, release_folder: Path) -> None:
+    release = release_folder / "from_page.toml"
+    release.write_text("\n".join(block.text for block in blocks(page) if block.kind == "toml"), encoding="utf-8")
+    findings = check(load(release))
+    budget = findings.plan.release.about.budget
+    assert findings.plan.guarantee.epsilon <= budget.epsilon
+    assert findings.plan.guarantee.definition == budget.definition
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_relative_link_resolves(page: Path) -> None:
+    broken = [link for link in links(page) if not resolves(page, link)]
+    assert not broken, f"{name(page)}: {', '.join(broken)}"
+
+
+def links(page: Path) -> list[str]:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def resolves(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not anchor or not target.is_file():
+        return target.exists()
+    headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_no_page_names_a_folder_of_someones_machine() -> None:
+    for page in [*PAGES, *(ROOT / "examples").glob("*.toml")]:
+        found = re.search(r"(?<![\w.…])/(home|root|work|Users)/", page.read_text(encoding="utf-8"))
+        assert found is None, f"{name(page)}: {found}"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Published 3 tables in …/economy/bundle.", True),
+        ("Published 5 tables", True),
+        ("Printed 3 tables", False),
+        ("1–9   298  0.4  ██", True),
+        ("…", True),
+    ],
+)
+def test_a_line_is_recognised_whatever_its_numbers_but_not_with_other_words(line: str, shown: bool) -> None:
+    output = "Published 3 tables in /some/where/economy/bundle.\n  1–9    1,298    0.5  ████▌\n"
+    assert is_shown(line, output) is shown
+
+
+def test_the_tutorial_quotes_the_release_file_and_the_statement_as_they_are(published: Path) -> None:
+    tutorial = ROOT / "docs/tutorial.md"
+    excerpt = next(block.text for block in blocks(tutorial) if block.text.startswith("[release]"))
+    release = (published / "release.toml").read_text(encoding="utf-8")
+    assert [line for line in excerpt.splitlines() if line not in release] == []
+    quoted = re.findall(r"^> (.+)$", tutorial.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert quoted
+    assert " ".join(quoted) in (published / "bundle/statement.md").read_text(encoding="utf-8")

@@ -1,0 +1,61 @@
+"""The reference is generated and up to date, and nothing a user can set is left undocumented."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from sfumato.frame import Codelist
+from sfumato.release import Release
+from tests.docs.blocks import PAGES, ROOT
+
+
+def generator() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("make_reference", ROOT / "docs/make_reference.py")
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def models(annotation: Any) -> set[type[BaseModel]]:
+    """The models inside a type, and those inside their fields."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}.union(*(models(field.annotation) for field in annotation.model_fields.values()))
+    return set().union(*map(models, get_args(annotation)))
+
+
+@pytest.mark.parametrize("page", ["release-file.md", "cli.md"])
+def test_the_reference_is_up_to_date(page: str) -> None:
+    path = ROOT / "docs" / page
+    text = path.read_text(encoding="utf-8")
+    regenerate = {made.name: function for made, function in generator().PAGES.items()}[page]
+    assert regenerate(text) == text, f"docs/{page} is behind the program: run make docs"
+
+
+def test_every_key_of_a_release_file_has_a_description() -> None:
+    lacking = [
+        f"{model.__name__}.{name}"
+        for model in models(Release) - {Codelist}
+        for name, field in model.model_fields.items()
+        if not field.description
+    ]
+    assert not lacking, f"give a Field(description=…) to {', '.join(sorted(lacking))}"
+
+
+def test_every_section_of_a_release_file_is_in_the_reference() -> None:
+    assert set(generator().SECTIONS.values()) == models(Release) - {Codelist, Release}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [str(page.relative_to(ROOT)) for page in PAGES if not _linked(page, readme)]
+    assert not missing, f"README.md does not link {', '.join(missing)}"
+
+
+def _linked(page: Path, readme: str) -> bool:
+    return page.name == "README.md" or f"({page.relative_to(ROOT)})" in readme
