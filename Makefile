@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo install test test-all bench lint java clean
+.PHONY: demo install test test-all bench docs lint java clean
 
 demo: .venv/.package
 	$(BIN)/sfumato demo
@@ -19,6 +19,10 @@ lint: .venv/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/.package
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/python docs/make_pictures.py
 
 bench: .venv/.package
 	$(BIN)/python bench/run.py

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,7 +34,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-budget_app = typer.Typer(help="Show what is left of the privacy budgets, or set one.", invoke_without_command=True)
+budget_app = typer.Typer(
+    help="Show the balance of every privacy budget and what it was spent on, or set one.\n\n"
+    "The ledger's chain of entries is verified first.",
+    invoke_without_command=True,
+)
 app.add_typer(budget_app, name="budget")
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
@@ -155,28 +160,33 @@ def assess(
     _show(assessment_summary(assessment), as_json)
 
 
-Ledger = Annotated[Path, typer.Option("--ledger", help="A ledger, or a release file that names one.", metavar="PATH")]
+Ledger = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="A ledger, or a release file that names one; ledger.sqlite here.", metavar="PATH"),
+]
 
 
 @budget_app.callback()
-def budget(context: typer.Context, ledger: Ledger = Path("ledger.sqlite"), as_json: AsJson = False) -> None:
-    """Show the balance of every budget and what it was spent on; verifies the ledger's chain first."""
+def budget(context: typer.Context, ledger: Ledger = None, as_json: AsJson = False) -> None:
+    """Show the balance of every budget and what it was spent on."""
     from sfumato.terminal import budget_summary
 
+    context.obj = ledger
     if context.invoked_subcommand is None:
         _show(budget_summary(_open_ledger(ledger, create=False)), as_json)
 
 
 @budget_app.command("set")
 def set_budget(
+    context: typer.Context,
     population: Annotated[str, typer.Option(help="Whose budget it is, as in the release file.")],
     period: Annotated[str, typer.Option(help="The reference period, as in the release file.")],
-    alpha: Annotated[str, typer.Option(help="Sizes within a factor 1+alpha cannot be told apart.")],
+    alpha: Annotated[str, typer.Option(help="Sizes within a factor 1+alpha are hard to tell apart.")],
     epsilon: Annotated[str, typer.Option(help="How much the log-odds may move in all.")],
     delta: Annotated[str, typer.Option(help="The probability with which the bound may fail.")] = "0",
     definition: Annotated[Definition, typer.Option(help="Against whom size is protected.")] = Definition.strong,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
-    ledger: Ledger = Path("ledger.sqlite"),
+    ledger: Ledger = None,
     as_json: AsJson = False,
 ) -> None:
     """Open a budget or change it; the change is written to the ledger's history."""
@@ -185,7 +195,7 @@ def set_budget(
     from sfumato.terminal import budget_summary
 
     amounts = {name: _number(name, text) for name, text in (("alpha", alpha), ("epsilon", epsilon), ("delta", delta))}
-    book = _open_ledger(ledger, create=True)
+    book = _open_ledger(ledger or context.obj, create=True)
     book.set_budget(
         Account(population=population, period=period),
         EmployerEmployee(definition=definition.value, **amounts),
@@ -196,6 +206,7 @@ def set_budget(
 
 def main() -> None:
     """Run the command; an error of sfumato is printed as it is, without a traceback."""
+    signal.signal(signal.SIGINT, _stop)
     try:
         app()
     except SfumatoError as error:
@@ -209,9 +220,6 @@ def main() -> None:
                 do="check that it exists, that you may use it, and that the disk is not full",
             )
         )
-    except KeyboardInterrupt:
-        messages.print("\nstopped; nothing was half-written")
-        sys.exit(130)
     except Exception as error:
         # The text of a foreign error may quote a record, so it is shown only to someone who asks for it.
         if os.environ.get("SFUMATO_TRACEBACK"):
@@ -226,6 +234,11 @@ def main() -> None:
         )
 
 
+def _stop(*_: object) -> NoReturn:
+    messages.print("\nStopped. Nothing was half-written; what was charged stays charged, and the next run goes on.")
+    sys.exit(130)
+
+
 def _fail(error: SfumatoError) -> NoReturn:
     if "--json" in sys.argv:
         fields = {name: getattr(error, name) for name in ("where", "expected", "found", "do")}
@@ -234,9 +247,10 @@ def _fail(error: SfumatoError) -> NoReturn:
     sys.exit(1)
 
 
-def _open_ledger(path: Path, *, create: bool) -> Any:
+def _open_ledger(path: Path | None, *, create: bool) -> Any:
     from sfumato.privacy.ledger import Ledger as Book
 
+    path = path or Path("ledger.sqlite")
     if path.suffix == ".toml":
         from sfumato.release_file import load
 

@@ -71,11 +71,15 @@ class Plan:
     codelists: Mapping[str, Codelist]
     software: str = __version__
 
+    def distinct(self) -> tuple[PlannedTable, ...]:
+        """The tables without those that ask a question another one asks: they get its answer and cost nothing."""
+        return tuple({table.digest(""): table for table in reversed(self.tables)}.values())[::-1]
+
     @cached_property
     def guarantee(self) -> EmployerEmployee:
         """What all tables together reveal at most, at the alpha of the budget."""
         alpha = self.release.about.budget.alpha
-        formal = [t.guarantee.at(alpha) for t in self.tables if isinstance(t.guarantee, EmployerEmployee)]
+        formal = [t.guarantee.at(alpha) for t in self.distinct() if isinstance(t.guarantee, EmployerEmployee)]
         return sequential(formal)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, Self
@@ -114,7 +115,7 @@ class Table(Described):
 class Release(Described):
     """Everything a release file says."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     about: About = Field(alias="release", description="what the release is called, and its budget")
     frame: Frame = Field(alias="data", description="where the confidential data are, and what they mean")
@@ -129,8 +130,13 @@ class Release(Described):
         for table in self.tables:
             for name in (*table.by, *table.where):
                 if name not in self.frame.attributes:
-                    known = ", ".join(self.frame.attributes)
-                    raise ValueError(f"table '{table.name}' uses '{name}', but the attributes are: {known}")
+                    close = get_close_matches(name, list(self.frame.attributes), n=1)
+                    raise ReleaseError(
+                        f"table '{table.name}'",
+                        expected=f"an attribute: {', '.join(self.frame.attributes)}",
+                        found=f"'{name}'",
+                        do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+                    )
         return self
 
     @property

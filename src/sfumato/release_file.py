@@ -5,7 +5,8 @@ import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -35,6 +36,14 @@ def load(path: str | Path) -> Release:
             str(path), expected="a file in TOML", found=str(error), do="mend the line named above"
         ) from error
     folder = path.resolve().parent
+    for section in (content, content.get("data")):
+        if isinstance(section, dict) and "folder" in section:  # set here, never by the file
+            raise ReleaseError(
+                str(path),
+                expected="a key that exists",
+                found="'folder'",
+                do="remove it: paths are relative to this file",
+            )
     if isinstance(content.get("data"), dict):
         content["data"]["folder"] = folder
     try:
@@ -80,23 +89,20 @@ def _explained(path: Path, text: str, error: ValidationError) -> ReleaseError:
 
 def _known_keys(location: Location) -> list[str]:
     """The keys allowed in the section a location points into."""
-    model: Any = Release
+    kind: Any = Release
     for step in location[:-1]:
-        if isinstance(step, int):
-            continue  # which of several tables does not matter
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            fields = {field.alias or name: field for name, field in model.model_fields.items()}
-            model = fields[str(step)].annotation if str(step) in fields else None
-        model = _section(model)
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        return [f.alias or name for name, f in model.model_fields.items() if name != "folder"]
-    return []
+        if _is_section(kind):
+            fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+            kind = fields[str(step)].annotation if str(step) in fields else None
+        else:  # a table of named sections, or one of several
+            kind = next(filter(_is_section, get_args(kind)), None)
+        if get_origin(kind) is UnionType:
+            kind = next(filter(_is_section, get_args(kind)), None)
+    return [f.alias or name for name, f in kind.model_fields.items() if name != "folder"] if _is_section(kind) else []
 
 
-def _section(annotation: Any) -> Any:
-    """The description inside an optional, a tuple or a table of descriptions."""
-    inside = [a for a in getattr(annotation, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
-    return inside[0] if inside else annotation
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def line_of(text: str, location: Location) -> int:

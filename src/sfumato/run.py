@@ -47,9 +47,10 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                 do="restore the ledger from its backup; without it the budget would start anew",
             )
         ledger = Ledger.open(release.ledger, create=True)
-        ledger.ensure_budget(release.account, release.about.budget.guarantee(), data)
         before = ledger.history(release.account)
-        entries = ledger.charge(release.account, [planned.charge(data) for planned in plan.tables], release.about.title)
+        charges = [planned.charge(data) for planned in plan.tables]
+        budget = release.about.budget.guarantee()
+        receipt = ledger.charge(release.account, charges, release.about.title, budget=budget)
         given_before = {entry.question: entry.answer for entry in before if entry.kind == "answer"}
 
         questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
@@ -71,13 +72,13 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             given[name], sha256 = answers.read(question, given_before.get(question))
             if question not in given_before:
                 ledger.record_answer(release.account, question, name, sha256)
-        paid = {planned.table.name: entry for planned, entry in zip(plan.tables, entries, strict=True)}
+        paid = {planned.table.name: entry for planned, entry in zip(plan.tables, receipt.entries, strict=True)}
         identifiers = {name: entry.identifier for name, entry in paid.items()}
         bundle = write_bundle(plan, given, identifiers, release.bundle)
         return Published(
             bundle=bundle,
             plan=plan,
-            charged=tuple(name for name, entry in paid.items() if entry not in before),
+            charged=tuple(t.table.name for t in plan.distinct() if identifiers[t.table.name] in receipt.new),
             balance=ledger.balance(release.account),
         )
 

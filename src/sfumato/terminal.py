@@ -1,6 +1,7 @@
 """What the command line says: each summary as text for people and as data for machines."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -31,26 +32,32 @@ def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
     plan, balance = findings.plan, findings.balance
     budget = plan.release.about.budget
-    table = _table("table", "cells", "guarantee", "charge", "typical error, jobs", "…in a large cell")
+    free = {t.table.name for t in plan.tables} - {t.table.name for t in plan.distinct()}
+    table = _table("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
     for planned in plan.tables:
         error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget.alpha)
-        paid = planned.table.name in findings.paid
+        paid = (
+            "paid before" if planned.table.name in findings.paid else "repeated" if planned.table.name in free else ""
+        )
         due += 0 if paid else charge
         table.add_row(
             planned.table.name,
             f"{planned.cells:,}",
             _short(planned.guarantee),
-            "paid before" if paid else plain(charge),
-            f"{error.floor:.2g}",
-            f"{error.share:.1%} of its largest establishment",
+            paid or plain(charge),
+            f"{error.floor:.2g} jobs",
+            f"{error.share:.1%}",
         )
     floor_size = plan.tables[0].method.planned_error().floor_size
     left = budget.epsilon if balance is None else balance.remaining_epsilon
     lines: list[RenderableType] = [
         Text(plan.release.about.title, style="bold"),
         table,
-        Text(f"A cell is large when its largest establishment has more than {floor_size} workers."),
+        Text(
+            f"Mean error of a cell: small when no establishment has more than {floor_size} workers in it; in a large "
+            "cell it is a share of the largest establishment's workers."
+        ),
         Text(
             f"All tables together: {plan.guarantee}. To be charged: epsilon = {plain(due)}; "
             f"left in the budget of {plan.release.account}: {plain(left)}."
@@ -74,11 +81,11 @@ def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
     repeated = len(published.plan.tables) - len(published.charged)
-    words = [f"Published {len(published.plan.tables)} tables in {published.bundle}."]
+    words = [f"Published {_tables(len(published.plan.tables))} in {_near(published.bundle)}."]
     if published.charged:
         words.append(f"Charged: {', '.join(published.charged)}.")
     if repeated:
-        words.append(f"{repeated} answered from what is stored, at no charge.")
+        words.append(f"{_tables(repeated).capitalize()} answered from what is stored, at no charge.")
     words.append(
         f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
         f"spent, {plain(balance.remaining_epsilon)} left."
@@ -97,7 +104,7 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     lines += [_error_chart(utility) for utility in assessment.utilities]
-    lines.append(Text(f"The whole report, with charts: {assessment.report}"))
+    lines.append(Text(f"The whole report, with charts: {_near(assessment.report)}"))
     data = {"report": str(assessment.report), "tables": [_utility_data(u) for u in assessment.utilities]}
     return Group(*_spaced(lines)), data
 
@@ -105,27 +112,33 @@ def assessment_summary(assessment: "Assessment") -> Summary:
 def demo_summary(tour: "Tour") -> Summary:
     """The demo in a screenful: what was made, what it costs, what to try next."""
     made, published, assessment = tour.economy, tour.published, tour.assessment
-    release = made.release
-    table = _table("table", "cells", "epsilon", "mean error, jobs")
+    release = _near(made.release)
+    table = _table("table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
-        table.add_row(utility.title, f"{utility.cells:,}", _short(planned.guarantee), f"{utility.mean_error:,.2f}")
-    steps = [
-        f"sfumato check {release}        what the release guarantees and costs",
-        f"sfumato run {release}          again: the stored answer, at no charge",
-        f"sfumato budget --ledger {release}   what is left, and the history",
-        f"open {assessment.report}       charts of true and protected values (confidential)",
-        f"read {published.bundle / 'statement.md'}       what readers are told",
-    ]
+        charge = plain(_charge(planned.guarantee, published.plan.release.about.budget.alpha))
+        table.add_row(
+            utility.title, f"{utility.cells:,}", _short(planned.guarantee), charge, f"{utility.mean_error:,.2f}"
+        )
+    steps = Table(box=None, show_header=False, padding=(0, 2))
+    for command, purpose in (
+        (f"sfumato check {release}", "what the release guarantees and costs"),
+        (f"sfumato run {release}", "again: the stored answer, at no charge"),
+        (f"sfumato budget --ledger {release}", "what is left, and the history"),
+        (_near(assessment.report), "charts of true and protected values (confidential)"),
+        (_near(published.bundle / "statement.md"), "what readers are told"),
+    ):
+        steps.add_row(Text(command, style="bold"), purpose)
     lines: list[RenderableType] = [
         Text(
             f"An economy of {made.jobs:,} jobs in {made.establishments:,} establishments and {made.places:,} places, "
-            f"published as {len(published.plan.tables)} tables.",
+            f"published as {_tables(len(published.plan.tables))}.",
             style="bold",
         ),
         table,
         _error_chart(assessment.utilities[0]),
         Text(f"All tables together: {published.plan.guarantee}. {person(published.plan.guarantee)}"),
-        Text("What to try next:\n  " + "\n  ".join(steps)),
+        Text("What to try next:"),
+        steps,
     ]
     data = {
         "economy": economy_data(made),
@@ -167,7 +180,7 @@ def budget_summary(ledger: "Ledger") -> Summary:
     """Every account's balance, and the history of what was charged."""
     head = ledger.verify()
     accounts = _table("population", "period", "budget", "spent", "left")
-    history = _table("", "time (UTC)", "what", "population, period", "table", "guarantee or budget")
+    history = _table("time (UTC)", "account", "what", "epsilon", "note")
     data: dict[str, Any] = {"ledger": str(ledger.path), "head": head, "accounts": [], "history": []}
     for account in ledger.accounts():
         balance = ledger.balance(account)
@@ -187,10 +200,11 @@ def budget_summary(ledger: "Ledger") -> Summary:
     for entry in ledger.history():
         if entry.kind == "answer":
             continue  # it only says that a charge was answered
-        what = "budget set" if entry.kind == "budget" else "charged"
+        what = "budget set" if entry.kind == "budget" else entry.table
         where = f"{entry.account.population}, {entry.account.period}"
-        words = "" if entry.guarantee is None else str(entry.guarantee)
-        history.add_row(str(entry.sequence), entry.time, what, where, entry.table, words)
+        epsilon = plain(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"
+        time = entry.time.replace("T", " ").removesuffix("+00:00")
+        history.add_row(time, where, what, epsilon, entry.note)
         data["history"].append(
             {
                 "sequence": entry.sequence,
@@ -263,13 +277,25 @@ def _charge(guarantee: Guarantee, alpha: Fraction) -> Fraction:
 
 
 def _short(guarantee: Guarantee) -> str:
-    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
+    if not isinstance(guarantee, EmployerEmployee):
+        return "none"
+    return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}"
+
+
+def _tables(number: int) -> str:
+    return f"{number} table" if number == 1 else f"{number} tables"
+
+
+def _near(path: Path) -> str:
+    """A path as a person would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _table(*headings: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in headings:
-        table.add_column(heading)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, overflow="fold", no_wrap=place == 0)
     return table
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_run_budget_and_assess_follow_each_other(release_folder: Path) -> None:
     assert [e["kind"] for e in budget["history"]] == ["budget", "charge", "charge", "charge"]
     assert "The chain of entries is whole" in call("budget", "--ledger", release_folder / "ledger.sqlite").stdout
     assert "CONFIDENTIAL" in call("assess", file).stdout
-    report = release_folder / "confidential" / "report.html"
+    report = release_folder / "bundle-confidential" / "report.html"
     assert "CONFIDENTIAL" in report.read_text()
     assert report.stat().st_mode & 0o077 == 0
 
@@ -121,7 +122,7 @@ def test_the_demo_shows_a_chart_and_what_to_try_and_can_be_repeated(tmp_path: Pa
     text = call("demo", "--out", out, "--jobs", "20000").stdout
     assert "█" in text
     assert "What to try next" in text
-    assert (out / "confidential" / "report.html").exists()
+    assert (out / "bundle-confidential" / "report.html").exists()
     again = json.loads(call("demo", "--out", out, "--jobs", "20000", "--json").stdout)
     assert again["run"]["charged"] == []
     assert "choose another folder" in call("demo", "--out", out, "--jobs", "30000", code=1).stderr
@@ -129,3 +130,34 @@ def test_the_demo_shows_a_chart_and_what_to_try_and_can_be_repeated(tmp_path: Pa
     (tmp_path / "mine" / "jobs.parquet").write_text("precious")
     assert "other files" in call("demo", "--out", tmp_path / "mine", code=1).stderr
     assert (tmp_path / "mine" / "jobs.parquet").read_text() == "precious"
+
+
+def test_the_ledger_can_be_named_before_or_after_set(release_folder: Path, tmp_path: Path) -> None:
+    amounts = ("--population", "p", "--period", "q", "--alpha", "0.1", "--epsilon", "1")
+    call("budget", "--ledger", release_folder / "release.toml", "set", *amounts, cwd=tmp_path)
+    assert (release_folder / "ledger.sqlite").exists()
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_a_refused_first_run_opens_no_account(release_folder: Path) -> None:
+    file = release_folder / "release.toml"
+    file.write_text(file.read_text().replace("epsilon = 4.0", "epsilon = 3.0"))
+    assert "epsilon = 4" in call("run", file, code=1).stderr
+    file.write_text(file.read_text().replace("epsilon = 3.0", "epsilon = 4.0"))
+    call("run", file)
+
+
+def test_an_interrupted_command_says_so(release_folder: Path) -> None:
+    child = subprocess.Popen(
+        [*SFUMATO, "economy", str(release_folder / "large"), "--jobs", "20000000"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(timeout=2)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate()
+    assert child.returncode == 130
+    assert "Stopped. Nothing was half-written" in said
+    assert not (release_folder / "large" / "release.toml").exists()

@@ -22,7 +22,7 @@ def main(path: str, name: str, count: str) -> None:
         question = sha256(f"{name} {number}".encode()).hexdigest()
         charge = Charge(question=question, table="t", guarantee=TENTH, data="da7a")
         try:
-            [entry] = ledger.charge(JOBS, [charge], name)
+            [entry] = ledger.charge(JOBS, [charge], name).entries
             print(entry.identifier, flush=True)
         except Overdraft:
             print("refused", flush=True)

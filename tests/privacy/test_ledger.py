@@ -85,8 +85,10 @@ def test_a_table_at_a_narrower_alpha_costs_its_steps(ledger: Ledger) -> None:
 def test_a_question_is_charged_once_and_its_entry_returned_again(ledger: Ledger) -> None:
     ledger.set_budget(JOBS, private("1"))
     question = charge("a", private("1"))
-    first = ledger.charge(JOBS, [question], "release")
-    assert ledger.charge(JOBS, [question, question], "the same release again") == first * 2
+    first = ledger.charge(JOBS, [question], "release").entries
+    again = ledger.charge(JOBS, [question, question], "the same release again")
+    assert again.entries == first * 2
+    assert again.new == frozenset()
     assert len(ledger.history()) == 2
 
 
@@ -131,7 +133,7 @@ def test_a_weak_table_at_a_narrower_alpha_than_the_budget_is_refused_as_a_matter
 
 
 def test_a_table_without_a_formal_guarantee_costs_nothing_and_is_recorded(ledger: Ledger) -> None:
-    [entry] = ledger.charge(JOBS, [charge("a", LEGACY)], "release")
+    [entry] = ledger.charge(JOBS, [charge("a", LEGACY)], "release").entries
     ledger.set_budget(JOBS, private("1"))
     assert entry.guarantee == LEGACY
     assert ledger.balance(JOBS).spent_epsilon == 0
@@ -221,8 +223,8 @@ def test_only_a_charged_question_can_be_answered(ledger: Ledger) -> None:
 
 def test_identifiers_are_random_and_say_nothing_about_the_entry(ledger: Ledger) -> None:
     ledger.set_budget(JOBS, private("1"))
-    [entry] = ledger.charge(JOBS, [charge("a", private("1"))], "release")
-    [informal] = ledger.charge(JOBS, [charge("b", LEGACY)], "release")
+    [entry] = ledger.charge(JOBS, [charge("a", private("1"))], "release").entries
+    [informal] = ledger.charge(JOBS, [charge("b", LEGACY)], "release").entries
     assert len({entry.identifier, informal.identifier}) == 2
     assert all(len(e.identifier) == 32 and int(e.identifier, 16) for e in (entry, informal))
 
@@ -239,7 +241,7 @@ def test_every_name_and_fraction_comes_back_as_it_was_written(
     account = Account(population=name, period=name)
     ledger.set_budget(account, private("1"), note=name)
     asked = Charge(question="ab", table=name, guarantee=private(str(epsilon)), data=DATA)
-    written = ledger.charge(account, [asked], name)
+    written = ledger.charge(account, [asked], name).entries
     assert Ledger.open(ledger.path).history()[1:] == written
     assert (written[0].release, written[0].table, written[0].guarantee) == (name, name, asked.guarantee)
 

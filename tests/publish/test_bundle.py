@@ -92,6 +92,8 @@ def test_error_figures_depend_on_published_values_and_parameters_only(release_fo
 
 def test_nothing_is_clamped_unless_asked_and_then_the_statement_says_so(release_folder: Path) -> None:
     path = release_folder / "release.toml"
+    # So much noise that not one of a hundred small cells below zero would be a miracle.
+    path.write_text(path.read_text().replace("epsilon = 2.0", "epsilon = 0.2"))
     bundle = run(load(path)).bundle
     table = pq.read_table(bundle / "tables" / "jobs_by_place_industry.parquet")
     assert min(table["value"].to_pylist()) < 0

@@ -73,3 +73,19 @@ def test_too_small_an_epsilon_names_the_inequality_and_the_nearest_parameters(ti
         plan(tiny, ("epsilon = 2.0", "epsilon = 0.05"))
     assert "ln(1" in str(error.value)
     assert "0.0" in error.value.do
+
+
+def test_a_question_asked_twice_is_paid_once(tiny: Path) -> None:
+    from sfumato.run import run
+
+    twin = (
+        ('by = ["industry"]', 'by = ["place"]'),
+        ('method = "smooth-pareto", epsilon = "1/3", alpha = 0.2', "epsilon = 2.0"),
+    )
+    planned = plan(tiny, *twin)
+    assert planned.guarantee.epsilon == 2
+    published = run(planned.release)
+    assert published.charged == ("by_place",)
+    assert published.balance.spent_epsilon == 2
+    tables = [(published.bundle / "tables" / f"{name}.csv").read_bytes() for name in ("by_place", "by_industry")]
+    assert tables[0] == tables[1]

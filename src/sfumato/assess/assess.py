@@ -40,5 +40,5 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         counted = ready.count(planned)
         progress("assess")
         utilities = tuple(measure_utility(table, counted[name], given[name]) for name, table in planned.items())
-        path = report or release.folder / "confidential" / "report.html"
+        path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         return Assessment(plan=ready.plan, utilities=utilities, report=write_report(ready.plan, utilities, path))

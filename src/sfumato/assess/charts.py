@@ -9,6 +9,8 @@ from sfumato.assess.utility import Utility
 
 _INK, _PROTECTED, _EXPECTED = "#33312e", "#a0522d", "#2f5d62"
 _MOST_POINTS = 2_500
+_SYMLOG = alt.Scale(type="symlog", constant=1)
+_TENS = alt.Axis(values=[0, 1, 10, 100, 1_000, 10_000], format=",d", gridOpacity=0.4)
 
 
 def true_against_protected(utility: Utility) -> str:
@@ -51,7 +53,7 @@ def error_by_size(utility: Utility) -> str:
         .encode(
             x=alt.X("size:N", sort=order, title="true number of jobs in the cell", axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("kind:N", sort=["observed", "expected"]),
-            y=alt.Y("error:Q", title="mean absolute error, jobs", scale=alt.Scale(type="symlog", constant=1)),
+            y=alt.Y("error:Q", title="mean absolute error, jobs", scale=_SYMLOG, axis=_TENS),
             color=alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient="top-left")),
         )
         .properties(width=400, height=300, title="Error by size of the cell")

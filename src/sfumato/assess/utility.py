@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells, Integers
 from sfumato.plan import PlannedTable
 from sfumato.publish.table import CONFIDENCE
@@ -45,10 +46,11 @@ def measure_utility(planned: PlannedTable, counted: Cells, answer: Cells) -> Uti
     """Compare the protected values of a table with the true ones."""
     if not np.array_equal(counted.positions, answer.positions):
         raise ValueError("the answer is about other cells than the data")
-    true, protected = counted["count"], answer["value"]
+    true, values = counted["count"], answer["value"]
+    protected = nonnegative(answer)["value"] if planned.table.nonnegative else values
     error = np.abs(protected - true)
     expected = planned.method.expected_error(counted)
-    low, high = planned.method.published_interval(protected, CONFIDENCE)
+    low, high = planned.method.published_interval(values, CONFIDENCE)
     covered = (low <= true) & ~(high < true)
     return Utility(
         name=planned.table.name,

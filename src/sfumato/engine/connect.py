@@ -124,6 +124,7 @@ def _spark() -> "tuple[BaseBackend, Reader]":
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
+    session.sparkContext.setLogLevel("ERROR")
     backend = ibis.pyspark.connect(session)
 
     def read(name: str, paths: list[str]) -> "ir.Table":

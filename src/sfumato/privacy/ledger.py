@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import BudgetError, LedgerError
@@ -13,6 +14,14 @@ from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.privacy.spending import in_words
 from sfumato.privacy.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """The entry that stands for each charge, in their order, and the identifiers of those written just now."""
+
+    entries: tuple[Entry, ...]
+    new: frozenset[str]
 
 
 class Ledger:
@@ -59,22 +68,20 @@ class Ledger:
     def ensure_budget(self, account: Account, budget: EmployerEmployee, data: str) -> Entry:
         """The budget in force, which must be the one a release states; opens a new account with it."""
         with self._writing() as book:
-            book.refuse_renamed(account, data)
-            current = book.budget(account)
-            if current is None:
-                return book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
-            if current.guarantee != budget:
-                raise BudgetError(
-                    f"budget of {account}",
-                    expected=f"the budget in the ledger: {current.guarantee}",
-                    found=f"in the release file: {budget}",
-                    do="use the ledger's figures in the release file, or `sfumato budget set`",
-                )
-            return current
+            return _ensure_budget(book, account, budget, data)
 
-    def charge(self, account: Account, charges: Sequence[Charge], release: str) -> tuple[Entry, ...]:
-        """One entry a charge, the old one where a question was charged before; all are charged or none."""
+    def charge(
+        self, account: Account, charges: Sequence[Charge], release: str, *, budget: EmployerEmployee | None = None
+    ) -> Receipt:
+        """Charge all or none; a question that was charged before is not charged again.
+
+        With `budget` the account is opened, or its budget compared, in the same transaction: a refused charge opens
+        nothing.
+        """
         with self._writing() as book:
+            if budget is not None:
+                for data in dict.fromkeys(charge.data for charge in charges):
+                    _ensure_budget(book, account, budget, data)
             known = {entry.question: entry for entry in book.of(account, "charge")}
             new: dict[str, Charge] = {}
             for charge in charges:
@@ -85,6 +92,7 @@ class Ledger:
                 for data in {charge.data for charge in formal}:
                     book.refuse_renamed(account, data)
                 spending.refuse_overdraft(book.balance(account), [charge.guarantee for charge in formal])
+            before = set(known)
             for charge in new.values():
                 known[charge.question] = book.append(
                     "charge",
@@ -95,7 +103,10 @@ class Ledger:
                     data=charge.data,
                     guarantee=charge.guarantee,
                 )
-            return tuple(known[charge.question] for charge in charges)
+            return Receipt(
+                entries=tuple(known[charge.question] for charge in charges),
+                new=frozenset(known[question].identifier for question in known.keys() - before),
+            )
 
     def record_answer(self, account: Account, question: str, table: str, sha256: str) -> Entry:
         """Record the hash of the answer that a charged question got; it never gets another."""
@@ -170,3 +181,19 @@ class Ledger:
                 found=f"the same digest for other data or another protection: {charge.guarantee}",
                 do="let the digest of a question cover its data, its method and all parameters",
             )
+
+
+def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry:
+    book.refuse_renamed(account, data)
+    current = book.budget(account)
+    if current is None:
+        return book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
+    if current.guarantee != budget:
+        raise BudgetError(
+            f"budget of {account}",
+            expected=f"the budget in the ledger: {current.guarantee}",
+            found=f"in the release file: {budget}",
+            do="write the ledger's figures into the release file; or let the officer change the budget with `sfumato "
+            "budget set --population … --period … --alpha … --epsilon … --ledger …` and then write those",
+        )
+    return current

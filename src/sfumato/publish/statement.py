@@ -69,6 +69,11 @@ def establishment(guarantee: EmployerEmployee) -> list[str]:
         f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further "
         f"step of {plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or "
         f"{further[2]} workers the factor is {_factor(2 * guarantee.epsilon)}.",
+        *(
+            ["This holds against readers who do not already know the attributes of the establishment's workers."]
+            if guarantee.definition == "weak"
+            else []
+        ),
         "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of "
         f"less than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
     ]
@@ -85,8 +90,8 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
     text = (
         f"**{table.title or table.name}** (`{table.name}`): random noise from a symmetric distribution with heavy "
         "tails (Smooth Pareto) was added to every count and rounded to whole jobs. Where no establishment of a cell "
-        f"has more than {error.floor_size:,} workers the noise is typically {error.floor:.2g} jobs; otherwise it is "
-        f"typically {100 * error.share:.2g} % of the cell's largest establishment."
+        f"has more than {error.floor_size:,} workers in the cell the noise is {error.floor:.2g} jobs on average; "
+        f"otherwise it is {100 * error.share:.2g} % of the largest establishment's workers in the cell."
     )
     if cells > 1:
         text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."

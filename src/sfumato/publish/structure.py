@@ -10,7 +10,7 @@ from sfumato.publish.table import CONFIDENCE
 
 COLUMNS = {
     "value": "protected number of jobs",
-    "error": "typical error: the mean absolute error if the whole published value were one establishment",
+    "error": "upper estimate of the error: its mean absolute value if all jobs of the cell were in one establishment",
     "low": f"least true value the published one is consistent with, {CONFIDENCE:.0%} confidence",
     "high": f"greatest true value the published one is consistent with, {CONFIDENCE:.0%} confidence; empty: no limit",
     "establishments": "number of establishments, which is public; 0 means that value is exactly 0",
