@@ -1,6 +1,7 @@
 """The frame: the confidential data described: tables, links, attributes, measures."""
 
 import csv
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -169,6 +170,8 @@ class Frame(Described):
         for name in (*self.attributes, *self.measures):
             if name in PUBLISHED_COLUMNS:
                 raise ValueError(f"'{name}' is a column of every published table; rename the attribute or measure")
+            if not re.fullmatch(r"[^\W_][\w -]*", name):
+                raise ValueError(f"'{name}' is no name for a column: begin with a letter, then letters, digits, _ or -")
         both = sorted(self.attributes.keys() & self.measures.keys())
         if both:
             raise ValueError(f"'{both[0]}' is described both as an attribute and as a measure")

@@ -12,6 +12,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.engine.question import Question
 from sfumato.engine.tabulate import tabulate
+from sfumato.engine.validate import read_public_codes, validate
 from sfumato.frame import Frame
 from tests.conftest import tiny_frame, write
 from tests.tiny import TINY
@@ -179,3 +180,26 @@ def test_several_files_and_patterns_are_one_table(tiny: Path, engine: str) -> No
         frame = tiny_frame(tiny, engine=engine, jobs={"path": path, "worker": "worker", "workplace": "workplace"})
         with connect(frame) as tables:
             assert as_dict(tabulate(frame, tables, {"q": question("place")})["q"]) == by_hand(question("place"))
+
+
+@pytest.mark.parametrize("name", ["workplace", "jobs", "count", "largest", "rows", "worker", "group", "select"])
+def test_columns_may_have_any_name(tiny: Path, engine: str, name: str) -> None:
+    workplaces = {name: TINY["workplaces"]["place"]} | {
+        "id": TINY["workplaces"]["workplace"],
+        "industry": TINY["workplaces"]["industry"],
+    }
+    write(tiny / "workplaces.parquet", workplaces)
+    frame = tiny_frame(
+        tiny,
+        engine=engine,
+        workplaces={"path": "workplaces.parquet", "key": "id"},
+        public=[name, "industry"],
+        attributes={name: {"codes": ["A", "B"]}, "sex": {"codes": ["F", "M"]}},
+        measures={},
+    )
+    asked = Question(by=(Dimension(name=name, codes=("A", "B")), Dimension(name="sex", codes=("F", "M"))))
+    with connect(frame) as tables:
+        validate(frame, tables, read_public_codes(frame, tables))
+        cells = tabulate(frame, tables, {"q": asked, "again": Question(by=asked.by[:1])})
+    assert cells["q"]["count"].tolist() == [3, 2, 2, 1]
+    assert cells["again"]["count"].tolist() == [5, 3]

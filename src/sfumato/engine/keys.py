@@ -120,8 +120,8 @@ def _by_joins(
     }
     if worker is None:
         return JobFaults(orphans=orphans, repeated=0)
-    pairs = jobs.group_by(worker, workplace).agg(rows=jobs.count())
-    return JobFaults(orphans=orphans, repeated=int((pairs.rows - 1).sum().fill_null(0).execute()))
+    pairs = jobs.group_by(worker, workplace).agg(_rows=jobs.count())
+    return JobFaults(orphans=orphans, repeated=int((pairs["_rows"] - 1).sum().fill_null(0).execute()))
 
 
 def _present(table: "ir.Table", key: str, filled: Range) -> NDArray[np.bool_]:

@@ -14,6 +14,9 @@ from sfumato.engine.connect import Tables
 from sfumato.engine.question import Question
 from sfumato.frame import Frame
 
+# Columns of our own begin with an underscore, which no attribute does: whatever an office calls its columns, they
+# cannot be mixed up.
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
@@ -45,7 +48,7 @@ def _establishment_groups(
     """Count the jobs of each establishment by the worker attributes: the one scan of the jobs."""
     jobs = tables.jobs
     from_workers = [n for n in workers if tables.workers is not None and n in tables.workers.columns]
-    kept = {"workplace": jobs[frame.jobs.workplace]}
+    kept = {"_workplace": jobs[frame.jobs.workplace]}
     kept |= {name: text(jobs[name], name) for name in workers if name not in from_workers}
     if frame.joined:
         # The attributes of an establishment are the same in all its rows (validated), so they only ride along.
@@ -58,8 +61,8 @@ def _establishment_groups(
         selected = jobs.select(_worker=jobs[frame.jobs.worker], **kept).inner_join(people, "_worker")
     else:
         selected = jobs.select(**kept)
-    keys = ["workplace", *workers, *(workplaces if frame.joined else ())]
-    return selected.group_by(keys).agg(jobs=selected.count())
+    keys = ["_workplace", *workers, *(workplaces if frame.joined else ())]
+    return selected.group_by(keys).agg(_jobs=selected.count())
 
 
 def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question) -> Cells:
@@ -72,25 +75,25 @@ def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question)
     if among:
         groups = groups.filter(*(groups[name].isin(question.where[name]) for name in among))
     keys = [
-        "workplace",
+        "_workplace",
         *(d.name for d in workers),
         *(question.workplace_attributes(frame) if frame.joined else ()),
     ]
-    if set(groups.columns) - {"jobs"} != set(keys):
-        groups = groups.group_by(keys).agg(jobs=groups.jobs.sum())
+    if set(groups.columns) - {"_jobs"} != set(keys):
+        groups = groups.group_by(keys).agg(_jobs=groups["_jobs"].sum())
     if places is None:
         chosen = _where(groups, question, frame)
     elif workers:
-        chosen = groups.inner_join(places, "workplace")
+        chosen = groups.inner_join(places, "_workplace")
     else:
-        chosen = places.left_join(groups, "workplace")
+        chosen = places.left_join(groups, "_workplace")
     by = [dimension.name for dimension in question.by]
     found = (
         chosen.group_by(by)
         .agg(
-            count=chosen.jobs.sum().fill_null(0).cast("int64"),
-            largest=chosen.jobs.max().fill_null(0).cast("int64"),
-            establishments=chosen.count().cast("int64"),
+            _count=chosen["_jobs"].sum().fill_null(0).cast("int64"),
+            _largest=chosen["_jobs"].max().fill_null(0).cast("int64"),
+            _establishments=chosen.count().cast("int64"),
         )
         .to_pyarrow()
     )
@@ -98,9 +101,9 @@ def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question)
         return _complete(question.by, found, np.arange(prod(map(len, question.by)), dtype=np.int64), None)
     if not workers:
         listed = _positions(found, question.by, question.by)
-        return _complete(question.by, found, listed, found["establishments"].to_numpy())
+        return _complete(question.by, found, listed, found["_establishments"].to_numpy())
     keys = [dimension.name for dimension in public]
-    existing = (places.group_by(keys) if keys else places).agg(establishments=places.count().cast("int64"))
+    existing = (places.group_by(keys) if keys else places).agg(_establishments=places.count().cast("int64"))
     return _spread(question.by, found, existing.to_pyarrow(), public, workers)
 
 
@@ -110,7 +113,7 @@ def _workplaces(frame: Frame, tables: Tables, question: Question) -> "ir.Table |
         return None
     table = tables.workplaces
     kept = table.select(
-        workplace=table[frame.workplaces.key],
+        _workplace=table[frame.workplaces.key],
         **{name: text(table[name], name) for name in question.workplace_attributes(frame)},
     )
     return _where(kept, question, frame)
@@ -145,7 +148,7 @@ def _complete(by: tuple[Dimension, ...], found: pa.Table, listed: Integers, esta
     at = np.searchsorted(listed, _positions(found, by, by))
     columns = {name: np.zeros(len(listed), dtype=np.int64) for name in ("count", "largest")}
     for name, column in columns.items():
-        column[at] = found[name].to_numpy()
+        column[at] = found[f"_{name}"].to_numpy()
     if establishments is not None:
         columns["establishments"] = establishments[order]
     return Cells(dimensions=by, positions=listed, columns=columns)
@@ -165,5 +168,5 @@ def _spread(
         steps = np.arange(len(dimension), dtype=np.int64) * strides[dimension.name]
         inside = np.add.outer(inside, steps).ravel()
     listed = np.add.outer(_positions(existing, public, by), inside).ravel()
-    establishments = np.repeat(existing["establishments"].to_numpy(), len(inside))
+    establishments = np.repeat(existing["_establishments"].to_numpy(), len(inside))
     return _complete(by, found, listed, establishments)

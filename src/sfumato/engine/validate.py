@@ -149,8 +149,8 @@ def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
     """In a joined table, a workplace must have the same public attributes in all its rows."""
     jobs = tables.jobs
     for name in frame.public:
-        spread = jobs.group_by(frame.jobs.workplace).agg(values=jobs[name].nunique())
-        several = int(spread.filter(spread["values"] > 1).count().execute())
+        spread = jobs.group_by(frame.jobs.workplace).agg(_values=jobs[name].nunique())
+        several = int(spread.filter(spread["_values"] > 1).count().execute())
         if several:
             raise DataError(
                 f"attribute '{name}' in jobs",
@@ -207,11 +207,11 @@ def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple["ir.Table", s
 def _values(table: "ir.Table", names: list[str]) -> pa.Table:
     """The combinations of values that occur, each with its number of rows."""
     columns = table.select(**{name: text(table[name], name) for name in names})
-    return columns.group_by(names).agg(rows=columns.count()).limit(_MOST_VALUES).to_pyarrow()
+    return columns.group_by(names).agg(_rows=columns.count()).limit(_MOST_VALUES).to_pyarrow()
 
 
 def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
-    rows = pc.sum(pc.filter(values["rows"], pc.is_null(values[name]))).as_py()
+    rows = pc.sum(pc.filter(values["_rows"], pc.is_null(values[name]))).as_py()
     if rows:
         raise DataError(
             f"attribute '{name}' in {holder}",
@@ -223,7 +223,7 @@ def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
 
 def _refuse_unknown(values: pa.Table, name: str, holder: str, codelist: Codelist, *, public: bool) -> None:
     unknown = values.filter(pc.invert(pc.is_in(values[name], value_set=pa.array(codelist.codes, pa.string()))))
-    rows = pc.sum(unknown["rows"]).as_py()
+    rows = pc.sum(unknown["_rows"]).as_py()
     if not rows:
         return
     examples = sorted(set(unknown[name].to_pylist()))
