@@ -4,14 +4,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfumato.cells import Cells
 from sfumato.engine.connect import Tables, connect, data_files
 from sfumato.engine.memory import Memory, file_state
 from sfumato.engine.tabulate import tabulate
 from sfumato.engine.validate import check_columns, read_public_codes, validate
-from sfumato.errors import DataError, ReleaseError
+from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.privacy.account import Balance
@@ -31,6 +30,8 @@ class Findings:
     balance: Balance | None
     paid: frozenset[str]
     """Tables that were charged before: publishing them again costs nothing."""
+    refusal: BudgetError | None
+    """Why the ledger would refuse the charge, if it would."""
     validated: bool
 
 
@@ -58,14 +59,16 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
             plan, fingerprint = ready.plan, ready.fingerprint
     else:
         plan, fingerprint = make_plan(release, _declared_codes(release)), ""
-    balance, paid = None, frozenset[str]()
+    balance, paid, refusal = None, frozenset[str](), None
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
+        charges = [planned.charge(fingerprint or "0") for planned in plan.tables]
+        refusal = ledger.refusal(release.account, charges, release.about.budget.guarantee())
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(t.table.name for t in plan.tables if t.digest(fingerprint) in charged)
         if release.account in ledger.accounts():
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, validated=data)
+    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
 
 
 @contextmanager
@@ -73,31 +76,44 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
     with connect(release.frame) as tables:
-        check_columns(release.frame, tables)
-        codelists = read_public_codes(release.frame, tables)
+        with _explaining():
+            check_columns(release.frame, tables)
+            codelists = read_public_codes(release.frame, tables)
         plan = make_plan(release, codelists)
         progress("fingerprint")
         states = _states(release)
-        memory = Memory(_store(release) / "memory.json")
+        memory = Memory(release.store / "memory.json")
         fingerprint = memory.fingerprint(data_files(release.frame))
         progress("validate")
         described = release.frame.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
         if not memory.validated(key):
-            validate(release.frame, tables, codelists)
+            with _explaining():
+                validate(release.frame, tables, codelists)
             _refuse_changed(release, states)
             memory.remember(key)
         yield Checked(plan=plan, tables=tables, fingerprint=fingerprint, states=states)
 
 
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """Turn what an engine says of bad data into an error that quotes no record."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except Exception as error:
+        raise DataError(
+            "data files",
+            expected="files that the engine can read as the release file describes them",
+            found=f"an error of type {type(error).__name__}, whose text may quote a record and is not shown",
+            do="check that all files of a table are whole and have the same columns; SFUMATO_TRACEBACK=1 shows more",
+        ) from error
+
+
 def stored_answers(release: Release) -> Answers:
     """The protected tables that were answered before, beside the ledger of a release."""
-    return Answers(_store(release) / "answers")
-
-
-def _store(release: Release) -> Path:
-    """The folder beside the ledger that keeps answers and what is known about files."""
-    return release.ledger.with_suffix(".store")
+    return Answers(release.store / "answers")
 
 
 def _declared_codes(release: Release) -> dict[str, Codelist]:

@@ -43,8 +43,9 @@ app.add_typer(budget_app, name="budget")
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-screen = Console()
-messages = Console(stderr=True)
+# Titles and notes are text, whatever brackets they have.
+screen = Console(markup=False, highlight=False)
+messages = Console(stderr=True, markup=False, highlight=False)
 
 
 class Definition(StrEnum):
@@ -127,6 +128,8 @@ def check(
     with _progress(hidden=as_json) as show:
         found = check_release(load(file), data=data, progress=_steps(show))
     _show(plan_summary(found), as_json)
+    if found.refusal is not None:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -210,6 +213,8 @@ def main() -> None:
     try:
         app()
     except SfumatoError as error:
+        if os.environ.get("SFUMATO_TRACEBACK"):
+            raise
         _fail(error)
     except OSError as error:
         _fail(
@@ -243,7 +248,7 @@ def _fail(error: SfumatoError) -> NoReturn:
     if "--json" in sys.argv:
         fields = {name: getattr(error, name) for name in ("where", "expected", "found", "do")}
         print(json.dumps({"error": {"kind": type(error).__name__, **fields}}))
-    messages.print(str(error), style="red", markup=False, highlight=False)
+    messages.print(str(error), style="red")
     sys.exit(1)
 
 

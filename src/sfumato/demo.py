@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sfumato.assess.assess import Assessment, assess
@@ -29,36 +29,32 @@ def run_demo(
 ) -> Tour:
     """Make an economy in a folder, publish its release and assess it.
 
-    Run again in the same folder, it makes the same economy and gets the stored answers, at no charge.
+    Run again in the same folder, it uses the economy that is there and gets the stored answers, at no charge.
     """
-    again = _is_demo_of(folder, jobs)
-    if not again:
-        write_durably(folder / _MARK, json.dumps({"jobs": jobs}).encode())
-    made = generate(
-        folder,
-        jobs=jobs,
-        overwrite=again,
-        progress=lambda done, total: progress("making an economy", done, total),
-    )
+    made = _made_before(folder, jobs)
+    if made is None:
+        made = generate(folder, jobs=jobs, progress=lambda done, total: progress("making an economy", done, total))
+        counts = {name: value for name, value in asdict(made).items() if name != "folder"}
+        write_durably(folder / _MARK, json.dumps(counts).encode())
     release = load(made.release)
     published = run(release, progress=lambda step: progress(step, STEPS.index(step), len(STEPS)))
     assessment = assess(release, progress=lambda step: progress(f"report: {step}", len(STEPS), len(STEPS)))
     return Tour(economy=made, published=published, assessment=assessment)
 
 
-def _is_demo_of(folder: Path, jobs: int) -> bool:
-    """Whether a folder holds a demo of this size; anything else in it is not the demo's to touch."""
+def _made_before(folder: Path, jobs: int) -> Economy | None:
+    """The economy of an earlier demo of this size; anything else in the folder is not the demo's to touch."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return False
+        return None
     try:
-        found = int(json.loads((folder / _MARK).read_text(encoding="utf-8"))["jobs"])
-    except (OSError, ValueError, KeyError, TypeError):
-        found = 0
-    if found == jobs:
-        return True
+        made = Economy(folder=folder, **json.loads((folder / _MARK).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        made = None
+    if made is not None and made.jobs == jobs:
+        return made
     raise SfumatoError(
         f"demo folder {folder}",
         expected=f"a new folder, or a demo of {jobs:,} jobs",
-        found=f"a demo of {found:,} jobs, whose budget is spent on other data" if found else "other files",
+        found="other files" if made is None else f"a demo of {made.jobs:,} jobs, whose budget is spent on other data",
         do="choose another folder with --out",
     )

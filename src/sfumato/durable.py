@@ -15,25 +15,15 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def create_durably(path: Path, content: bytes) -> bool:
-    """Create a file unless it exists; of several writers at once exactly one is told True."""
-    temporary = _written_beside(path, content)
-    try:
-        os.link(temporary, path)  # fails when the name is taken, however close the race
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink()
-    sync_folder(path.parent)
-    return True
-
-
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Wait until no other process holds this lock file, and hold it; a process that dies lets go."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def sync_file(path: Path) -> None:

@@ -24,8 +24,14 @@ def exact(value: Any) -> Any:
     """
     if isinstance(value, bool):
         raise ValueError("a number is needed")
+    if isinstance(value, Fraction):
+        return value
+    if not re.fullmatch(
+        r"[+-]?[\d_]{0,20}\.?\d{0,20}(e[+-]?\d{1,2})?|[+-]?\d{1,20}/\d{1,20}", str(value).strip().lower()
+    ):
+        raise ValueError("a number such as 0.1, 2 or '1/3' is needed, of at most twenty digits")
     try:
-        return value if isinstance(value, Fraction) else Fraction(str(value))
+        return Fraction(str(value).strip())
     except (ValueError, ZeroDivisionError) as error:
         raise ValueError("a number such as 0.1, 2 or '1/3' is needed") from error
 
@@ -187,6 +193,8 @@ class Frame(Described):
                         f"without a table of workplaces the codes of '{name}' can only be read off the jobs, which are "
                         "confidential: give them as `codes` or `codelist`, or add the workplaces"
                     )
+        if self.jobs.worker == self.jobs.workplace:
+            raise ValueError("jobs link a worker to a workplace: `worker` and `workplace` are two columns")
         if self.workers is not None and self.jobs.worker is None:
             raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
         return self
@@ -199,6 +207,11 @@ class Frame(Described):
     def is_public(self, attribute: str) -> bool:
         """Whether an attribute describes workplaces and is known to everyone."""
         return attribute in self.public
+
+    def links(self) -> str:
+        """Everything of the frame but files and codes that decides which job is counted where, as one text."""
+        keys = [unit.key if unit else None for unit in (self.workplaces, self.workers)]
+        return repr((self.jobs.workplace, self.jobs.worker, *keys, sorted(self.public)))
 
     def declared_codes(self, attribute: str) -> Codelist | None:
         """The codelist the release file gives, or None when it is to be read off the public workplaces."""

@@ -29,6 +29,8 @@ class PlannedTable:
     table: Table
     question: Question
     method: Method
+    links: str = ""
+    """How the tables of the frame hang together: another link between the same files is another question."""
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -50,6 +52,7 @@ class PlannedTable:
         """Name this question to these data: the same name means that the stored answer is given again."""
         asked = {
             "data": data,
+            "links": self.links,
             "count": self.table.count,
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
@@ -102,7 +105,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             raise type(error)(
                 f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
-        planned.append(PlannedTable(table=table, question=question, method=method))
+        planned.append(PlannedTable(table=table, question=question, method=method, links=release.frame.links()))
     plan = Plan(release=release, tables=tuple(planned), codelists=codelists)
     budget = release.about.budget.guarantee()
     balance(release.account, budget, [table.guarantee for table in plan.tables])  # refuses what the budget excludes

@@ -57,6 +57,13 @@ class About(Described):
     ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
     bundle: Path = Field(Path("bundle"), description="folder to publish into")
 
+    @field_validator("ledger", "bundle")
+    @classmethod
+    def _names_something(cls, path: Path) -> Path:
+        if path.name in ("", "..") or path.suffix == ".store":
+            raise ValueError("the name of a file or folder is needed, not ending in .store")
+        return path
+
     @field_validator("title", "population", "period")
     @classmethod
     def _says_something(cls, value: str) -> str:
@@ -127,6 +134,7 @@ class Release(Described):
         repeated = [name for name, times in Counter(table.name for table in self.tables).items() if times > 1]
         if repeated:
             raise ValueError(f"two tables are called '{repeated[0]}'")
+        self._keep_apart()
         for table in self.tables:
             for name in (*table.by, *table.where):
                 if name not in self.frame.attributes:
@@ -138,6 +146,28 @@ class Release(Described):
                         do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
                     )
         return self
+
+    def _keep_apart(self) -> None:
+        """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
+        frame = self.frame
+        tables = [table.path for table in (frame.jobs, frame.workplaces, frame.workers) if table is not None]
+        codelists = [str(a.codelist) for a in frame.attributes.values() if a.codelist is not None]
+        inside = [self.folder, self.ledger, self.store, *(frame.folder / path for path in (*tables, *codelists))]
+        for path in (path.resolve() for path in inside):
+            if path.is_relative_to(self.bundle):
+                raise ReleaseError(
+                    f"bundle folder {self.bundle}",
+                    expected="a folder of its own, which publishing may replace",
+                    found=f"a folder that holds {path.name}",
+                    do="choose another folder: `bundle = …` under [release]",
+                )
+        if self.bundle.is_relative_to(self.store.resolve()):
+            raise ReleaseError(
+                f"bundle folder {self.bundle}",
+                expected="a folder outside the confidential store of answers",
+                found=str(self.store),
+                do="choose another folder: `bundle = …` under [release]",
+            )
 
     @property
     def account(self) -> Account:
@@ -151,8 +181,14 @@ class Release(Described):
 
     @property
     def bundle(self) -> Path:
-        """The folder the bundle is published into."""
-        return self.folder / self.about.bundle
+        """The folder the bundle is published into; through a symbolic link, the folder it leads to."""
+        return (self.folder / self.about.bundle).resolve()
+
+    @property
+    def store(self) -> Path:
+        """The folder beside the ledger that keeps answers and what is known about files."""
+        name = self.ledger.name.removesuffix(".sqlite")
+        return self.ledger.with_name(f"{name}.store")
 
     def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Question:
         """What a table asks of the data, given the codes of the attributes."""
@@ -177,7 +213,7 @@ class Release(Described):
         protect = table.protect
         return build(
             protect.method,
-            alpha=protect.alpha or self.about.budget.alpha,
+            alpha=self.about.budget.alpha if protect.alpha is None else protect.alpha,
             epsilon=protect.epsilon,
             worker_cells=question.worker_cells(self.frame),
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
+from sfumato.durable import alone
 from sfumato.errors import LedgerError
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan
@@ -47,31 +48,25 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                 do="restore the ledger from its backup; without it the budget would start anew",
             )
         ledger = Ledger.open(release.ledger, create=True)
-        before = ledger.history(release.account)
         charges = [planned.charge(data) for planned in plan.tables]
         budget = release.about.budget.guarantee()
         receipt = ledger.charge(release.account, charges, release.about.title, budget=budget)
-        given_before = {entry.question: entry.answer for entry in before if entry.kind == "answer"}
-
         questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
-        unanswered = {
-            planned.table.name: planned
-            for planned in plan.tables
-            if not answers.has(questions[planned.table.name], given_before.get(questions[planned.table.name]))
-        }
-        progress("tabulate")
-        counted = ready.count(unanswered) if unanswered else {}
-        progress("protect")
-        for name, planned in unanswered.items():
-            protected = planned.method.protect(counted[name], OperatingSystem())
-            answers.keep(questions[name], _with_public_columns(protected, counted[name]))
+        with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
+            answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
+            unanswered = {t.table.name: t for t in plan.distinct() if questions[t.table.name] not in answered}
+            progress("tabulate")
+            counted = ready.count(unanswered) if unanswered else {}
+            progress("protect")
+            for name, planned in unanswered.items():
+                answers.forget(questions[name])
+                protected = planned.method.protect(counted[name], OperatingSystem())
+                digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
+                ledger.record_answer(release.account, questions[name], name, digest)
+                answered[questions[name]] = digest
 
         progress("publish")
-        given = {}
-        for name, question in questions.items():
-            given[name], sha256 = answers.read(question, given_before.get(question))
-            if question not in given_before:
-                ledger.record_answer(release.account, question, name, sha256)
+        given = {name: answers.read(question, answered[question]) for name, question in questions.items()}
         paid = {planned.table.name: entry for planned, entry in zip(plan.tables, receipt.entries, strict=True)}
         identifiers = {name: entry.identifier for name, entry in paid.items()}
         bundle = write_bundle(plan, given, identifiers, release.bundle)

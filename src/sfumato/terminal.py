@@ -65,7 +65,9 @@ def plan_summary(findings: "Findings") -> Summary:
         Text(person(plan.guarantee)),
         Text("\n".join(establishment(plan.guarantee))),
     ]
-    if due > left:
+    if findings.refusal is not None:
+        lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
+    elif due > left:
         lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
     words = "The data match their description." if findings.validated else "The data were not opened."
     lines.append(Text(f"{words} Nothing was charged.", style="green"))
@@ -73,6 +75,7 @@ def plan_summary(findings: "Findings") -> Summary:
         "due_epsilon": number(due),
         "remaining_epsilon": number(left),
         "paid_before": sorted(findings.paid),
+        "refusal": None if findings.refusal is None else str(findings.refusal),
         "data_validated": findings.validated,
     }
 
@@ -113,7 +116,7 @@ def demo_summary(tour: "Tour") -> Summary:
     """The demo in a screenful: what was made, what it costs, what to try next."""
     made, published, assessment = tour.economy, tour.published, tour.assessment
     release = _near(made.release)
-    table = _table("table", "cells", "guarantee", "charge", "mean error, jobs")
+    table = _table("published table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
         charge = plain(_charge(planned.guarantee, published.plan.release.about.budget.alpha))
         table.add_row(
@@ -295,7 +298,7 @@ def _near(path: Path) -> str:
 def _table(*headings: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for place, heading in enumerate(headings):
-        table.add_column(heading, overflow="fold", no_wrap=place == 0)
+        table.add_column(heading, overflow="fold", no_wrap=place == 0 and heading == "table")
     return table
 
 

@@ -53,7 +53,7 @@ def check_invariants(release: Release, before: tuple[Entry, ...]) -> tuple[Entry
     assert sum(entry.kind == "charge" for entry in now) in (0, len(release.tables)), "tables are charged together"
     if release.bundle.exists():
         assert set(read_manifest(release.bundle)["charges"].values()) <= charges, "a bundle without a charge"
-    answers = {path.stem for path in (release.folder / "ledger.store" / "answers").glob("*.parquet")}
+    answers = {path.name.split(".")[0] for path in (release.folder / "ledger.store" / "answers").glob("*.parquet")}
     assert answers <= charged, "an answer without a charge"
     return now
 

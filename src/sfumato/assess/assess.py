@@ -8,6 +8,7 @@ from sfumato.assess.utility import Utility, measure_utility
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.errors import LedgerError
 from sfumato.plan import Plan
+from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 
 
@@ -24,18 +25,19 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
     with checked(release, progress) as ready:
         planned = {table.table.name: table for table in ready.plan.tables}
-        answers = stored_answers(release)
-        given = {}
+        answers, given = stored_answers(release), {}
+        history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
+        answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
         for name, table in planned.items():
             question = table.digest(ready.fingerprint)
-            if not answers.has(question):
+            if question not in answered:
                 raise LedgerError(
                     f"table '{name}'",
                     expected="a table that was published from these data",
                     found="no stored answer",
                     do="publish the release first: sfumato run",
                 )
-            given[name] = answers.read(question)[0]
+            given[name] = answers.read(question, answered[question])
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")

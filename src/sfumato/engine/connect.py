@@ -46,6 +46,14 @@ def files(frame: Frame, path: str) -> list[Path]:
             found=wrong or f"nothing at {whole}",
             do="convert the file to Parquet" if wrong else "check the path; it is relative to the release file",
         )
+    odd = next((file for file in found if set(str(file)) & set("*?[]{}")), None)
+    if odd is not None:
+        raise DataError(
+            f"data file {path}",
+            expected="a path without the characters * ? [ ] { }, which engines read as patterns",
+            found=str(odd),
+            do="rename the file or folder",
+        )
     return found
 
 
@@ -90,12 +98,12 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
         # Extensions are never fetched at run time: confidential data belong on machines without a way out.
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        # What does not fit in memory goes to a folder that only its owner can read and that does not stay.
+        # What does not fit in memory goes to a folder that only its owner can read, removed at the end.
         "temp_directory": stack.enter_context(TemporaryDirectory(prefix="sfumato-")),
     }
     backend = ibis.duckdb.from_connection(duckdb.connect(config=settings))
     stack.callback(backend.disconnect)
-    return backend, lambda _, paths: backend.read_parquet(paths)
+    return backend, lambda _, paths: backend.read_parquet(paths, hive_partitioning=False)
 
 
 def _spark() -> "tuple[BaseBackend, Reader]":
@@ -129,7 +137,8 @@ def _spark() -> "tuple[BaseBackend, Reader]":
 
     def read(name: str, paths: list[str]) -> "ir.Table":
         view = f"sfumato_{name}"
-        session.read.parquet(*paths).createOrReplaceTempView(view)  # Ibis itself takes one path only
+        # Ibis itself takes one path only. Columns come from the files, never from the names of their folders.
+        session.read.option("recursiveFileLookup", "true").parquet(*paths).createOrReplaceTempView(view)
         return backend.table(view)
 
     return backend, read

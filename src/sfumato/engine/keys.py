@@ -36,7 +36,8 @@ class Range:
 
     def is_dense(self) -> bool:
         """Whether an array over the whole range is affordable."""
-        return 0 < self.span <= min(_ROOM * max(self.rows, 1_000_000), 2**31 - 2)
+        within = self.low > -(2**62) and self.low + self.span < 2**62
+        return within and 0 < self.span <= min(_ROOM * max(self.rows, 1_000_000), 2**31 - 2)
 
 
 def repeated_keys(table: "ir.Table", key: str, filled: Range) -> int:

@@ -44,7 +44,7 @@ class Memory:
     def _digest(self, path: Path) -> str:
         state = file_state(path)
         known = self._files.get(str(path))
-        if known and known[:-1] == state:
+        if isinstance(known, list) and known[:-1] == state:
             return str(known[-1])
         try:
             with path.open("rb") as file:
@@ -63,4 +63,4 @@ class Memory:
 def file_state(path: Path) -> list[int]:
     """What changes when a file is written again: its size, time and place on the disk."""
     status = path.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ino]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]

@@ -1,7 +1,6 @@
 """Tabulate: jobs to establishments once, establishments to the cells of every table."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -133,12 +132,13 @@ def _strides(by: Sequence[Dimension]) -> dict[str, int]:
 def _positions(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[Dimension]) -> Integers:
     """Where the rows of an answer stand in the product of all dimensions."""
     strides = _strides(by)
-    parts = [
-        pc.index_in(found[d.name], value_set=pa.array(d.codes, pa.string())).to_numpy().astype(np.int64)
-        * strides[d.name]
-        for d in dimensions
-    ]
-    return reduce(np.add, parts, np.zeros(found.num_rows, dtype=np.int64))
+    positions = np.zeros(found.num_rows, dtype=np.int64)
+    for dimension in dimensions:
+        codes = pc.index_in(found[dimension.name], value_set=pa.array(dimension.codes, pa.string()))
+        if codes.null_count:
+            raise ValueError(f"a value of {dimension.name!r} is not in its codelist")
+        positions += codes.to_numpy().astype(np.int64) * strides[dimension.name]
+    return positions
 
 
 def _complete(by: tuple[Dimension, ...], found: pa.Table, listed: Integers, establishments: Integers | None) -> Cells:

@@ -68,7 +68,15 @@ def read_public_codes(frame: Frame, tables: Tables) -> dict[str, Codelist]:
             table, holder = _holder(frame, tables, name)
             values = _values(table, [name])
             _refuse_nulls(values, name, holder)
-            declared = Codelist.of(sorted(values[name].to_pylist()))
+            codes = sorted(values[name].to_pylist())
+            if not codes or any(not code.strip() for code in codes):
+                raise DataError(
+                    f"attribute '{name}' in {holder}",
+                    expected="codes that are not empty",
+                    found="no rows" if not codes else "rows with an empty code",
+                    do="fill the codes, or give a codelist in the release file",
+                )
+            declared = Codelist.of(codes)
         codelists[name] = declared
     return codelists
 

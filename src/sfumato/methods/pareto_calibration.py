@@ -13,7 +13,7 @@ LARGEST_DENOMINATOR = 10**6  # of alpha: scales are whole multiples of 1/denomin
 _CONTEXT = Context(prec=100, rounding=ROUND_HALF_EVEN)
 # Far above the rounding of a few operations at 100 digits, far below what one step of the grid changes.
 _MARGIN = Decimal("1e-60")
-# Parameters are whole billionths, short enough to be printed in full in a privacy statement.
+# Parameters are whole billionths: exact, and short enough to be printed in full.
 _GRID = 10**9
 
 

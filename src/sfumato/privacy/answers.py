@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.cells import Cells, Dimension
-from sfumato.durable import create_durably
+from sfumato.durable import write_durably
 from sfumato.errors import LedgerError
 
 
 class Answers:
-    """A folder with one Parquet file for every question that was answered; it holds protected values only.
+    """A folder of protected tables, each named by its question and its own digest; it holds protected values only.
 
-    An answer is published only from here: noise that was drawn but not kept was never seen by anyone, so a run that
-    was interrupted may draw again without a second charge.
+    The ledger records the digest of the one answer that counts. A run that was killed before that leaves a draw that
+    was never published: the next run removes it and draws again, without a second charge.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -26,34 +26,36 @@ class Answers:
     def __bool__(self) -> bool:
         return next(self._folder.glob("*.parquet"), None) is not None
 
-    def keep(self, question: str, answer: Cells) -> None:
-        """Keep an answer for good; when another process was faster, its answer stands and this one is forgotten."""
+    def keep(self, question: str, answer: Cells) -> str:
+        """Write an answer to the disk and return its digest, for the ledger to record."""
         columns = {"position": answer.positions, **answer.columns}
         dimensions = [{"name": d.name, "codes": d.codes} for d in answer.dimensions]
         table = pa.table(columns).replace_schema_metadata({"dimensions": json.dumps(dimensions)})
         content = pa.BufferOutputStream()
         pq.write_table(table, content, compression="zstd")
-        create_durably(self._path(question), content.getvalue().to_pybytes())
+        digest = hashlib.sha256(content.getvalue()).hexdigest()
+        write_durably(self._path(question, digest), content.getvalue().to_pybytes())
+        return digest
 
-    def has(self, question: str, sha256: str | None = None) -> bool:
-        """Whether a question was answered; an answer that the ledger knows of (by its digest) must not be missing."""
-        if self._path(question).is_file():
-            return True
-        if sha256 is None:
-            return False
-        raise LedgerError(
-            f"stored answer {self._path(question).name}",
-            expected="the answer that the ledger says was given",
-            found="no such file",
-            do="restore the folder of answers from its backup; a new draw would spend the budget again",
-        )
+    def forget(self, question: str) -> None:
+        """Remove draws for a question that the ledger has no answer to: a run was killed before it recorded one."""
+        for path in self._folder.glob(f"*{question}.*"):
+            path.unlink()
 
-    def read(self, question: str, sha256: str | None = None) -> tuple[Cells, str]:
-        """The answer to a question and its digest; when the ledger knows the digest, the answer must have it."""
-        path = self._path(question)
-        content = path.read_bytes()
+    def read(self, question: str, sha256: str) -> Cells:
+        """The answer that the ledger recorded for a question."""
+        path = self._path(question, sha256)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise LedgerError(
+                f"stored answer {path.name}",
+                expected="the answer that the ledger says was given",
+                found="no such file",
+                do="restore the folder of answers from its backup; a new draw would spend the budget again",
+            ) from None
         digest = hashlib.sha256(content).hexdigest()
-        if sha256 not in (None, digest):
+        if digest != sha256:
             raise LedgerError(
                 f"stored answer {path.name}",
                 expected=f"the answer with the digest {sha256} that the ledger holds",
@@ -63,12 +65,11 @@ class Answers:
         table = pq.read_table(pa.BufferReader(content))
         dimensions = json.loads(table.schema.metadata[b"dimensions"])
         columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
-        cells = Cells(
+        return Cells(
             dimensions=tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in dimensions),
             positions=columns.pop("position"),
             columns=columns,
         )
-        return cells, digest
 
-    def _path(self, question: str) -> Path:
-        return self._folder / f"{question}.parquet"
+    def _path(self, question: str, sha256: str) -> Path:
+        return self._folder / f"{question}.{sha256}.parquet"

@@ -8,6 +8,9 @@ from typing import Literal
 from sfumato.errors import MethodError
 from sfumato.privacy.steps import neighbour_steps
 
+MOST = 10**9
+"""Parameters beyond this protect nothing, and are surely a slip."""
+
 Definition = Literal["strong", "weak"]
 
 
@@ -40,10 +43,10 @@ class EmployerEmployee:
     def __post_init__(self) -> None:
         if not all(isinstance(number, Rational) for number in (self.alpha, self.epsilon, self.delta)):
             raise TypeError("privacy parameters are exact: pass Fraction('0.1'), not 0.1")
-        if self.alpha <= 0 or self.epsilon < 0 or not 0 <= self.delta < 1:
+        if not (0 < self.alpha <= MOST and 0 <= self.epsilon <= MOST and 0 <= self.delta < 1):
             raise MethodError(
                 "privacy parameters",
-                expected="alpha > 0, epsilon ≥ 0 and 0 ≤ delta < 1",
+                expected=f"0 < alpha ≤ {MOST:,}, 0 ≤ epsilon ≤ {MOST:,} and 0 ≤ delta < 1",
                 found=str(self),
                 do="choose parameters inside these ranges",
             )

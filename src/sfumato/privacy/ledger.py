@@ -1,7 +1,7 @@
 """The ledger: which budgets were set and what was charged to them; docs/ledger.md explains it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,16 +82,8 @@ class Ledger:
             if budget is not None:
                 for data in dict.fromkeys(charge.data for charge in charges):
                     _ensure_budget(book, account, budget, data)
+            new = self._admitted(book, account, charges, book.balance)
             known = {entry.question: entry for entry in book.of(account, "charge")}
-            new: dict[str, Charge] = {}
-            for charge in charges:
-                first = known.get(charge.question) or new.setdefault(charge.question, charge)
-                self._refuse_ambiguous(charge, first)
-            formal = [c for c in new.values() if not isinstance(c.guarantee, NoFormalGuarantee)]
-            if formal:
-                for data in {charge.data for charge in formal}:
-                    book.refuse_renamed(account, data)
-                spending.refuse_overdraft(book.balance(account), [charge.guarantee for charge in formal])
             before = set(known)
             for charge in new.values():
                 known[charge.question] = book.append(
@@ -107,6 +99,20 @@ class Ledger:
                 entries=tuple(known[charge.question] for charge in charges),
                 new=frozenset(known[question].identifier for question in known.keys() - before),
             )
+
+    def refusal(self, account: Account, charges: Sequence[Charge], budget: EmployerEmployee) -> BudgetError | None:
+        """What `charge` would raise for a release with this budget, without charging or opening anything."""
+        with self._reading() as book:
+            try:
+                for data in dict.fromkeys(charge.data for charge in charges):
+                    _refuse_other_budget(book, account, budget, data)
+                unopened = spending.balance(account, budget, [])
+                self._admitted(
+                    book, account, charges, lambda of: book.balance(of) if book.budget(of) is not None else unopened
+                )
+            except BudgetError as error:
+                return error
+        return None
 
     def record_answer(self, account: Account, question: str, table: str, sha256: str) -> Entry:
         """Record the hash of the answer that a charged question got; it never gets another."""
@@ -172,6 +178,22 @@ class Ledger:
         with self._store.writing() as connection:
             yield Book(self._store, connection)
 
+    def _admitted(
+        self, book: Book, account: Account, charges: Sequence[Charge], balance: Callable[[Account], Balance]
+    ) -> dict[str, Charge]:
+        """The charges that are new, by question, once the balance allows them."""
+        known = {entry.question: entry for entry in book.of(account, "charge")}
+        new: dict[str, Charge] = {}
+        for charge in charges:
+            first = known.get(charge.question) or new.setdefault(charge.question, charge)
+            self._refuse_ambiguous(charge, first)
+        formal = [c for c in new.values() if not isinstance(c.guarantee, NoFormalGuarantee)]
+        if formal:
+            for data in {charge.data for charge in formal}:
+                book.refuse_renamed(account, data)
+            spending.refuse_overdraft(balance(account), [charge.guarantee for charge in formal])
+        return new
+
     def _refuse_ambiguous(self, charge: Charge, first: Charge | Entry) -> None:
         """One digest must mean one question, or a cheap charge would pay for a dear answer."""
         if (charge.guarantee, charge.data) != (first.guarantee, first.data):
@@ -184,11 +206,15 @@ class Ledger:
 
 
 def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry:
+    current = _refuse_other_budget(book, account, budget, data)
+    return current or book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
+
+
+def _refuse_other_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry | None:
+    """The budget in force, if any; BudgetError when it is not the one a release states."""
     book.refuse_renamed(account, data)
     current = book.budget(account)
-    if current is None:
-        return book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
-    if current.guarantee != budget:
+    if current is not None and current.guarantee != budget:
         raise BudgetError(
             f"budget of {account}",
             expected=f"the budget in the ledger: {current.guarantee}",

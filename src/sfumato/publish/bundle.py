@@ -38,8 +38,9 @@ def write_bundle(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str,
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone(folder.parent / f".{folder.name}.lock"):
-        for left in folder.parent.glob(f".{folder.name}.draft-*"):
-            shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
+        for left in folder.parent.iterdir():
+            if left.name.startswith(f".{folder.name}.draft-") and left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
         draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
         try:
             _write_draft(plan, answers, charges, draft)
@@ -67,17 +68,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse to publish over anything that is not a bundle; asked before a charge, so that none is wasted."""
-    if folder.exists() and not (folder / MANIFEST).is_file():
-        empty = folder.is_dir() and not any(folder.iterdir())
-        if not empty:
-            raise BundleError(
-                f"bundle folder {folder}",
-                expected="a free name, an empty folder or an earlier bundle",
-                found="a folder with other files" if folder.is_dir() else "a file",
-                do="choose another folder: `bundle = …` in the release file",
-            )
-    probe = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    """Refuse to publish over anything but a bundle of ours; asked before a charge, so that none is wasted."""
+    if folder.exists() and (strange := _strange_files(folder)):
+        raise BundleError(
+            f"bundle folder {folder}",
+            expected="a free name, an empty folder or an earlier bundle to which nothing was added",
+            found=f"other files: {', '.join(strange[:5])}",
+            do="move them away, or choose another folder: `bundle = …` in the release file",
+        )
+    probe = next(parent for parent in folder.absolute().parents if parent.exists())
     if not os.access(probe, os.W_OK):
         raise BundleError(
             f"bundle folder {folder}",
@@ -85,6 +84,19 @@ def refuse_foreign(folder: Path) -> None:
             found=f"no permission to write in {probe}",
             do="choose another folder: `bundle = …` in the release file",
         )
+
+
+def _strange_files(folder: Path) -> list[str]:
+    """What lies in a folder that no manifest of ours lists."""
+    if not folder.is_dir():
+        return [folder.name]
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        listed = set(manifest["files"]) | {MANIFEST} if str(manifest["software"]).startswith("sfumato ") else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = set()
+    return sorted(found - listed)
 
 
 def _write_draft(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], draft: Path) -> None:

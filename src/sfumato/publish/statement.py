@@ -1,7 +1,7 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words first."""
 
 from fractions import Fraction
-from math import ceil, exp, floor, log10
+from math import ceil, exp, floor, log, log10
 
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, plain
@@ -18,10 +18,10 @@ def statement(plan: Plan) -> str:
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        "Every number of this release was changed by random noise before it was published, enough that nobody can "
-        "tell from all its tables together whether a given person held a given job, or the size of an "
-        f"establishment's workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds "
-        "stated below. That holds "
+        "Every count of this release, where there is an establishment, was changed by random noise before it was "
+        "published, enough that nobody can tell from all its tables together whether a given person held a given "
+        f"job, or the size of an establishment's workforce more closely than within about {plain(100 * total.alpha)} "
+        "%, beyond the odds stated below. That holds "
         + (
             "for a person against any reader. For the size of an establishment it holds against readers who do not "
             "already know the attributes of its workers."
@@ -40,6 +40,8 @@ def statement(plan: Plan) -> str:
         _errors(),
         "## The parameters",
         _parameters(plan),
+        "Other releases may be about the same population and period. All of them together reveal at most what their "
+        f"common budget allows: {about.budget.guarantee()}.",
         "The guarantee is defined and proved in the documentation of sfumato (methods: employer-employee privacy and "
         "Smooth Pareto). The same question about the same data always gets the same answer, so asking again reveals "
         "nothing more.",
@@ -126,7 +128,7 @@ def _errors() -> str:
     return (
         "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
         "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
-        "all its jobs were in one establishment, which is the worst case. `low` and `high` enclose the true value "
+        "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
         f"with a probability of at least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data."
     )
 
@@ -150,7 +152,8 @@ def _delta(guarantee: EmployerEmployee) -> str:
 def _factor(epsilon: Fraction) -> str:
     """How much the odds change at most, in a few digits, rounded up."""
     if epsilon > 13:
-        return "over 400,000"
+        power = float(epsilon) / log(10)
+        return f"10 to the power of {ceil(power)}, which is no protection"
     factor = exp(epsilon)
     unit = 10.0 ** (floor(log10(factor)) - 2)
     return f"{ceil(factor / unit) * unit:,.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
@@ -164,4 +167,4 @@ def _belief(epsilon: Fraction) -> str:
         rounded = -(-belief * scale // 1) / scale
         if rounded < 1:
             return f"{100 * rounded:.{digits}f} %"
-    return "almost entirely"
+    return "100 %"
