@@ -18,6 +18,8 @@ class Dimension:
 
     name: str
     codes: tuple[str, ...]
+    public: bool = True
+    """Whether it describes workplaces, as everyone knows, and not workers."""
 
     def __post_init__(self) -> None:
         if len(set(self.codes)) != len(self.codes):
@@ -73,6 +75,33 @@ class Cells:
         names = [d.name for d in self.dimensions]
         shape = tuple(map(len, self.dimensions))
         return np.unravel_index(self.positions, shape)[names.index(dimension)]
+
+    @property
+    def worker_cells(self) -> int:
+        """The number of worker-attribute cells inside each workplace cell: 1 when workers are not told apart."""
+        return prod(len(dimension) for dimension in self.dimensions if not dimension.public)
+
+    def blocks(self) -> NDArray[np.intp]:
+        """The cells of each workplace cell side by side: one row a workplace cell, one column a worker cell.
+
+        >>> place = Dimension(name="place", codes=("A", "B"))
+        >>> sex = Dimension(name="sex", codes=("F", "M"), public=False)
+        >>> Cells(dimensions=(sex, place), positions=np.arange(4)).blocks()
+        array([[0, 2],
+               [1, 3]])
+        """
+        workplace, worker = np.zeros_like(self.positions), np.zeros_like(self.positions)
+        for dimension in self.dimensions:
+            part = workplace if dimension.public else worker
+            part *= len(dimension)
+            part += self.codes(dimension.name)
+        order = np.lexsort((worker, workplace)).reshape(-1, self.worker_cells)
+        if len(order) and not (
+            bool(np.all(workplace[order] == workplace[order[:, :1]]))
+            and bool(np.all(worker[order] == np.arange(self.worker_cells)))
+        ):
+            raise ValueError("every workplace cell must list all its worker cells")
+        return order
 
     def equals(self, other: Any) -> bool:
         """Whether both hold the same cells with the same numbers."""

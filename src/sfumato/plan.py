@@ -8,13 +8,13 @@ from functools import cached_property
 from math import prod
 
 from sfumato import __version__
-from sfumato.engine.question import Question
+from sfumato.engine.question import COLUMNS, Question
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.methods.method import Method
 from sfumato.privacy.account import Charge
 from sfumato.privacy.composition import sequential
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
 from sfumato.release import LISTED_CELLS, Release, Table
 
@@ -79,11 +79,18 @@ class Plan:
         return tuple({table.digest(""): table for table in reversed(self.tables)}.values())[::-1]
 
     @cached_property
-    def guarantee(self) -> EmployerEmployee:
-        """What all tables together reveal at most, at the alpha of the budget."""
-        alpha = self.release.about.budget.alpha
-        formal = [t.guarantee.at(alpha) for t in self.distinct() if isinstance(t.guarantee, EmployerEmployee)]
-        return sequential(formal)
+    def guarantee(self) -> Guarantee:
+        """What all tables together reveal at most, at the alpha of the budget.
+
+        If one table has no formal guarantee, all together have none.
+        """
+        budget = self.release.about.budget.guarantee()
+        open_tables = [t.table.name for t in self.tables if isinstance(t.guarantee, NoFormalGuarantee)]
+        if open_tables:
+            return NoFormalGuarantee(statement=f"nothing bounds what {', '.join(open_tables)} may reveal")
+        return sequential(
+            [t.guarantee.within(budget) for t in self.distinct() if isinstance(t.guarantee, EmployerEmployee)]
+        )
 
 
 def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
@@ -105,6 +112,15 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             raise type(error)(
                 f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
+        lacking = sorted(method.needs - COLUMNS)
+        if lacking:
+            # Found out here, and not after the budget was charged.
+            raise ReleaseError(
+                f"table '{table.name}': {method.name}",
+                expected=f"a method that needs only {', '.join(sorted(COLUMNS))}",
+                found=f"a method that needs {', '.join(lacking)}, which no engine counts yet",
+                do="choose another method",
+            )
         planned.append(PlannedTable(table=table, question=question, method=method, links=release.frame.links()))
     plan = Plan(release=release, tables=tuple(planned), codelists=codelists)
     budget = release.about.budget.guarantee()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -15,10 +15,12 @@ from sfumato.engine.question import Question
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
 from sfumato.methods.method import Method
-from sfumato.methods.registry import build
+from sfumato.methods.registry import build, needs
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 
+WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
+"""Methods whose published error figures need all workers of an establishment in the table."""
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
 
@@ -28,11 +30,13 @@ class Budget(Described):
 
     alpha: Exact = Field(description="sizes of an establishment within a factor 1 + alpha are hard to tell apart")
     epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
-    delta: Exact = Field(Fraction(0), description="probability with which the bound may fail; smooth-pareto needs none")
+    delta: Exact = Field(
+        Fraction(0), description="probability with which the bound may fail; only smooth-laplace needs one"
+    )
     definition: Definition = Field(
         "strong",
         description="strong hides an establishment's size from every reader; weak, which tables with worker attributes "
-        "need, from readers who do not know the attributes of its workers",
+        "need, from readers who do not know the attributes of its workers; individuals hides single jobs only",
     )
 
     @field_validator("alpha", "epsilon")
@@ -56,6 +60,10 @@ class About(Described):
     budget: Budget = Field(description="what all tables about the population and period may cost together")
     ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
     bundle: Path = Field(Path("bundle"), description="folder to publish into")
+    reconcile: bool = Field(
+        False,
+        description="make tables about the same jobs agree where they share margins, at no cost; see docs/adjust.md",
+    )
 
     @field_validator("ledger", "bundle")
     @classmethod
@@ -73,11 +81,18 @@ class About(Described):
 
 
 class Protection(Described):
-    """How a table is protected."""
+    """How a table is protected; a method may take further options, which docs/methods describes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", arbitrary_types_allowed=True)
 
     method: str = Field("smooth-pareto", description="name of the method of protection")
     epsilon: Exact = Field(description="what the whole table spends of the budget")
     alpha: Exact | None = Field(None, description="the budget's alpha when not given")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What only the chosen method knows, such as delta."""
+        return dict(self.model_extra or {})
 
 
 class Table(Described):
@@ -203,17 +218,52 @@ class Release(Described):
                 )
         kept = {name: set(codes) for name, codes in table.where.items()}
         by = tuple(
-            Dimension(name=name, codes=tuple(c for c in codelists[name].codes if name not in kept or c in kept[name]))
+            Dimension(
+                name=name,
+                codes=tuple(c for c in codelists[name].codes if name not in kept or c in kept[name]),
+                public=self.frame.is_public(name),
+            )
             for name in table.by
         )
-        return Question(by=by, where=table.where)
+        needed = needs(self.method_name(table))
+        return Question(by=by, where=table.where, needs=needed, threshold=table.protect.options.get("threshold", 100))
+
+    def method_name(self, table: Table) -> str:
+        """The method as it is used: Smooth Pareto protects a table by worker attributes as one vector.
+
+        That is strong and costs epsilon once. The scalar form, one number at a time, is weak; it is used when the
+        release asks for it (`form = "scalar"`) and where workers are filtered: then the largest employer may have more
+        workers than the table, and a vector's error figures would understate.
+        """
+        protect = table.protect
+        filtered = [name for name in table.where if not self.frame.is_public(name)]
+        if filtered and protect.method in WHOLE_WORKFORCES:
+            raise ReleaseError(
+                f"table '{table.name}', method '{protect.method}'",
+                expected="a table of all workers: its error figures need their total",
+                found=f"`where` on {', '.join(filtered)}",
+                do='put the attribute into `by`, or use method = "smooth-pareto"',
+            )
+        by_workers = any(not self.frame.is_public(name) for name in table.by)
+        form = protect.options.get("form", "vector" if by_workers and not filtered else "scalar")
+        if protect.method != "smooth-pareto" or form == "scalar":
+            return protect.method
+        if form != "vector" or not by_workers or filtered:
+            raise ReleaseError(
+                f"table '{table.name}', form",
+                expected='"scalar", or "vector" in a table by worker attributes without a filter on workers',
+                found=repr(form),
+                do="leave `form` out: the fitting one is chosen",
+            )
+        return "vector-pareto"
 
     def method(self, table: Table, question: Question) -> Method:
         """The method that protects a table, with its parameters."""
         protect = table.protect
         return build(
-            protect.method,
+            self.method_name(table),
             alpha=self.about.budget.alpha if protect.alpha is None else protect.alpha,
             epsilon=protect.epsilon,
             worker_cells=question.worker_cells(self.frame),
+            options={name: value for name, value in protect.options.items() if name != "form"},
         )

@@ -10,6 +10,7 @@ import pytest
 from sfumato.errors import MethodError
 from sfumato.methods.smooth_pareto import SmoothPareto, worst_loss
 from sfumato.noise.double_pareto import DoublePareto
+from tests.methods.audit import SIZES, density_loss, integer_loss
 
 EPSILONS = [Fraction(e) for e in ("0.25", "0.5", "0.67", "1", "2", "4")]
 ALPHAS = [Fraction(a) for a in ("0.01", "0.05", "0.1", "0.15", "0.2")]
@@ -18,45 +19,8 @@ WORKER_CELLS = [0, 8]
 GRID = [(a, e, d) for a in ALPHAS for e in EPSILONS for d in WORKER_CELLS]
 ADMISSIBLE = [(a, e, d) for a, e, d in GRID if float(e) / max(d, 1) > log(1 + a)]
 INADMISSIBLE = [point for point in GRID if point not in ADMISSIBLE]
-SIZES = [*range(25), 66, 67, 99, 100, 101, 200]
 
 on_grid = pytest.mark.parametrize(("alpha", "epsilon", "worker_cells"), ADMISSIBLE)
-
-
-def density_loss(noise: DoublePareto, alpha: Fraction) -> float:
-    """The greatest |log density ratio| over shifts up to S, scale ratios up to 1+α, and outcomes, at S = 1."""
-    one = np.array(1.0)
-    magnitudes = np.concatenate([[0], np.geomspace(1e-3, 1e3, 120), np.geomspace(1e4, 1e200, 30)])
-    shifts = np.linspace(0, 1, 17)
-    outcomes = np.concatenate([-magnitudes, magnitudes, shifts, -shifts])[None, None, :]
-    ratios = np.linspace(1, 1 + float(alpha), 17)[None, :, None]
-    before = noise.log_density(outcomes, one)
-    after = noise.log_density(outcomes - shifts[:, None, None], ratios)
-    return float(np.abs(before - after).max())
-
-
-def steps(alpha: Fraction, largest: int) -> set[tuple[int, int]]:
-    """Every (shift of the count, new largest) that one establishment of a cell can cause by one step."""
-    found = set()
-    for before in range(largest + 1):
-        for after in range(before + 1, max(int((1 + alpha) * before), before + 1) + 1):
-            found.add((after - before, max(largest, after)))
-    return found
-
-
-def integer_loss(noise: DoublePareto, alpha: Fraction, sizes: list[int]) -> float:
-    """The greatest |log probability ratio| over neighbouring pairs of counts and published whole numbers."""
-    p, q = alpha.numerator, alpha.denominator
-    tail = np.unique(np.geomspace(200, 2**60, 60).astype(np.int64))
-    # Only the distance from the count matters, so the count itself may be taken as zero.
-    published = np.concatenate([-tail, np.arange(-200, 201), tail])
-    worst = 0.0
-    for largest in sizes:
-        before = noise.log_mass(published, np.array(max(p * largest, q)))
-        for shift, grown in steps(alpha, largest):
-            after = noise.log_mass(published - shift, np.array(max(p * grown, q)))
-            worst = max(worst, float(np.abs(before - after).max()))
-    return worst
 
 
 def method_at(alpha: Fraction, epsilon: Fraction, worker_cells: int) -> tuple[SmoothPareto, float]:

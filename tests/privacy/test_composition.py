@@ -25,7 +25,7 @@ def guarantee(
 guarantees = st.lists(
     st.builds(
         EmployerEmployee,
-        definition=st.sampled_from(["strong", "weak"]),
+        definition=st.sampled_from(["strong", "weak", "individuals"]),
         alpha=st.just(Fraction(1, 10)),
         epsilon=st.fractions(0, 4, max_denominator=100),
         delta=st.fractions(0, Fraction(1, 100), max_denominator=1000),
@@ -60,6 +60,13 @@ def test_parallel_never_costs_more_than_sequential(parts: list[EmployerEmployee]
 def test_one_weak_part_makes_the_whole_weak(compose: Compose) -> None:
     assert compose([guarantee("1"), guarantee("1", definition="weak")]).definition == "weak"
     assert compose([guarantee("1"), guarantee("1")]).definition == "strong"
+
+
+@pytest.mark.parametrize("compose", [sequential, parallel])
+@pytest.mark.parametrize("other", ["strong", "weak", "individuals"])
+def test_one_part_for_individuals_only_makes_the_whole_so(compose: Compose, other: Definition) -> None:
+    parts = [guarantee("1", definition=other), guarantee("1", definition="individuals")]
+    assert compose(parts).definition == "individuals"
 
 
 @pytest.mark.parametrize("compose", [sequential, parallel])

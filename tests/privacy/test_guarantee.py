@@ -1,13 +1,14 @@
 """What a guarantee at one α says at another."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import pytest
 
 from sfumato.errors import MethodError
-from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, plain, weakest
 
 TENTH, HALF = Fraction(1, 10), Fraction(1, 2)
 Groups = tuple[int, ...]
@@ -35,6 +36,43 @@ def test_a_wider_alpha_is_refused_under_the_weak_definition_and_with_delta() -> 
         weak().at(HALF)
     with pytest.raises(MethodError, match="delta = 0"):
         strong(delta=Fraction(1, 1000)).at(HALF)
+
+
+def individuals(epsilon: int = 2) -> EmployerEmployee:
+    return EmployerEmployee(definition="individuals", alpha=TENTH, epsilon=Fraction(epsilon))
+
+
+def test_for_individuals_alpha_changes_nothing() -> None:
+    assert individuals().at(HALF) == replace(individuals(), alpha=HALF)
+    assert individuals().at(Fraction(1, 20)).epsilon == 2
+
+
+def test_a_weak_neighbour_may_be_one_worker_more_of_any_kind_so_weak_covers_individuals() -> None:
+    for before in product(range(4), repeat=2):
+        for kind in range(2):
+            after = tuple(number + (kind == i) for i, number in enumerate(before))
+            assert weak_neighbours(before, after, Fraction(1, 1000))
+
+
+@pytest.mark.parametrize(
+    ("definitions", "expected"),
+    [
+        (["strong", "strong"], "strong"),
+        (["strong", "weak"], "weak"),
+        (["individuals", "weak", "strong"], "individuals"),
+        ([], "strong"),
+    ],
+)
+def test_together_they_hold_under_the_weakest(definitions: list[Definition], expected: Definition) -> None:
+    assert weakest(definitions) == expected
+
+
+def test_a_budget_for_individuals_counts_every_table_at_its_epsilon_whatever_its_alpha() -> None:
+    budget = EmployerEmployee(definition="individuals", alpha=HALF, epsilon=Fraction(9))
+    for table in (strong(), weak(), individuals()):
+        cost = table.within(budget)
+        assert (cost.definition, cost.alpha, cost.epsilon) == ("individuals", HALF, 2)
+    assert strong().within(replace(budget, definition="strong")).epsilon == 14
 
 
 @pytest.mark.parametrize(

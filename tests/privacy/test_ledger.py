@@ -124,6 +124,31 @@ def test_a_weak_table_is_refused_by_a_strong_budget_and_allowed_by_a_weak_one(le
         ledger.set_budget(JOBS, private("9"))
 
 
+@pytest.mark.parametrize("definition", ["strong", "weak"])
+def test_a_table_for_individuals_only_is_refused_by_a_budget_that_protects_employers(
+    ledger: Ledger, definition: Definition
+) -> None:
+    ledger.set_budget(JOBS, private("2", definition=definition))
+    with pytest.raises(
+        BudgetError, match=r"(?s)neither the size nor the shape.*definition = \"individuals\""
+    ) as refusal:
+        ledger.charge(JOBS, [charge("a", private("1", definition="individuals"))], "release")
+    assert definition in refusal.value.expected
+    assert [entry.kind for entry in ledger.history()] == ["budget"]
+
+
+def test_a_budget_for_individuals_accepts_every_table_at_its_own_epsilon(ledger: Ledger) -> None:
+    ledger.set_budget(JOBS, private("3", alpha="1/2", definition="individuals"))
+    definitions: tuple[Definition, ...] = ("strong", "weak", "individuals")
+    for definition in definitions:
+        [entry] = ledger.charge(JOBS, [charge(definition, private("1", definition=definition))], "release").entries
+        assert entry.guarantee == private("1", definition=definition)
+        assert ledger.balance(JOBS).definition == definition
+    assert ledger.balance(JOBS).remaining_epsilon == 0
+    with pytest.raises(BudgetError, match="weak definition"):
+        ledger.set_budget(JOBS, private("99", definition="weak"))
+
+
 def test_a_weak_table_at_a_narrower_alpha_than_the_budget_is_refused_as_a_matter_of_budget(
     ledger: Ledger,
 ) -> None:

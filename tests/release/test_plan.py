@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import check
-from sfumato.errors import BudgetError, MethodError
+from sfumato.check import check, checked
+from sfumato.errors import BudgetError, MethodError, ReleaseError
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
@@ -50,22 +50,93 @@ WEAK = ("epsilon = 4.0 }", 'epsilon = 4.0, definition = "weak" }')
         ('by = ["sex"]\nwhere = { sex = "F" }', 1),
     ],
 )
-def test_worker_attributes_are_weak_and_share_the_epsilon_of_the_table(tiny: Path, by: str, cells: int) -> None:
-    table = plan(tiny, WEAK, ('by = ["place"]', by)).tables[0]
+def test_in_scalar_form_worker_attributes_are_weak_and_share_the_epsilon_of_the_table(
+    tiny: Path, by: str, cells: int
+) -> None:
+    scalar = ("epsilon = 2.0", 'form = "scalar", epsilon = 2.0')
+    table = plan(tiny, WEAK, ('by = ["place"]', by), scalar).tables[0]
     assert table.guarantee == EmployerEmployee(definition="weak", alpha=Fraction("0.1"), epsilon=Fraction(2))
-    alone = plan(tiny, WEAK, ('by = ["place"]', by), ("epsilon = 2.0", f"epsilon = {2 * cells}.0")).tables[0]
+    alone = plan(tiny, WEAK, ('by = ["place"]', by), scalar, ("epsilon = 2.0", f"epsilon = {2 * cells}.0")).tables[0]
     strong = plan(tiny).tables[0]
     assert alone.method.planned_error() == strong.method.planned_error()
 
 
 def test_a_weak_table_is_refused_by_a_strong_budget_before_data_are_read(tiny: Path) -> None:
     with pytest.raises(BudgetError, match='definition = "weak"'):
-        plan(tiny, ('by = ["place"]', 'by = ["place", "sex"]'))
+        plan(tiny, ('by = ["place"]', 'by = ["place"]\nwhere = { sex = "F" }'))
+
+
+def test_a_table_by_worker_attributes_is_one_strong_vector_by_default(tiny: Path) -> None:
+    table = plan(tiny, ('by = ["place"]', 'by = ["place", "sex"]')).tables[0]
+    assert table.method.name == "vector-pareto"
+    assert table.guarantee == EmployerEmployee(definition="strong", alpha=Fraction("0.1"), epsilon=Fraction(2))
+
+
+def test_where_the_vector_does_not_exist_the_settings_that_do_are_named(tiny: Path) -> None:
+    with pytest.raises(MethodError, match="by_place") as error:
+        plan(tiny, ('by = ["place"]', 'by = ["place", "sex"]'), ("epsilon = 2.0", "epsilon = 0.15"))
+    assert "alpha" in error.value.do
+    assert "epsilon" in error.value.do
+
+
+@pytest.mark.parametrize("method", ["vector-pareto", "auto"])
+def test_a_vector_of_filtered_workers_is_refused(tiny: Path, method: str) -> None:
+    filtered = ('by = ["place"]', 'by = ["place", "sex"]\nwhere = { sex = "F" }')
+    with pytest.raises(ReleaseError, match="`where` on sex"):
+        plan(tiny, WEAK, filtered, ("epsilon = 2.0", f'method = "{method}", epsilon = 2.0'))
+
+
+@pytest.mark.parametrize(("by", "form"), [('["place"]', "vector"), ('["place", "sex"]', "matrix")])
+def test_a_form_that_does_not_fit_is_refused(tiny: Path, by: str, form: str) -> None:
+    with pytest.raises(ReleaseError, match="the fitting one is chosen"):
+        plan(tiny, ('by = ["place"]', f"by = {by}"), ("epsilon = 2.0", f'form = "{form}", epsilon = 2.0'))
 
 
 def test_a_weak_table_at_a_narrower_alpha_than_the_budgets_is_refused(tiny: Path) -> None:
+    filtered = ('by = ["place"]', 'by = ["place"]\nwhere = { sex = "F" }')
     with pytest.raises(BudgetError, match="implies no guarantee"):
-        plan(tiny, WEAK, ('by = ["place"]', 'by = ["place", "sex"]'), ("epsilon = 2.0", "alpha = 0.05, epsilon = 2.0"))
+        plan(tiny, WEAK, filtered, ("epsilon = 2.0", "alpha = 0.05, epsilon = 2.0"))
+
+
+LAPLACE = ("epsilon = 2.0 }", 'method = "laplace", epsilon = 2.0 }')
+INDIVIDUALS = ("epsilon = 4.0 }", 'epsilon = 4.0, definition = "individuals" }')
+
+
+def test_a_table_for_individuals_only_needs_a_budget_that_says_so(tiny: Path) -> None:
+    with pytest.raises(BudgetError, match="neither the size nor the shape"):
+        plan(tiny, LAPLACE)
+    allowed = plan(tiny, LAPLACE, INDIVIDUALS)
+    assert allowed.guarantee == EmployerEmployee(
+        definition="individuals", alpha=Fraction("0.1"), epsilon=2 + Fraction(1, 3)
+    )
+
+
+def test_an_option_of_a_method_is_read_from_the_release_file(tiny: Path) -> None:
+    delta = ("epsilon = 4.0 }", "epsilon = 4.0, delta = 0.001 }")
+    table = plan(tiny, delta, ("epsilon = 2.0 }", 'method = "smooth-laplace", epsilon = 2.0, delta = 0.0005 }')).tables[
+        0
+    ]
+    assert isinstance(table.guarantee, EmployerEmployee)
+    assert table.guarantee.delta == Fraction(1, 2000)
+
+
+def test_a_method_that_needs_a_column_no_engine_counts_is_refused_before_any_charge(tiny: Path) -> None:
+    with pytest.raises(ReleaseError, match="distorted"):
+        plan(tiny, ("epsilon = 2.0 }", 'method = "noise-infusion", epsilon = 2.0 }'))
+
+
+def test_node_laplace_leaves_out_establishments_by_their_whole_workforce(tiny: Path) -> None:
+    node = plan(
+        tiny,
+        ('by = ["place"]', 'by = ["place", "sex"]'),
+        ("epsilon = 2.0 }", 'method = "node-laplace", threshold = 3, epsilon = 2.0 }'),
+    )
+    assert node.tables[0].guarantee == EmployerEmployee(definition="strong", alpha=Fraction("0.1"), epsilon=Fraction(2))
+    with checked(node.release) as ready:
+        cells = ready.count({"t": node.tables[0]})["t"]
+    assert cells["count"].tolist() == [3, 2, 2, 1]
+    # Of the workforces of 3, 2 and 3 only the second is below the threshold: one woman and one man in A.
+    assert cells["count_below_threshold"].tolist() == [1, 1, 0, 0]
 
 
 def test_too_small_an_epsilon_names_the_inequality_and_the_nearest_parameters(tiny: Path) -> None:

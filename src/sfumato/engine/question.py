@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from sfumato.cells import Dimension
 from sfumato.frame import Frame
 
+COLUMNS = frozenset({"count", "largest", "establishments", "largest_employer", "count_below_threshold"})
+"""The columns that tabulation can supply for every cell."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
@@ -13,6 +16,10 @@ class Question:
 
     by: tuple[Dimension, ...]
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+    """Columns beyond count, largest and establishments that the method asked for, such as `largest_employer`."""
+    threshold: int = 100
+    """For the column `count_below_threshold`: establishments with so many workers in all, or more, are left out."""
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def tabulate(frame: Frame, tables: Tables, questions: Mapping[str, Question]) ->
     """
     workers = tuple(dict.fromkeys(name for q in questions.values() for name in q.worker_attributes(frame)))
     workplaces = tuple(dict.fromkeys(name for q in questions.values() for name in q.workplace_attributes(frame)))
-    groups = _establishment_groups(frame, tables, workers, workplaces)
+    groups = establishment_groups(frame, tables, workers, workplaces)
     if len(questions) > 1:
         groups = groups.cache()
     return {name: _cells(frame, tables, groups, question) for name, question in questions.items()}
@@ -41,9 +41,7 @@ def text(column: "ir.Column", name: str) -> "ir.StringValue":
     return (column if column.type().is_string() else column.cast("string")).name(name)
 
 
-def _establishment_groups(
-    frame: Frame, tables: Tables, workers: Sequence[str], workplaces: Sequence[str]
-) -> "ir.Table":
+def establishment_groups(frame: Frame, tables: Tables, workers: Sequence[str], workplaces: Sequence[str]) -> "ir.Table":
     """Count the jobs of each establishment by the worker attributes: the one scan of the jobs."""
     jobs = tables.jobs
     from_workers = [n for n in workers if tables.workers is not None and n in tables.workers.columns]
@@ -65,6 +63,42 @@ def _establishment_groups(
 
 
 def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question) -> Cells:
+    """Sum establishments to the cells of one question, with every column its method needs."""
+    cells = _counted(frame, tables, groups, question)
+    columns = dict(cells.columns)
+    if "largest_employer" in question.needs:
+        columns["largest_employer"] = _largest_employer(frame, tables, groups, question, cells)
+    if "count_below_threshold" in question.needs:
+        kept = _counted(frame, tables, _below_threshold(groups, question.threshold), question)
+        columns["count_below_threshold"] = np.zeros(len(cells), dtype=np.int64)
+        columns["count_below_threshold"][np.searchsorted(cells.positions, kept.positions)] = kept["count"]
+    return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
+
+
+def _below_threshold(groups: "ir.Table", threshold: int) -> "ir.Table":
+    """Leave out establishments by their whole workforce, whatever part of it a table is about."""
+    totals = groups.group_by("_workplace").agg(_total=groups["_jobs"].sum())
+    return groups.anti_join(totals.filter(totals["_total"] >= threshold), "_workplace")
+
+
+def _largest_employer(frame: Frame, tables: Tables, groups: "ir.Table", question: Question, cells: Cells) -> Integers:
+    """The total workforce of the largest establishment of each cell's workplace cell, all its workers counted."""
+    public = tuple(dimension for dimension in question.by if dimension.public)
+    where = {name: codes for name, codes in question.where.items() if frame.is_public(name)}
+    if not public:
+        places = _workplaces(frame, tables, Question(by=(), where=where))
+        totals = groups.group_by("_workplace", *(where if frame.joined else ())).agg(_jobs=groups["_jobs"].sum())
+        kept = totals.semi_join(places, "_workplace") if places is not None else totals
+        kept = _where(kept, Question(by=(), where=where), frame) if places is None else kept
+        largest = int(kept["_jobs"].max().fill_null(0).execute() or 0)
+        return np.full(len(cells), largest, dtype=np.int64)
+    employers = _counted(frame, tables, groups, Question(by=public, where=where))
+    shape = tuple(map(len, public))
+    at = np.ravel_multi_index(tuple(cells.codes(dimension.name) for dimension in public), shape)
+    return employers["largest"][np.searchsorted(employers.positions, at)]
+
+
+def _counted(frame: Frame, tables: Tables, groups: "ir.Table", question: Question) -> Cells:
     """Sum establishments to the cells of one question, and add the cells that hold no jobs."""
     public = [dimension for dimension in question.by if frame.is_public(dimension.name)]
     workers = [dimension for dimension in question.by if not frame.is_public(dimension.name)]
@@ -99,7 +133,7 @@ def _cells(frame: Frame, tables: Tables, groups: "ir.Table", question: Question)
     if places is None:
         return _complete(question.by, found, np.arange(prod(map(len, question.by)), dtype=np.int64), None)
     if not workers:
-        listed = _positions(found, question.by, question.by)
+        listed = positions_of(found, question.by, question.by)
         return _complete(question.by, found, listed, found["_establishments"].to_numpy())
     keys = [dimension.name for dimension in public]
     existing = (places.group_by(keys) if keys else places).agg(_establishments=places.count().cast("int64"))
@@ -129,7 +163,7 @@ def _strides(by: Sequence[Dimension]) -> dict[str, int]:
     return {d.name: prod(map(len, by[i + 1 :])) for i, d in enumerate(by)}
 
 
-def _positions(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[Dimension]) -> Integers:
+def positions_of(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[Dimension]) -> Integers:
     """Where the rows of an answer stand in the product of all dimensions."""
     strides = _strides(by)
     positions = np.zeros(found.num_rows, dtype=np.int64)
@@ -145,7 +179,7 @@ def _complete(by: tuple[Dimension, ...], found: pa.Table, listed: Integers, esta
     """Lay the answer of the engine over the listed positions; what the engine did not return is zero."""
     order = np.argsort(listed, kind="stable")
     listed = listed[order]
-    at = np.searchsorted(listed, _positions(found, by, by))
+    at = np.searchsorted(listed, positions_of(found, by, by))
     columns = {name: np.zeros(len(listed), dtype=np.int64) for name in ("count", "largest")}
     for name, column in columns.items():
         column[at] = found[f"_{name}"].to_numpy()
@@ -167,6 +201,6 @@ def _spread(
     for dimension in workers:
         steps = np.arange(len(dimension), dtype=np.int64) * strides[dimension.name]
         inside = np.add.outer(inside, steps).ravel()
-    listed = np.add.outer(_positions(existing, public, by), inside).ravel()
+    listed = np.add.outer(positions_of(existing, public, by), inside).ravel()
     establishments = np.repeat(existing["_establishments"].to_numpy(), len(inside))
     return _complete(by, found, listed, establishments)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,29 @@ from sfumato.privacy.guarantee import Guarantee
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+LARGEST = "its largest establishment"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedError:
     """The mean absolute error of a cell, as far as it can be known before any data are read.
 
     It is `floor` where the largest establishment of the cell has at most `floor_size` workers, and above that
-    at most `share` times the workers of the largest establishment.
+    at most `share` times the workers of the largest establishment, or of what `of` names instead.
     """
 
     floor: float
     floor_size: int
-    share: float
+    share: float | None
+    """None where it is confidential."""
+    of: str = LARGEST
+
+    @property
+    def in_a_large_cell(self) -> str:
+        """The error above the floor, in words."""
+        if self.share is None:
+            return "confidential"
+        return f"{self.share:.1%} of {self.of}" if self.share else "the same"
 
 
 class Method(Protocol):
@@ -37,6 +48,8 @@ class Method(Protocol):
     """
 
     name: ClassVar[str]
+    description: ClassVar[str]
+    """What is done to the counts, as a clause of the privacy statement."""
     needs: ClassVar[frozenset[str]]
     """The columns that tabulation must supply for every cell."""
 
@@ -57,7 +70,10 @@ class Method(Protocol):
         ...
 
     def published_error(self, values: Integers) -> Floats:
-        """An estimate of the mean absolute error of every cell, computed from published values only."""
+        """An estimate of the mean absolute error of every cell, computed from published values only.
+
+        NaN where nothing may be told.
+        """
         ...
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
@@ -65,6 +81,23 @@ class Method(Protocol):
 
         Both hold whole numbers. The second is NaN where the published value sets no upper limit.
         """
+        ...
+
+
+@runtime_checkable
+class Biased(Protocol):
+    """A method whose published values may be off on average, and that says by how much.
+
+    Methods that do not satisfy it are unbiased: sums of their published values are right on average.
+    """
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether these parameters leave no bias but that of rounding."""
+        ...
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """The mean of the published value less the true one, from the true columns: confidential."""
         ...
 
 
@@ -81,6 +114,6 @@ class MethodClass(Protocol):
         """The columns that tabulation must supply for every cell."""
         ...
 
-    def __call__(self, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0) -> Method:
+    def __call__(self, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0, **options: Any) -> Method:
         """The method at these parameters, or a MethodError that names the ones that exist."""
         ...

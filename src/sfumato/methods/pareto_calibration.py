@@ -1,20 +1,21 @@
 """The least double Pareto noise that keeps one neighbour step within ε, in exact numbers on the safe side."""
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from sfumato.errors import MethodError
-
-LARGEST_ALPHA = 10
-LARGEST_EPSILON = 10**6
-LARGEST_DENOMINATOR = 10**6  # of alpha: scales are whole multiples of 1/denominator and must fit 64 bits
-
-_CONTEXT = Context(prec=100, rounding=ROUND_HALF_EVEN)
-# Far above the rounding of a few operations at 100 digits, far below what one step of the grid changes.
-_MARGIN = Decimal("1e-60")
-# Parameters are whole billionths: exact, and short enough to be printed in full.
-_GRID = 10**9
+from sfumato.methods.parameters import (
+    GRID,
+    MARGIN,
+    PRECISE,
+    check_parameters,
+    decimal,
+    largest_alpha_to,
+    log_growth,
+    on_grid,
+    smallest_from,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +32,18 @@ def calibrate(*, alpha: Fraction, epsilon: Fraction, shares: int = 1) -> Calibra
     The tail is rounded down and the scale up, and the worst loss at the rounded numbers is then checked to be
     at most ε/shares, to sixty digits.
     """
-    _check_ranges(alpha, epsilon)
+    check_parameters("smooth-pareto", alpha=alpha, epsilon=epsilon, worker_cells=0)
     if not _admissible(alpha, epsilon / shares):
         raise _inadmissible(alpha, epsilon, shares)
     share = epsilon / shares
     tail = _tail(alpha, share)
-    with localcontext(_CONTEXT):
-        growth, limit, c = 1 + _decimal(alpha), _decimal(share), 1 + _decimal(tail)
+    with localcontext(PRECISE):
+        growth, limit, c = 1 + decimal(alpha), decimal(share), 1 + decimal(tail)
         same_scale = 1 / ((limit / c).exp() - 1)
         grown_scale = 1 / (growth * (((limit - growth.ln()) / c).exp() - 1))
-        scale = _on_grid(max(same_scale, grown_scale), ROUND_CEILING)
-        while worst_loss(alpha=alpha, tail=tail, scale=scale) + _MARGIN > limit:
-            scale += Fraction(1, _GRID)
+        scale = on_grid(max(same_scale, grown_scale), ROUND_CEILING)
+        while worst_loss(alpha=alpha, tail=tail, scale=scale) + MARGIN > limit:
+            scale += Fraction(1, GRID)
     return Calibration(tail=tail, scale=scale)
 
 
@@ -52,37 +53,29 @@ def worst_loss(*, alpha: Fraction, tail: Fraction, scale: Fraction) -> Decimal:
     With c = tail + 1 and g = ln(1+α) it is the greatest of c·ln(1 + 1/k), where the count moves and the scale
     does not, g + c·ln(1 + 1/(k(1+α))), where both move, and (c − 1)·g, far out in the tail.
     """
-    with localcontext(_CONTEXT):
-        growth, a, k = 1 + _decimal(alpha), _decimal(tail), _decimal(scale)
+    with localcontext(PRECISE):
+        growth, a, k = 1 + decimal(alpha), decimal(tail), decimal(scale)
         g, c = growth.ln(), a + 1
         return max(c * (1 + 1 / k).ln(), g + c * (1 + 1 / (k * growth)).ln(), a * g)
 
 
 def smallest_epsilon(*, alpha: Fraction, shares: int = 1) -> Decimal:
     """The smallest ε of two digits at which the mechanism exists for this α."""
-    with localcontext(_CONTEXT):
-        bound = shares * (1 + _decimal(alpha)).ln()
-        step = Decimal(1).scaleb(bound.adjusted() - 1)
-        epsilon = bound.quantize(step, rounding=ROUND_CEILING)
-        while not _admissible(alpha, Fraction(epsilon) / shares):
-            epsilon += step
-    return epsilon
+    with localcontext(PRECISE):
+        bound = shares * log_growth(alpha)
+    return smallest_from(bound, lambda epsilon: _admissible(alpha, epsilon / shares))
 
 
 def largest_alpha(*, epsilon: Fraction, shares: int = 1) -> Decimal | None:
     """The largest α of two digits at which the mechanism exists for this ε; None where it is too fine."""
-    with localcontext(_CONTEXT):
-        bound = min((_decimal(epsilon) / shares).exp() - 1, Decimal(LARGEST_ALPHA))
-        step = Decimal(1).scaleb(bound.adjusted() - 1)
-        alpha = bound.quantize(step, rounding=ROUND_FLOOR)
-        while alpha > 0 and not _admissible(Fraction(alpha), epsilon / shares):
-            alpha -= step
-    return alpha if alpha > 0 and Fraction(alpha).denominator <= LARGEST_DENOMINATOR else None
+    with localcontext(PRECISE):
+        bound = (decimal(epsilon) / shares).exp() - 1
+    return largest_alpha_to(bound, lambda alpha: _admissible(alpha, epsilon / shares))
 
 
 def _tail(alpha: Fraction, epsilon: Fraction) -> Fraction:
-    with localcontext(_CONTEXT):
-        return _on_grid((_decimal(epsilon) - 2 * _MARGIN) / (1 + _decimal(alpha)).ln(), ROUND_FLOOR)
+    with localcontext(PRECISE):
+        return on_grid((decimal(epsilon) - 2 * MARGIN) / (1 + decimal(alpha)).ln(), ROUND_FLOOR)
 
 
 def _admissible(alpha: Fraction, epsilon: Fraction) -> bool:
@@ -91,33 +84,9 @@ def _admissible(alpha: Fraction, epsilon: Fraction) -> bool:
     return _tail(alpha, epsilon) > 1
 
 
-def _check_ranges(alpha: Fraction, epsilon: Fraction) -> None:
-    if not (isinstance(alpha, Fraction) and isinstance(epsilon, Fraction)):
-        raise MethodError(
-            "smooth-pareto",
-            expected="alpha and epsilon as exact fractions",
-            found=f"alpha = {alpha!r}, epsilon = {epsilon!r}",
-            do="write Fraction('0.1'), not 0.1",
-        )
-    if not 0 < alpha <= LARGEST_ALPHA or alpha.denominator > LARGEST_DENOMINATOR:
-        raise MethodError(
-            "smooth-pareto",
-            expected=f"0 < alpha ≤ {LARGEST_ALPHA}, with a denominator of at most {LARGEST_DENOMINATOR}",
-            found=f"alpha = {alpha}",
-            do="choose an alpha such as 0.1: establishments within ten per cent of each other look alike",
-        )
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise MethodError(
-            "smooth-pareto",
-            expected=f"0 < epsilon ≤ {LARGEST_EPSILON}",
-            found=f"epsilon = {epsilon}",
-            do="choose an epsilon such as 2",
-        )
-
-
 def _inadmissible(alpha: Fraction, epsilon: Fraction, shares: int) -> MethodError:
-    with localcontext(_CONTEXT):
-        bound = shares * (1 + _decimal(alpha)).ln()
+    with localcontext(PRECISE):
+        bound = shares * log_growth(alpha)
     times = f"{shares} · " if shares > 1 else ""
     remedies = [f"epsilon = {smallest_epsilon(alpha=alpha, shares=shares)} or more"]
     finest = largest_alpha(epsilon=epsilon, shares=shares)
@@ -132,11 +101,3 @@ def _inadmissible(alpha: Fraction, epsilon: Fraction, shares: int) -> MethodErro
         found=f"epsilon = {float(epsilon):g}",
         do="choose " + ", or ".join(remedies),
     )
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _on_grid(value: Decimal, rounding: str) -> Fraction:
-    return Fraction(int((value * _GRID).to_integral_value(rounding)), _GRID)

@@ -1,32 +1,104 @@
 """The methods a release file can name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from difflib import get_close_matches
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 from sfumato.errors import ReleaseError
+from sfumato.methods.auto import Auto
+from sfumato.methods.laplace import Laplace
+from sfumato.methods.log_box import LogBox
+from sfumato.methods.log_laplace import LogLaplace
 from sfumato.methods.method import Method, MethodClass
+from sfumato.methods.node_laplace import NodeLaplace
+from sfumato.methods.noise_infusion import NoiseInfusion
+from sfumato.methods.smooth_box import SmoothBox
+from sfumato.methods.smooth_gamma import SmoothGamma
+from sfumato.methods.smooth_laplace import SmoothLaplace
 from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.methods.vector_pareto import VectorPareto
 
-_CLASSES: tuple[MethodClass, ...] = (SmoothPareto,)
+_CLASSES: tuple[Any, ...] = (
+    SmoothPareto,
+    SmoothGamma,
+    SmoothLaplace,
+    LogLaplace,
+    Laplace,
+    NodeLaplace,
+    NoiseInfusion,
+    VectorPareto,
+    LogBox,
+    SmoothBox,
+    Auto,
+)
+
+_COMMON = ("alpha", "epsilon", "worker_cells")
 
 METHODS: Mapping[str, MethodClass] = MappingProxyType({method.name: method for method in _CLASSES})
 """Every method of protection by its name in a release file."""
 
 
-def build(name: str, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0) -> Method:
+def needs(name: str) -> frozenset[str]:
+    """The columns that the named method asks tabulation for; none when there is no such method."""
+    return METHODS[name].needs if name in METHODS else frozenset()
+
+
+def build(
+    name: str,
+    *,
+    alpha: Fraction,
+    epsilon: Fraction,
+    worker_cells: int = 0,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Method:
     """The named method at these parameters.
 
     >>> build("smooth-pareto", alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().epsilon
     Fraction(2, 1)
     """
     if name not in METHODS:
-        close = get_close_matches(name, METHODS, n=1)
-        raise ReleaseError(
-            f"method {name!r}",
-            expected=f"one of {', '.join(sorted(METHODS))}",
-            found=repr(name),
-            do=f"did you mean {close[0]!r}?" if close else "name one of these methods",
-        )
-    return METHODS[name](alpha=alpha, epsilon=epsilon, worker_cells=worker_cells)
+        raise _unknown(f"method {name!r}", name, METHODS, "methods")
+    method: Any = METHODS[name]
+    known = {field.name: field for field in fields(method) if field.name not in _COMMON}
+    for option in options:
+        if option not in known:
+            raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
+    read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
+    built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read)
+    return built
+
+
+def _read(method: str, option: str, kind: Any, value: Any) -> Any:
+    """An option as its method declares it: an exact fraction, a whole number, true or false, or a word."""
+    kind = {"Fraction": Fraction, "int": int, "bool": bool, "str": str}.get(kind, kind)
+    try:
+        if kind is Fraction and not isinstance(value, bool):
+            return value if isinstance(value, Fraction) else Fraction(str(value))
+        if kind is bool and isinstance(value, bool):
+            return value
+        if kind is int and isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if kind is str and isinstance(value, str):
+            return value
+    except (ValueError, ZeroDivisionError):
+        pass
+    words = {Fraction: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    raise ReleaseError(
+        f"method {method!r}, option {option!r}",
+        expected=words.get(kind, str(kind)),
+        found=repr(value),
+        do="correct the value",
+    )
+
+
+def _unknown(where: str, word: str, known: Iterable[str], kind: str) -> ReleaseError:
+    close = get_close_matches(word, list(known), n=1)
+    return ReleaseError(
+        where,
+        expected=f"one of {', '.join(sorted(known)) or 'none: it takes no options'}",
+        found=repr(word),
+        do=f"did you mean {close[0]!r}?" if close else f"name one of these {kind}",
+    )

@@ -1,6 +1,5 @@
 """Double Pareto noise: symmetric, heavy-tailed, rounded to whole numbers, and drawn exactly."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,13 +9,12 @@ from numpy.typing import NDArray
 from sfumato.noise.first_pass import first_pass
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import refine
+from sfumato.noise.symmetric import FIRST_BITS, check_multiples, draw
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Multiples = Integers | Floats
 
-_FIRST_BITS = 53  # of each word, as many as a float64 holds exactly; the word's last bit is the sign
-_CHUNK = 1 << 14  # draws at a time: the working arrays stay in the processor's cache
 _DIRECT_TERMS = 64
 
 
@@ -41,7 +39,7 @@ class DoublePareto:
         if not 2**-64 <= self.unit <= 2**64 or not 2**-10 <= self.tail <= 2**64:
             raise ValueError(f"unit must be in [2^-64, 2^64] and tail in [2^-10, 2^64]: {self}")
 
-    def sample(self, multiples: Integers, randomness: Randomness, *, first_bits: int = _FIRST_BITS) -> Integers:
+    def sample(self, multiples: Integers, randomness: Randomness, *, first_bits: int = FIRST_BITS) -> Integers:
         """One draw of J for every multiple; a magnitude beyond 2^62 is given as 2^62.
 
         A caller that adds J to a count must cut the *sum* at a limit well inside 2^62, so that the saturation
@@ -49,28 +47,16 @@ class DoublePareto:
         `first_bits` is for tests: fewer bits of U in the first pass send more draws to the refining loop and
         change no probability.
         """
-        if not 1 <= first_bits <= _FIRST_BITS:
-            raise ValueError(f"first_bits must be between 1 and {_FIRST_BITS}, not {first_bits}")
-        if len(multiples) and int(multiples.min()) < 1:
-            raise ValueError("every multiple must be a positive whole number")
-        noise = np.empty(len(multiples), dtype=np.int64)
-        for part in _chunks(len(multiples)):
-            words = randomness.words(part.stop - part.start)
-            heads = (words >> np.uint64(64 - first_bits)).view(np.int64)
-            magnitudes, certain = first_pass(
-                tail=self.tail, unit=self.unit, multiples=multiples[part], heads=heads, bits=first_bits
-            )
-            for i in np.flatnonzero(~certain):
-                magnitudes[i] = refine(
-                    tail=self.tail,
-                    scale=self.unit * int(multiples[part][i]),
-                    numerator=int(heads[i]),
-                    bits=first_bits,
-                    randomness=randomness,
-                )
-            signs = 1 - ((words & np.uint64(1)).view(np.int64) << 1)
-            np.multiply(magnitudes, signs, out=noise[part])
-        return noise
+        check_multiples(multiples)
+
+        def first(part: slice, heads: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+            return first_pass(tail=self.tail, unit=self.unit, multiples=multiples[part], heads=heads, bits=first_bits)
+
+        def refined(i: int, head: int) -> int:
+            scale = self.unit * int(multiples[i])
+            return refine(tail=self.tail, scale=scale, numerator=head, bits=first_bits, randomness=randomness)
+
+        return draw(len(multiples), randomness, first_bits=first_bits, first_pass=first, refine=refined)
 
     def log_density(self, z: Floats, multiples: Multiples) -> Floats:
         """The logarithm of the density of Z, before rounding."""
@@ -128,8 +114,3 @@ class DoublePareto:
 
     def _scale(self, multiples: Multiples) -> Floats:
         return np.asarray(multiples, dtype=np.float64) * float(self.unit)
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    for start in range(0, n, _CHUNK):
-        yield slice(start, min(start + _CHUNK, n))

@@ -56,7 +56,7 @@ class Balance:
     spent_epsilon: Fraction
     spent_delta: Fraction
     definition: Definition
-    """Under which definition everything spent so far holds together: weak as soon as one table is weak."""
+    """Under which definition everything spent so far holds together: that of its weakest table."""
 
     @property
     def remaining_epsilon(self) -> Fraction:

@@ -29,7 +29,7 @@ class Answers:
     def keep(self, question: str, answer: Cells) -> str:
         """Write an answer to the disk and return its digest, for the ledger to record."""
         columns = {"position": answer.positions, **answer.columns}
-        dimensions = [{"name": d.name, "codes": d.codes} for d in answer.dimensions]
+        dimensions = [{"name": d.name, "codes": d.codes, "public": d.public} for d in answer.dimensions]
         table = pa.table(columns).replace_schema_metadata({"dimensions": json.dumps(dimensions)})
         content = pa.BufferOutputStream()
         pq.write_table(table, content, compression="zstd")
@@ -66,7 +66,9 @@ class Answers:
         dimensions = json.loads(table.schema.metadata[b"dimensions"])
         columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
         return Cells(
-            dimensions=tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in dimensions),
+            dimensions=tuple(
+                Dimension(name=d["name"], codes=tuple(d["codes"]), public=d["public"]) for d in dimensions
+            ),
             positions=columns.pop("position"),
             columns=columns,
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.errors import MethodError
-from sfumato.privacy.guarantee import Definition, EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, weakest
 
 
 def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
@@ -18,7 +18,7 @@ def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
     parts = _at_one_alpha(guarantees)
     return replace(
         parts[0],
-        definition=_common_definition(parts),
+        definition=weakest(part.definition for part in parts),
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         delta=sum((part.delta for part in parts), Fraction(0)),
     )
@@ -34,7 +34,7 @@ def parallel(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
     parts = _at_one_alpha(guarantees)
     return replace(
         parts[0],
-        definition=_common_definition(parts),
+        definition=weakest(part.definition for part in parts),
         epsilon=max(part.epsilon for part in parts),
         delta=max(part.delta for part in parts),
     )
@@ -51,9 +51,3 @@ def _at_one_alpha(guarantees: Iterable[EmployerEmployee]) -> tuple[EmployerEmplo
             do="bring them to one alpha first with `.at(alpha)`" if alphas else "compose at least one",
         )
     return parts
-
-
-def _common_definition(parts: tuple[EmployerEmployee, ...]) -> Definition:
-    # Every weak neighbour is a strong one (take the property "is a worker"), so a strong guarantee is also a
-    # weak one; the reverse does not hold.
-    return "weak" if any(part.definition == "weak" for part in parts) else "strong"

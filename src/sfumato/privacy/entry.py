@@ -75,7 +75,7 @@ def guarantee_columns(guarantee: Guarantee | None) -> dict[str, str]:
 
 def _read_guarantee(row: Mapping[str, Any]) -> Guarantee | None:
     match row["definition"]:
-        case "strong" | "weak" as definition:
+        case "strong" | "weak" | "individuals" as definition:
             numbers = {name: Fraction(row[name]) for name in ("alpha", "epsilon", "delta")}
             return EmployerEmployee(definition=definition, **numbers)
         case "none":

@@ -1,9 +1,10 @@
 """What a reader of the output provably cannot learn."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Rational
-from typing import Literal
+from typing import Literal, get_args
 
 from sfumato.errors import MethodError
 from sfumato.privacy.steps import neighbour_steps
@@ -11,7 +12,21 @@ from sfumato.privacy.steps import neighbour_steps
 MOST = 10**9
 """Parameters beyond this protect nothing, and are surely a slip."""
 
-Definition = Literal["strong", "weak"]
+Definition = Literal["strong", "weak", "individuals"]
+"""Who is protected, from the strongest to the weakest; each implies those after it."""
+
+
+def weakest(definitions: Iterable[Definition]) -> Definition:
+    """The definition under which all hold together.
+
+    Every weak neighbour is a strong one (take the property "is a worker"), and one worker more is a weak neighbour: a
+    strong guarantee is also a weak one, and a weak one also holds for individuals. The reverse does not hold.
+
+    >>> weakest(["strong", "individuals", "weak"])
+    'individuals'
+    """
+    order = get_args(Definition)
+    return max(definitions, key=order.index, default="strong")
 
 
 def plain(number: Fraction) -> str:
@@ -27,6 +42,8 @@ def plain(number: Fraction) -> str:
 @dataclass(frozen=True, kw_only=True)
 class EmployerEmployee:
     """(α, ε, δ) privacy for employers and their employees; docs/methods/employer-employee.md defines it.
+
+    For individuals only, α plays no part: it is the one the guarantee is compared at.
 
     Parameters are exact fractions, so that a budget never drifts by rounding.
 
@@ -53,7 +70,9 @@ class EmployerEmployee:
 
     def __str__(self) -> str:
         delta = f", delta = {plain(self.delta)}" if self.delta else ""
-        return f"{self.definition}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}"
+        # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
+        words = "individuals only" if self.definition == "individuals" else self.definition
+        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
@@ -62,9 +81,9 @@ class EmployerEmployee:
         one is reached in k steps and costs k·ε, but only under the strong definition: a weak neighbour at a
         wider α may change many small groups of workers at once, and no fixed number of weak steps reaches it.
         With δ, k steps cost δ·(1 + e^ε + … + e^((k−1)ε)), which is no fraction and is seldom still small, so
-        it is refused.
+        it is refused. For individuals α changes nothing: one worker more is a neighbour at every α.
         """
-        if alpha <= self.alpha:
+        if alpha <= self.alpha or self.definition == "individuals":
             return replace(self, alpha=alpha)
         if self.definition == "weak":
             raise MethodError(
@@ -81,6 +100,17 @@ class EmployerEmployee:
                 do=f"protect the table with alpha = {plain(alpha)}",
             )
         return replace(self, alpha=alpha, epsilon=neighbour_steps(self.alpha, alpha) * self.epsilon)
+
+    def within(self, budget: "EmployerEmployee") -> "EmployerEmployee":
+        """What this guarantee costs a budget: at its α, and for individuals only if it promises no more.
+
+        >>> table = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(2))
+        >>> table.within(EmployerEmployee(definition="individuals", alpha=Fraction(1, 2), epsilon=Fraction(9))).epsilon
+        Fraction(2, 1)
+        """
+        if budget.definition == "individuals":
+            return replace(self, definition="individuals", alpha=budget.alpha)
+        return self.at(budget.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,23 @@
 """What guarantees cost a budget, in exact fractions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from sfumato.errors import BudgetError, MethodError
 from sfumato.privacy.account import Account, Balance
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, plain, weakest
+
+_WEAKER: Mapping[Definition, tuple[str, str]] = {
+    "weak": (
+        "under the weak one, which hides an employer's size only from attackers without prior knowledge of the workers",
+        "weak ones",
+    ),
+    "individuals": (
+        "for individuals only, which hides neither the size nor the shape of any employer's workforce",
+        "tables that leave employers open",
+    ),
+}
+"""What a table says that promises less than its budget, and what the officer would have to allow."""
 
 
 class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
@@ -24,13 +36,14 @@ class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
 
 def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> Balance:
     """What a budget has left after the guarantees charged to it; it may be negative."""
-    costs = _costs(account, budget, charged)
+    formal = [guarantee for guarantee in charged if isinstance(guarantee, EmployerEmployee)]  # others promise nothing
+    costs = [_at_budget(account, budget, guarantee) for guarantee in formal]
     return Balance(
         account=account,
         budget=budget,
         spent_epsilon=sum((cost.epsilon for cost in costs), Fraction(0)),
         spent_delta=sum((cost.delta for cost in costs), Fraction(0)),
-        definition="weak" if any(cost.definition == "weak" for cost in costs) else "strong",
+        definition=weakest(guarantee.definition for guarantee in formal),
     )
 
 
@@ -41,25 +54,19 @@ def refuse_overdraft(before: Balance, asked: Iterable[Guarantee]) -> None:
         raise Overdraft(before, epsilon=more.spent_epsilon, delta=more.spent_delta)
 
 
-def _costs(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> list[EmployerEmployee]:
-    return [
-        _at_budget(account, budget, guarantee)
-        for guarantee in charged
-        if not isinstance(guarantee, NoFormalGuarantee)  # it promises nothing, so it uses up nothing
-    ]
-
-
 def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEmployee) -> EmployerEmployee:
-    if guarantee.definition == "weak" and budget.definition == "strong":
+    together = weakest([guarantee.definition, budget.definition])
+    if together != budget.definition:
+        found, allowed = _WEAKER[together]
         raise BudgetError(
             f"budget of {account}",
-            expected="tables protected under the strong definition, which the budget promises",
-            found=f"a table protected under the weak one ({guarantee}): it hides an employer's size only from"
-            " attackers without prior knowledge of the workers",
-            do='choose a strong method, or let the officer allow weak ones: budget definition = "weak"',
+            expected=f"tables protected under the {budget.definition} definition, which the budget promises",
+            found=f"a table protected {found} ({guarantee})",
+            do=f"choose a {budget.definition} method, or let the officer allow {allowed}: "
+            f'budget definition = "{together}"',
         )
     try:
-        return guarantee.at(budget.alpha)
+        return guarantee.within(budget)
     except MethodError as error:
         raise BudgetError(f"budget of {account}", expected=error.expected, found=error.found, do=error.do) from error
 

@@ -21,6 +21,7 @@ from sfumato.durable import alone, sync_folder
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
 from sfumato.plan import Plan
+from sfumato.publish.agreeing import agreeing
 from sfumato.publish.statement import statement
 from sfumato.publish.structure import structure
 from sfumato.publish.table import published_table
@@ -117,6 +118,7 @@ def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[
     """Write every file but the manifest, side by side, and say what the manifest has to list."""
     (draft / "tables").mkdir()
     (draft / "codelists").mkdir()
+    agreed = agreeing(plan, answers)
     with ThreadPoolExecutor() as pool:
         writing: dict[str, Future[dict[str, Any]]] = {}
 
@@ -125,7 +127,7 @@ def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[
 
         for planned in plan.tables:
             name = planned.table.name
-            table = published_table(planned, answers[name])
+            table = published_table(planned, answers[name], agreed[name])
             # Text is the slowest part: large tables are written in pieces side by side.
             pieces = [pool.submit(_csv, table.slice(at, _PIECE), at == 0) for at in range(0, len(table) or 1, _PIECE)]
             write(f"tables/{name}.parquet", _parquet(table))

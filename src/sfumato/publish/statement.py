@@ -3,39 +3,30 @@
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 
+from sfumato.methods.method import Biased, PlannedError
 from sfumato.plan import Plan, PlannedTable
-from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
+from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.table import CONFIDENCE
 
 SIZES = (10, 100, 1000)
+THE_CELLS = "the cell's"
 
 
 def statement(plan: Plan) -> str:
     """Write the privacy statement of a release as Markdown."""
     about, total = plan.release.about, plan.guarantee
-    weak = total.definition == "weak"
     parts = [
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        "Every count of this release, where there is an establishment, was changed by random noise before it was "
-        "published, enough that nobody can tell from all its tables together whether a given person held a given "
-        f"job, or the size of an establishment's workforce more closely than within about {plain(100 * total.alpha)} "
-        "%, beyond the odds stated below. That holds "
-        + (
-            "for a person against any reader. For the size of an establishment it holds against readers who do not "
-            "already know the attributes of its workers."
-            if weak
-            else "against any reader, whatever they already know and however much they compute, now or later."
-        ),
-        "## What it means for one person",
-        person(total),
-        "## What it means for one establishment",
-        *establishment(total),
+        _in_short(total),
+        *_meaning(total),
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
         *(_table(plan, planned) for planned in plan.tables),
+        *_agreement(plan),
         "## How to read the error figures",
         _errors(),
         "## The parameters",
@@ -43,10 +34,59 @@ def statement(plan: Plan) -> str:
         "Other releases may be about the same population and period. All of them together reveal at most what their "
         f"common budget allows: {about.budget.guarantee()}.",
         "The guarantee is defined and proved in the documentation of sfumato (methods: employer-employee privacy and "
-        "Smooth Pareto). The same question about the same data always gets the same answer, so asking again reveals "
-        "nothing more.",
+        "the methods named above). The same question about the same data always gets the same answer, so asking again "
+        "reveals nothing more.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _in_short(total: Guarantee) -> str:
+    if isinstance(total, NoFormalGuarantee):
+        return (
+            "The tables of this release together have **no formal guarantee**: "
+            f"{total.statement}, to readers who combine them with what they know. The last section says which tables "
+            "have a guarantee of their own."
+        )
+    changed = (
+        "Every count of this release, where there is an establishment, was changed by random noise before it was "
+        "published, enough that nobody can "
+    )
+    if total.definition == "individuals":
+        return (
+            changed + "tell from all its tables together whether a given person held a given job, beyond the odds "
+            "stated below, whatever they already know. **The sizes of establishments and the composition of their "
+            "workforces are not protected**: where a cell holds one establishment, its published numbers tell both to "
+            "within a few jobs."
+        )
+    return (
+        changed + "tell from all its tables together whether a given person held a given job, or the size of an "
+        f"establishment's workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds "
+        "stated below. That holds "
+        + (
+            "for a person against any reader. For the size of an establishment it holds against readers who do not "
+            "already know the attributes of its workers."
+            if total.definition == "weak"
+            else "against any reader, whatever they already know and however much they compute, now or later."
+        )
+    )
+
+
+def _meaning(total: Guarantee) -> list[str]:
+    if isinstance(total, NoFormalGuarantee):
+        return []
+    return [
+        "## What it means for one person",
+        person(total),
+        "## What it means for one establishment",
+        *establishment(total),
+    ]
+
+
+def meaning(guarantee: Guarantee) -> list[str]:
+    """What a guarantee means for one person and for one establishment, a paragraph each."""
+    if isinstance(guarantee, NoFormalGuarantee):
+        return [f"No formal guarantee: {guarantee.statement}."]
+    return [person(guarantee), *establishment(guarantee)]
 
 
 def person(guarantee: EmployerEmployee) -> str:
@@ -62,6 +102,12 @@ def person(guarantee: EmployerEmployee) -> str:
 
 def establishment(guarantee: EmployerEmployee) -> list[str]:
     """What a guarantee means for establishments of 10, 100 and 1,000 workers."""
+    if guarantee.definition == "individuals":
+        return [
+            "The size of an establishment and the composition of its workforce are not protected. The noise hides one "
+            "job, not a workforce: a reader who knows that a cell holds one establishment learns its size, the shares "
+            "of groups among its workers and its growth almost exactly."
+        ]
     sizes = [(size, step(size, guarantee.alpha)) for size in SIZES]
     examples = [f"{size:,} or {once:,} workers" for size, once in sizes]
     further = [f"{size:,} or {step(once, guarantee.alpha):,}" for size, once in sizes]
@@ -89,13 +135,8 @@ def step(size: int, alpha: Fraction) -> int:
 def _table(plan: Plan, planned: PlannedTable) -> str:
     table, error = planned.table, planned.method.planned_error()
     cells = planned.question.worker_cells(plan.release.frame)
-    text = (
-        f"**{table.title or table.name}** (`{table.name}`): random noise from a symmetric distribution with heavy "
-        "tails (Smooth Pareto) was added to every count and rounded to whole jobs. Where no establishment of a cell "
-        f"has more than {error.floor_size:,} workers in the cell the noise is {error.floor:.2g} jobs on average; "
-        f"otherwise it is {100 * error.share:.2g} % of the largest establishment's workers in the cell."
-    )
-    if cells > 1:
+    text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}. {_typical(error)}"
+    if cells > 1 and getattr(planned.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
         text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
     if not (plan.release.frame.joined or planned.lists_structural_zeros):
         text += " Combinations without any establishment, exactly 0, are not listed."
@@ -104,9 +145,43 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
             " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
             "come out too high; do not add them up."
         )
+    elif table.name in reconciled_tables(plan):
+        text += " Nothing was clamped or suppressed, so a small cell can be negative. Then tables were made to agree."
     else:
-        text += " Nothing was clamped or suppressed, so sums are unbiased and a small cell can be negative."
+        text += " Nothing was clamped or suppressed, so " + (
+            "a small cell can be negative. Published numbers are not right on average, and sums of many neither."
+            if isinstance(planned.method, Biased) and not planned.method.unbiased
+            else "sums are unbiased and a small cell can be negative."
+        )
     return text
+
+
+def _agreement(plan: Plan) -> list[str]:
+    """What reconciliation did to the values, and what it leaves as it was."""
+    names = reconciled_tables(plan)
+    if not names:
+        return []
+    return [
+        "## How the tables were made to agree",
+        f"After the noise was added, the tables {', '.join(f'`{name}`' for name in names)} were changed so that the "
+        "sums they share are the same in all of them: each value by as little as its typical error allows (weighted "
+        "least squares). A table inside a finer one agrees with it exactly, others up to rounding. Only protected "
+        "numbers were used, so this reveals nothing more. Values are then no longer exactly right on average; the "
+        "shift is small beside their error. `error`, `low` and `high` are still those of the value before this "
+        "step: the interval encloses the true value as stated, but a `value` can lie outside its own interval.",
+    ]
+
+
+def _typical(error: PlannedError) -> str:
+    if error.share is None:
+        return "How far a number is typically off is confidential."
+    if not error.share:
+        return f"The noise is typically {error.floor:.2g} jobs."
+    return (
+        f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
+        f"{error.floor:.2g} jobs; otherwise it is typically {100 * error.share:.2g} % of "
+        f"{error.of.replace('its', THE_CELLS, 1)}."
+    )
 
 
 def _public(plan: Plan) -> str:

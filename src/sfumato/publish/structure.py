@@ -6,6 +6,7 @@ from typing import Any
 from sfumato.cells import Dimension
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.table import CONFIDENCE
 
 COLUMNS = {
@@ -56,6 +57,7 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
         "guarantee": describe(planned.guarantee),
         "structural_zeros": _structural_zeros(plan, planned),
         "nonnegative": table.nonnegative,
+        "reconciled": table.name in reconciled_tables(plan),
         "files": {"parquet": f"tables/{table.name}.parquet", "csv": f"tables/{table.name}.csv"},
     }
 

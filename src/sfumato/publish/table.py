@@ -8,25 +8,27 @@ from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells
+from sfumato.methods.vector_figures import published_figures
 from sfumato.plan import PlannedTable
 
 CONFIDENCE = 0.9
 """How often the published interval holds the true value, at the least."""
 
 
-def published_table(planned: PlannedTable, answer: Cells) -> pa.Table:
+def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None = None) -> pa.Table:
     """Lay out a stored answer as the table that readers get.
 
     The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
-    functions of the published value and the public parameters.
+    functions of the protected value and the public parameters. `agreed` has the values after tables were made to agree;
+    the figures stay those of the answer, whose noise is the only one that is known.
     """
-    method, values = planned.method, answer["value"]
-    low, high = method.published_interval(values, CONFIDENCE)
+    figures = published_figures(planned.method, answer, CONFIDENCE)
+    shown = agreed if agreed is not None else answer
     columns: dict[str, NDArray[Any]] = {
-        "value": nonnegative(answer)["value"] if planned.table.nonnegative else values,
-        "error": np.round(method.published_error(values), 2),
-        "low": low,
-        "high": high,
+        "value": nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"],
+        "error": np.round(figures.error, 2),
+        "low": figures.low,
+        "high": figures.high,
     }
     if "establishments" in answer.columns:
         columns["establishments"] = answer["establishments"]

@@ -1,0 +1,99 @@
+"""Laplace: differential privacy for individuals, the baseline that hides no employer."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.methods.method import PlannedError
+from sfumato.methods.parameters import check_parameters
+from sfumato.methods.smooth import LIMIT, OUTWARD
+from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import EmployerEmployee
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace:
+    """ε privacy for single jobs by Laplace noise of scale 1/ε; sizes and shapes of establishments stay open.
+
+    One job is in one cell of the table, so every cell gets the whole ε, whatever attributes classify it. `alpha` plays
+    no part. docs/methods/baselines.md has the proof.
+
+    >>> Laplace(alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().definition
+    'individuals'
+    """
+
+    name: ClassVar[str] = "laplace"
+    description: ClassVar[str] = (
+        "random noise from the Laplace distribution, enough to hide one job, was added to every count and rounded to "
+        "whole jobs"
+    )
+    needs: ClassVar[frozenset[str]] = frozenset({"count"})
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+
+    def __post_init__(self) -> None:
+        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+
+    @cached_property
+    def noise(self) -> RoundedLaplace:
+        """The same noise for every cell."""
+        return RoundedLaplace(unit=1 / self.epsilon)
+
+    def guarantee(self) -> EmployerEmployee:
+        """For individuals only."""
+        return EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon)
+
+    def planned_error(self) -> PlannedError:
+        """The same error in every cell."""
+        return PlannedError(floor=float(self.noise.expected_magnitude(np.array([1]))[0]), floor_size=0, share=0.0)
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error, the same in every cell."""
+        return self.noise.expected_magnitude(np.ones(len(cells)))
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Every count plus noise: whole numbers, possibly negative."""
+        return with_noise(self.name, cells, cells["count"], self.noise, randomness)
+
+    def published_error(self, values: Integers) -> Floats:
+        """The mean absolute error, which is no secret here."""
+        return self.noise.expected_magnitude(np.ones(len(values)))
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """All counts n ≥ 0 within the quantile of the noise of the published value."""
+        width = interval_width(self.noise, confidence)
+        y = values.astype(np.float64)
+        return np.maximum(np.ceil(y - width), 0.0), np.maximum(np.floor(y + width), 0.0)
+
+
+def with_noise(method: str, cells: Cells, counts: Integers, noise: RoundedLaplace, randomness: Randomness) -> Cells:
+    """Counts plus noise of one scale for all cells, the sums cut well inside 64 bits."""
+    # The error names no number: these are confidential.
+    if len(counts) and not (int(counts.min()) >= 0 and int(counts.max()) < LIMIT):
+        raise MethodError(
+            method,
+            expected="0 ≤ count < 2^61 in every cell",
+            found="a cell outside these limits",
+            do="check the counts",
+        )
+    value = np.clip(counts + noise.sample(np.ones_like(counts), randomness), -LIMIT, LIMIT)
+    return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
+
+
+def interval_width(noise: RoundedLaplace, confidence: float) -> float:
+    """How far a published count is from the true one at most, with this confidence; rounding included."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+    return float(noise.unit) * noise.quantile(confidence) * (1 + OUTWARD) + 0.5 + OUTWARD

@@ -1,0 +1,112 @@
+"""Node Laplace: differential privacy for whole establishments, the large ones being left out."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.methods.laplace import interval_width, with_noise
+from sfumato.methods.method import PlannedError
+from sfumato.methods.parameters import check_parameters
+from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import EmployerEmployee
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LARGEST_THRESHOLD = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLaplace:
+    """ε privacy for whole workforces: establishments of `threshold` workers or more are left out, then Laplace noise.
+
+    The noise has scale threshold/ε. The guarantee is strong at every α, since any workforce may be added to an empty
+    one, and the whole table costs ε once, also with worker attributes. Published values are too low where
+    establishments are left out. docs/methods/baselines.md has the proof.
+
+    >>> NodeLaplace(alpha=Fraction("0.1"), epsilon=Fraction(2), threshold=50).planned_error().floor_size
+    49
+    """
+
+    name: ClassVar[str] = "node-laplace"
+    description: ClassVar[str] = (
+        "establishments with many workers were left out, and random noise from the Laplace distribution, enough to "
+        "hide any of the others whole, was added to every count and rounded to whole jobs"
+    )
+    unbiased: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"count", "count_below_threshold"})
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+    threshold: int = 100
+    """Establishments with so many workers in all, or more, are left out."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+        if not 2 <= self.threshold <= LARGEST_THRESHOLD:
+            raise MethodError(
+                self.name,
+                expected=f"2 ≤ threshold ≤ {LARGEST_THRESHOLD}",
+                found=f"threshold = {self.threshold}",
+                do="choose a threshold such as 100: establishments of 100 workers or more are left out",
+            )
+
+    @cached_property
+    def noise(self) -> RoundedLaplace:
+        """The same noise for every cell."""
+        return RoundedLaplace(unit=self.threshold / self.epsilon)
+
+    def guarantee(self) -> EmployerEmployee:
+        """Strong, at the α that is asked for; it would hold at any."""
+        return EmployerEmployee(definition="strong", alpha=self.alpha, epsilon=self.epsilon)
+
+    def planned_error(self) -> PlannedError:
+        """The error of the noise, and all workers of the establishments that are left out."""
+        return PlannedError(
+            floor=float(self.noise.expected_magnitude(np.array([1]))[0]),
+            floor_size=self.threshold - 1,
+            share=1.0,
+            of=f"its establishments of {self.threshold:,} or more",
+        )
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every cell, noise and left-out jobs together: confidential."""
+        return self.noise.expected_magnitude(np.ones(len(cells)), away=_left_out(cells))
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """The jobs that are left out, as a negative number: confidential."""
+        return -_left_out(cells).astype(np.float64)
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Every count of the establishments that are kept, plus noise: whole numbers, possibly negative."""
+        _left_out(cells)  # refuses columns that contradict each other
+        return with_noise(self.name, cells, cells["count_below_threshold"], self.noise, randomness)
+
+    def published_error(self, values: Integers) -> Floats:
+        """The mean absolute error of the noise alone: how much is left out cannot be told."""
+        return self.noise.expected_magnitude(np.ones(len(values)))
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The least count the published value is consistent with; any number of jobs may have been left out."""
+        low = np.maximum(np.ceil(values - interval_width(self.noise, confidence)), 0.0)
+        return low, np.full(len(values), np.nan)
+
+
+def _left_out(cells: Cells) -> Integers:
+    left_out: Integers = cells["count"] - cells["count_below_threshold"]
+    if len(left_out) and int(left_out.min()) < 0:
+        raise MethodError(
+            NodeLaplace.name,
+            expected="count_below_threshold ≤ count in every cell",
+            found="a cell where it is greater",
+            do="check the counts",
+        )
+    return left_out

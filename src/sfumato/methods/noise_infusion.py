@@ -1,0 +1,117 @@
+"""Noise infusion: every establishment's figures are multiplied by its permanent factor; the legacy protection."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.methods.method import PlannedError
+from sfumato.methods.parameters import check_parameters
+from sfumato.methods.smooth import LIMIT
+from sfumato.noise.factors import ONE
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import NoFormalGuarantee
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseInfusion:
+    """Cells that sum establishments' jobs times a secret, permanent factor each; there is no formal guarantee.
+
+    The factors are applied by tabulation, which alone knows establishments: `distorted` is Σ factor·jobs in millionths.
+    A count of 1 or 2 is replaced by a draw from {1, 2}; zeros stay zero. `alpha` and `epsilon` play no part.
+    docs/methods/baselines.md says what this does not hide.
+
+    >>> isinstance(NoiseInfusion(alpha=Fraction(1, 10), epsilon=Fraction(1)).guarantee(), NoFormalGuarantee)
+    True
+    """
+
+    name: ClassVar[str] = "noise-infusion"
+    description: ClassVar[str] = (
+        "the jobs of every establishment were multiplied by a secret factor that never changes, and the sums rounded "
+        "to whole jobs; a count of 1 or 2 was replaced by 1 or 2 at random, and zeros were left as they are"
+    )
+    unbiased: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted"})
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+
+    def __post_init__(self) -> None:
+        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+
+    def guarantee(self) -> NoFormalGuarantee:
+        """None that could be proved; said plainly."""
+        return NoFormalGuarantee(
+            statement="every establishment's figures are multiplied by a secret factor. This bounds nothing that a "
+            "reader may learn: where a cell holds one establishment, the shares of its workers and its growth are "
+            "published exactly, one known figure reveals all its others, and zeros are true"
+        )
+
+    def planned_error(self) -> PlannedError:
+        """None where there are no jobs; elsewhere it depends on the factors, which are secret."""
+        return PlannedError(floor=0.0, floor_size=0, share=None, of="its count")
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """How far the published value is off given the permanent factors: confidential."""
+        error: Floats = np.abs(self.expected_bias(cells))
+        return error
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """The change by the factors, the same in every release, or half a job in a small cell: confidential."""
+        count = cells["count"]
+        # A fair draw from {1, 2} in place of 1 or of 2.
+        bias: Floats = np.where(_is_small(count), 1.5, self._rounded(cells)) - count
+        return bias
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """The distorted sums as whole numbers; 1 and 2 are drawn anew, zeros stay."""
+        value, small = self._rounded(cells), np.flatnonzero(_is_small(cells["count"]))
+        value[small] = 1 + (randomness.words(len(small)) & np.uint64(1)).astype(np.int64)
+        return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
+
+    def published_error(self, values: Integers) -> Floats:
+        """Nothing may be told: it would reveal how far factors are from one."""
+        return np.full(len(values), np.nan)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The least count the published value is consistent with, all factors being below 2; there is no greatest.
+
+        A value of v ≥ 1 comes from 2n + ½ > v, or from a draw in place of n ≥ 1; both mean n ≥ (v + 1)//2 for whole
+        numbers, with certainty.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        low: Floats = np.maximum((values + 1) // 2, 0).astype(np.float64)
+        return low, np.full(len(values), np.nan)
+
+    def _rounded(self, cells: Cells) -> Integers:
+        """The distorted sums rounded half up; a sum is zero exactly where the count is."""
+        count, distorted = cells["count"], cells["distorted"]
+        # The error names no number: these are confidential. Every factor lies between 0 and 2.
+        if len(cells) and not (
+            int(count.min()) >= 0
+            and int(count.max()) < LIMIT // ONE
+            and bool(np.all((distorted >= 0) & (distorted <= 2 * ONE * count) & ((distorted > 0) == (count > 0))))
+        ):
+            raise MethodError(
+                self.name,
+                expected="0 < distorted < 2·count in millionths where there are jobs, and 0 where there are none",
+                found="a cell outside these limits",
+                do="tabulate `distorted` with the factors of sfumato.noise.factors",
+            )
+        rounded: Integers = (distorted + ONE // 2) // ONE
+        return rounded
+
+
+def _is_small(count: Integers) -> NDArray[np.bool_]:
+    return (count > 0) & (count <= _SMALL)

@@ -1,0 +1,127 @@
+"""Simplex Pareto noise: one draw for a whole block of cells, heavy-tailed in the sum of their magnitudes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.noise.double_pareto import DoublePareto
+from sfumato.noise.randomness import Randomness
+from sfumato.noise.refinement import SATURATION
+from sfumato.noise.symmetric import FIRST_BITS, check_multiples, signs
+from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest, refine_block
+from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# The interval's width is itself computed in floating point, to far better than one part in 2^30.
+_WIDENED = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimplexPareto:
+    """Noise Z in d cells of density ∝ (1 + ‖z‖₁/s)^(−tail−d), every cell published as the nearest whole number.
+
+    The scale s = unit·multiple may differ from block to block. The magnitudes are drawn one after the other, each
+    given those before it: |Z_i| = s·(P_i − P_(i−1)) with P_0 = 1 and P_i = P_(i−1)·U_i^(−1/(tail+i−1)). Each cell by
+    itself has double Pareto noise. docs/methods/vector.md has the proof.
+
+    >>> from sfumato.noise.randomness import Seeded
+    >>> SimplexPareto(unit=Fraction(1), tail=Fraction(3), cells=2).sample(np.array([5, 7, 9]), Seeded(1)).shape
+    (3, 2)
+    """
+
+    unit: Fraction
+    tail: Fraction
+    cells: int
+
+    def __post_init__(self) -> None:
+        _ = self.marginal  # refuses a unit or a tail out of bounds
+        if not 1 <= self.cells <= MOST_CELLS:
+            raise ValueError(f"cells must be between 1 and {MOST_CELLS}: {self}")
+
+    @cached_property
+    def marginal(self) -> DoublePareto:
+        """The noise of one cell by itself."""
+        return DoublePareto(unit=self.unit, tail=self.tail)
+
+    def sample(self, multiples: Integers, randomness: Randomness, *, first_bits: int = FIRST_BITS) -> Integers:
+        """One row of d whole numbers for every multiple; a magnitude beyond 2^62 is given as 2^62.
+
+        As with DoublePareto a caller must cut the *sum* of count and noise well inside 2^62. `first_bits` is for tests:
+        fewer bits in the first pass send more rows to the refining loop and change no probability.
+        """
+        check_multiples(multiples)
+        noise = np.empty((len(multiples), self.cells), dtype=np.int64)
+        for part in chunks(len(multiples), self.cells):
+            words = word_blocks(part.stop - part.start, self.cells, randomness)
+            heads = heads_of(words, first_bits)
+            magnitudes, certain = self.first_pass(multiples[part], heads, first_bits)
+            for row in np.flatnonzero(~certain.all(axis=1)):
+                bounds = partial(self.magnitude_bounds, self.unit * int(multiples[part][row]))
+                known = heads[row].tolist()
+                magnitudes[row] = refine_block(bounds, heads=known, bits=first_bits, randomness=randomness)
+            np.multiply(magnitudes, signs(words), out=noise[part])
+        return noise
+
+    def first_pass(self, multiples: Integers, heads: Integers, bits: int) -> tuple[Integers, NDArray[np.bool_]]:
+        """The rounded magnitudes in floating point, and which of them no further bit could change.
+
+        Write u = 2^−52, Y = ln P and P for P_i. If the library's `log` and `exp` are within 20u (NumPy accepts no
+        more than 4u), each term of Y is within 22u of itself, Y within (22 + d)u, P within (20 + (22 + d)Y)u, and
+        s(P_i − P_(i−1)) within twice that share of sP and a few u more: below (128 + 4d)(1 + Y)u(sP + 1), which is
+        taken. The bits not drawn yet lower −ln U by at most 1/h each, and the magnitude by at most sP times the sum
+        of these changes, because its derivative in each term of Y is at most sP, and largest at the end used here.
+        """
+        # U = 0 makes infinities and NaN, which are equal to nothing.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            share = self._shares
+            scale = (multiples * float(self.unit))[:, None]
+            exponent = np.cumsum(np.log(heads * 2.0**-bits) * -share, axis=1)
+            unknown = np.cumsum(share / heads, axis=1) * _WIDENED
+            reach = np.exp(exponent) * scale
+            magnitude = reach - np.concatenate([scale, reach[:, :-1]], axis=1)
+            error = (reach + 1) * (exponent + 1) * ((128 + 4 * self.cells) * 2.0**-52)
+            high = np.floor(magnitude + error + 0.5)
+            low = np.floor(magnitude - error - reach * unknown + 0.5)
+            certain = low == high
+        # Certain magnitudes are below 2^52, where the error alone reaches 1, and convert exactly.
+        return np.where(certain, np.abs(high), 0).astype(np.int64), certain
+
+    def magnitude_bounds(self, scale: Fraction, heads: Sequence[int], bits: int) -> Bounds:
+        """The least and the greatest whole number that each magnitude may round to, in many digits.
+
+        Every magnitude rises with every −ln U, so its bounds are at the two extreme corners.
+        """
+        with many_digits(bits) as share:
+            s, tail = exactly(scale), exactly(self.tail)
+            logs = [minus_log(head, bits) for head in heads]
+            ends: list[list[int]] = []
+            for end, outward in ((0, -1), (1, 1)):
+                exponent, before, found = exactly(Fraction(0)), s, list[int]()
+                for i, log in enumerate(logs):
+                    exponent += log[end] / (tail + i)
+                    if exponent.is_infinite():  # U may be as small as it likes, and the magnitude as large
+                        found.append(SATURATION)
+                        continue
+                    reach = s * exponent.exp()
+                    margin = reach * (1 + exponent) * share
+                    found.append(max(nearest(reach - before + outward * margin), 0))
+                    before = reach
+                ends.append(found)
+            return list(zip(*ends, strict=True))
+
+    def log_density(self, z: Floats, scale: Floats | float) -> Floats:
+        """The logarithm of the density of Z at rows of d coordinates, before rounding."""
+        d, tail = self.cells, float(self.tail)
+        constant = float(np.log(tail + np.arange(d)).sum()) - d * np.log(2 * np.asarray(scale))
+        density: Floats = constant - (tail + d) * np.log1p(np.abs(z).sum(axis=-1) / scale)
+        return density
+
+    @cached_property
+    def _shares(self) -> Floats:
+        return np.array([float(1 / (self.tail + i)) for i in range(self.cells)])

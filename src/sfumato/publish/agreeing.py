@@ -1,0 +1,66 @@
+"""Published tables that agree: stored answers reconciled on the way to the bundle, from published numbers only."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adjust.reconcile import Protected, largest_detail, reconcile, rounded
+from sfumato.cells import Cells
+from sfumato.methods.vector_figures import WholeTableFigures, published_figures
+from sfumato.plan import Plan, PlannedTable
+
+Floats = NDArray[np.float64]
+
+_ANY = 0.9  # the confidence of intervals, which are not used here
+
+
+def agreeing(plan: Plan, answers: Mapping[str, Cells]) -> dict[str, Cells]:
+    """The answers with the values that are published: reconciled if the release asks for it, else as they are.
+
+    Stored answers stay as they are; the same answers always give the same reconciled values.
+    """
+    names = reconciled_tables(plan)
+    if not names:
+        return dict(answers)
+    protected = {
+        planned.table.name: Protected(
+            cells=answers[planned.table.name],
+            errors=np.full(len(answers[planned.table.name]), np.nan),
+            population=_population(planned),
+            nonnegative=planned.table.nonnegative,
+        )
+        for planned in plan.tables
+        if planned.table.name in names
+    }
+    methods = {planned.table.name: planned for planned in plan.tables}
+    weighted = {
+        name: replace(table, errors=_typical_error(methods[name], protected)) for name, table in protected.items()
+    }
+    values = rounded(weighted, reconcile(weighted))
+    found = dict(answers)
+    for name, value in values.items():
+        columns = {**answers[name].columns, "value": value}
+        found[name] = Cells(dimensions=answers[name].dimensions, positions=answers[name].positions, columns=columns)
+    return found
+
+
+def reconciled_tables(plan: Plan) -> tuple[str, ...]:
+    """The tables that are made to agree: those that share a population with another one."""
+    if not plan.release.about.reconcile:
+        return ()
+    populations = [_population(planned) for planned in plan.tables]
+    return tuple(t.table.name for t, p in zip(plan.tables, populations, strict=True) if populations.count(p) > 1)
+
+
+def _population(planned: PlannedTable) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(sorted((name, tuple(sorted(codes))) for name, codes in planned.question.where.items()))
+
+
+def _typical_error(planned: PlannedTable, protected: Mapping[str, Protected]) -> Floats:
+    """The published error figure; where noise follows the largest establishment, as large as that one can be."""
+    method, table = planned.method, protected[planned.table.name]
+    if isinstance(method, WholeTableFigures) or "largest" not in method.needs:
+        return published_figures(method, table.cells, _ANY).error
+    return method.published_error(largest_detail(protected, planned.table.name))

@@ -1,0 +1,182 @@
+"""The baselines: what they protect, what they leave open, and what is refused."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.errors import MethodError
+from sfumato.methods.laplace import Laplace
+from sfumato.methods.node_laplace import NodeLaplace
+from sfumato.methods.noise_infusion import NoiseInfusion
+from sfumato.noise.factors import ONE, Factors, hashes
+from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.randomness import Seeded
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from tests.methods.cells import cells_of
+
+ALPHA = Fraction("0.1")
+Workforce = tuple[int, ...]
+
+
+def laplace(epsilon: str = "2", worker_cells: int = 0) -> Laplace:
+    return Laplace(alpha=ALPHA, epsilon=Fraction(epsilon), worker_cells=worker_cells)
+
+
+def node(epsilon: str = "2", threshold: int = 100, worker_cells: int = 0) -> NodeLaplace:
+    return NodeLaplace(alpha=ALPHA, epsilon=Fraction(epsilon), threshold=threshold, worker_cells=worker_cells)
+
+
+def loss(noise: RoundedLaplace, shift: int) -> float:
+    """The greatest |log probability ratio| when a count moves by a shift."""
+    published = np.concatenate([np.arange(-3_000, 3_001), [10**5, 10**6]])
+    before, after = (noise.log_mass(published - moved, np.ones(1)) for moved in (0, shift))
+    return float(np.abs(before - after).max())
+
+
+@pytest.mark.parametrize("epsilon", ["0.25", "1", "2", "4"])
+def test_one_job_costs_epsilon_under_laplace_and_ten_percent_less_noise_costs_more(epsilon: str) -> None:
+    noise, limit = laplace(epsilon).noise, float(Fraction(epsilon))
+    assert 0.99 * limit < loss(noise, 1) <= limit + 1e-9
+    assert loss(RoundedLaplace(unit=noise.unit * Fraction(9, 10)), 1) > 1.05 * limit
+
+
+def test_laplace_promises_nothing_about_employers_and_costs_epsilon_once_with_worker_attributes_too() -> None:
+    for worker_cells in (0, 8):
+        method = laplace(worker_cells=worker_cells)
+        assert method.guarantee() == EmployerEmployee(definition="individuals", alpha=ALPHA, epsilon=Fraction(2))
+        assert method.noise.unit == Fraction(1, 2)
+
+
+def test_laplace_interval_is_as_wide_as_the_quantile_of_its_noise() -> None:
+    low, high = laplace("1").published_interval(np.array([100, 0]), 0.9)
+    assert (low[0], high[0]) == (98, 102)  # ln 10 = 2.30, and a half for rounding
+    assert low[1] == 0
+
+
+def kept(workforce: Workforce, threshold: int) -> Workforce:
+    """What an establishment adds to the worker cells when large ones are left out."""
+    return workforce if sum(workforce) < threshold else (0,) * len(workforce)
+
+
+@pytest.mark.parametrize("threshold", [2, 3, 5])
+def test_workers_added_to_an_establishment_move_all_worker_cells_together_by_less_than_the_threshold(
+    threshold: int,
+) -> None:
+    sizes = range(threshold + 3)
+    for before in product(sizes, repeat=2):
+        for more in product(sizes, repeat=2):
+            after = tuple(a + b for a, b in zip(before, more, strict=True))
+            pairs = zip(kept(before, threshold), kept(after, threshold), strict=True)
+            assert sum(abs(a - b) for a, b in pairs) <= threshold - 1
+
+
+@pytest.mark.parametrize(("epsilon", "threshold"), [("0.5", 100), ("2", 100), ("2", 20)])
+def test_a_whole_establishment_costs_at_most_epsilon_and_ten_percent_less_noise_costs_more(
+    epsilon: str, threshold: int
+) -> None:
+    noise, limit = node(epsilon, threshold).noise, float(Fraction(epsilon))
+    assert 0.9 * limit < loss(noise, threshold - 1) <= limit + 1e-9
+    assert loss(RoundedLaplace(unit=noise.unit * Fraction(9, 10)), threshold - 1) > 1.05 * limit
+
+
+def test_node_laplace_is_strong_and_costs_epsilon_once_with_worker_attributes_too() -> None:
+    for worker_cells in (0, 8):
+        expected = EmployerEmployee(definition="strong", alpha=ALPHA, epsilon=Fraction(2))
+        assert node(worker_cells=worker_cells).guarantee() == expected
+        assert node(worker_cells=worker_cells).noise.unit == 50
+
+
+def test_node_laplace_sees_only_the_establishments_that_are_kept() -> None:
+    cells = [cells_of(count=[count], count_below_threshold=[40]) for count in (40, 9_000)]
+    assert node().protect(cells[0], Seeded(1)).equals(node().protect(cells[1], Seeded(1)))
+    assert node().expected_bias(cells[1])[0] == 40 - 9_000
+    assert np.isclose(node().expected_error(cells[1])[0], 9_000 - 40)
+
+
+def test_node_laplace_knows_no_upper_limit_of_what_was_left_out() -> None:
+    low, high = node().published_interval(np.array([5_000]), 0.9)
+    assert 4_800 < low[0] < 5_000
+    assert np.isnan(high[0])
+
+
+@pytest.mark.parametrize("threshold", [-1, 0, 1, 10**10])
+def test_a_threshold_that_keeps_nothing_or_everything_is_refused(threshold: int) -> None:
+    with pytest.raises(MethodError, match="2 ≤ threshold"):
+        node(threshold=threshold)
+
+
+def test_columns_that_contradict_each_other_are_refused_without_naming_a_number() -> None:
+    with pytest.raises(MethodError, match="a cell where it is greater") as refusal:
+        node().protect(cells_of(count=[40], count_below_threshold=[77]), Seeded(1))
+    assert "77" not in str(refusal.value)
+
+
+INFUSION = NoiseInfusion(alpha=ALPHA, epsilon=Fraction(1))
+
+
+def test_infused_cells_are_the_sums_of_distorted_establishments_rounded_half_up() -> None:
+    cells = cells_of(count=[3, 10, 100, 7], distorted=[2_500_000, 11_499_999, 85_000_001, 8_499_999])
+    assert INFUSION.protect(cells, Seeded(1))["value"].tolist() == [3, 11, 85, 8]
+
+
+def test_zeros_stay_zero_and_one_and_two_become_one_or_two_at_random() -> None:
+    n = 10_000
+    cells = cells_of(count=[0] * n + [1] * n + [2] * n, distorted=[0] * n + [1_200_000] * n + [2_400_000] * n)
+    values = INFUSION.protect(cells, Seeded(2))["value"].reshape(3, n)
+    assert (values[0] == 0).all()
+    for drawn in values[1:]:
+        assert set(drawn) == {1, 2}
+        assert abs((drawn == 1).mean() - 0.5) < 0.02
+
+
+def test_the_factor_is_permanent_so_that_nothing_but_small_cells_is_ever_drawn_again() -> None:
+    cells = cells_of(count=[50, 3], distorted=[59_000_000, 2_600_000])
+    assert INFUSION.protect(cells, Seeded(1)).equals(INFUSION.protect(cells, Seeded(2)))
+
+
+def test_infusion_says_plainly_that_it_has_no_formal_guarantee() -> None:
+    guarantee = INFUSION.guarantee()
+    assert isinstance(guarantee, NoFormalGuarantee)
+    assert "bounds nothing" in guarantee.statement
+
+
+def test_published_figures_do_not_betray_how_far_factors_are_from_one() -> None:
+    assert np.isnan(INFUSION.published_error(np.array([0, 1, 500]))).all()
+    assert INFUSION.planned_error().share is None
+
+
+def infused(counts: NDArray[np.int64], units: list[str]) -> NDArray[np.int64]:
+    """The published worker cells of establishments, one row each."""
+    factors = Factors(key=bytes(16), least=Fraction("0.05"), most=Fraction("0.9")).of(hashes(units))
+    cells = cells_of(count=counts.ravel().tolist(), distorted=(factors[:, None] * counts).ravel().tolist())
+    return INFUSION.protect(cells, Seeded(4))["value"].reshape(counts.shape)
+
+
+def test_the_interval_holds_the_true_count_whatever_the_factor() -> None:
+    counts = np.random.default_rng(5).integers(0, 400, (2_000, 3))
+    low, _ = INFUSION.published_interval(infused(counts, list(map(str, range(2_000)))).ravel(), 0.9)
+    assert (low <= counts.ravel()).all()
+
+
+def test_shares_within_one_establishment_are_published_as_they_are() -> None:
+    counts = np.array([[40_000, 10_000, 50_000]])
+    published = infused(counts, ["the only employer in town"])
+    assert np.allclose(published / published.sum(), counts / counts.sum(), atol=1e-4)
+    assert not np.allclose(published, counts, rtol=0.04)
+
+
+@pytest.mark.parametrize(
+    ("count", "distorted"), [(5, 0), (0, 5), (5, 11 * ONE), (-1, ONE), (5, -5 * ONE), (2**60, 2**60)]
+)
+def test_columns_no_factor_could_have_made_are_refused(count: int, distorted: int) -> None:
+    with pytest.raises(MethodError, match="a cell outside these limits"):
+        INFUSION.protect(cells_of(count=[count], distorted=[distorted]), Seeded(1))
+
+
+@pytest.mark.parametrize("method", [laplace(), node(), INFUSION], ids=lambda m: m.name)
+def test_a_confidence_that_is_no_probability_is_refused(method: Laplace | NodeLaplace | NoiseInfusion) -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        method.published_interval(np.array([1]), 95.0)
