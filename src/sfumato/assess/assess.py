@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.report import write_report
 from sfumato.assess.utility import Utility, measure_utility
 from sfumato.check import Progress, checked, stored_answers
@@ -18,6 +19,7 @@ class Assessment:
 
     plan: Plan
     utilities: tuple[Utility, ...]
+    exposures: tuple[Exposure, ...]
     report: Path
 
 
@@ -41,6 +43,15 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")
-        utilities = tuple(measure_utility(table, counted[name], given[name]) for name, table in planned.items())
+        codelists = ready.plan.codelists
+        utilities = tuple(
+            measure_utility(table, counted[name], given[name], codelists) for name, table in planned.items()
+        )
+        exposures = tuple(measure_exposure(table, counted[name], given[name]) for name, table in planned.items())
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
-        return Assessment(plan=ready.plan, utilities=utilities, report=write_report(ready.plan, utilities, path))
+        return Assessment(
+            plan=ready.plan,
+            utilities=utilities,
+            exposures=exposures,
+            report=write_report(ready.plan, utilities, exposures, path),
+        )

@@ -1,11 +1,14 @@
 """Charts of the confidential report, drawn to SVG without a browser or a network."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import altair as alt
 import numpy as np
 import pyarrow as pa
 import vl_convert
 
-from sfumato.assess.utility import Utility
+from sfumato.assess.utility import ClassUtility, Stratification, Utility
 
 _INK, _PROTECTED, _EXPECTED = "#33312e", "#a0522d", "#2f5d62"
 _MOST_POINTS = 2_500
@@ -37,11 +40,27 @@ def true_against_protected(utility: Utility) -> str:
 
 def error_by_size(utility: Utility) -> str:
     """Draw the mean error of cells by their true count, beside the error that was expected."""
-    classes = utility.by_size
+    return _errors(
+        utility.by_size,
+        title="Error by size of the cell",
+        axis="true number of jobs in the cell",
+        angle=0,
+        legend="top-left",
+    )
+
+
+def error_by_stratum(stratification: Stratification, label: str) -> str:
+    """Draw the mean error of cells by the codes of one public attribute, beside the error that was expected."""
+    return _errors(stratification.strata, title=f"Error by {label.lower()}", axis=label, angle=-30, legend="top")
+
+
+def _errors(
+    classes: Sequence[ClassUtility], *, title: str, axis: str, angle: int, legend: Literal["top", "top-left"]
+) -> str:
     order = [c.label for c in classes]
     rows = pa.table(
         {
-            "size": [*order, *order],
+            "class": [*order, *order],
             "error": [*(c.mean_error for c in classes), *(c.expected_error for c in classes)],
             "kind": ["observed"] * len(order) + ["expected"] * len(order),
         }
@@ -51,12 +70,12 @@ def error_by_size(utility: Utility) -> str:
         alt.Chart(rows)
         .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2)
         .encode(
-            x=alt.X("size:N", sort=order, title="true number of jobs in the cell", axis=alt.Axis(labelAngle=0)),
+            x=alt.X("class:N", sort=order, title=axis, axis=alt.Axis(labelAngle=angle)),
             xOffset=alt.XOffset("kind:N", sort=["observed", "expected"]),
             y=alt.Y("error:Q", title="mean absolute error, jobs", scale=_SYMLOG, axis=_TENS),
-            color=alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient="top-left")),
+            color=alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient=legend)),
         )
-        .properties(width=400, height=300, title="Error by size of the cell")
+        .properties(width=400, height=300, title=title)
     )
 
 

@@ -1,14 +1,19 @@
-"""The confidential report: one HTML page that says what the protection costs."""
+"""The confidential report: one HTML page that says what the protection costs and what it reveals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from math import ceil, isnan
 from pathlib import Path
 
-from sfumato.assess.charts import error_by_size, true_against_protected
-from sfumato.assess.utility import ClassUtility, Utility
+from sfumato.assess.charts import error_by_size, error_by_stratum, true_against_protected
+from sfumato.assess.exposure import Exposure, odds_of_sizes
+from sfumato.assess.risk import SizeOdds
+from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
+from sfumato.assess.utility import Association, ClassUtility, Utility
 from sfumato.durable import write_durably
 from sfumato.plan import Plan
-from sfumato.publish.statement import establishment, person
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.publish.statement import meaning
 from sfumato.publish.table import CONFIDENCE
 
 _STYLE = """
@@ -20,25 +25,29 @@ h1 { font-size: 1.7rem; } h2 { margin-top: 2.5rem; border-top: 1px solid var(--l
 table { border-collapse: collapse; margin: 1rem 0; }
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid var(--line); text-align: right; }
+tr > :not(:first-child) { max-width: 11rem; }
 th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
 """
+_LARGEST_FACTOR = 10_000
+"""Odds that may change by more than this tell sizes apart; by how much more does not matter."""
 
 
-def write_report(plan: Plan, utilities: Sequence[Utility], path: Path) -> Path:
+def write_report(plan: Plan, utilities: Sequence[Utility], exposures: Sequence[Exposure], path: Path) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
+    sections = (_section(plan, *both) for both in zip(utilities, exposures, strict=True))
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Confidential: {escape(about.title)}</title><style>{_STYLE}</style></head><body>
 <p class="confidential" role="note">CONFIDENTIAL: this page shows true values. Do not publish it or pass it on.</p>
 <h1>{escape(about.title)}: what the protection costs</h1>
 <p>Population {escape(about.population)}, period {escape(about.period)}. Guarantee of all tables together:
-{escape(str(plan.guarantee))}.</p>
-<p>{escape(person(plan.guarantee))}</p>
-<p>{escape(" ".join(establishment(plan.guarantee)))}</p>
-{"".join(map(_section, utilities))}
+{escape(_short(plan.guarantee))}.</p>
+{"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning(plan.guarantee))}
+{_odds(odds_of_sizes(plan.guarantee), "Telling two sizes of an establishment apart, all tables together")}
+{"".join(sections)}
 </body></html>
 """
     write_durably(path, page.encode())
@@ -46,25 +55,144 @@ def write_report(plan: Plan, utilities: Sequence[Utility], path: Path) -> Path:
     return path
 
 
-def _section(utility: Utility) -> str:
-    rows = "".join(map(_row, utility.by_size))
+def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     difference = utility.total_protected - utility.total_true
+    labels = {part.attribute: plan.release.frame.label(part.attribute) for part in utility.by_stratum}
+    charts = [true_against_protected(utility), error_by_size(utility)]
+    charts += [error_by_stratum(part, labels[part.attribute]) for part in utility.by_stratum]
+    strata = "".join(
+        _classes(f"Error by {labels[part.attribute].lower()}", labels[part.attribute], part.strata)
+        for part in utility.by_stratum
+    )
     return f"""<h2>{escape(utility.title)}</h2>
 <p>{utility.cells:,} cells with {utility.total_true:,} jobs. A cell is off by {utility.mean_error:,.2f} jobs on average
 ({utility.expected_error:,.2f} expected); all cells together by {difference:+,}.</p>
-<figure>{true_against_protected(utility)}</figure><figure>{error_by_size(utility)}</figure>
-<table><caption>Error by true size of the cell</caption>
-<tr><th scope="col">jobs in the cell</th><th scope="col">cells</th><th scope="col">mean error</th>
-<th scope="col">expected</th><th scope="col">relative</th>
-<th scope="col">inside the published {CONFIDENCE:.0%} interval</th></tr>{rows}</table>"""
+{"".join(f"<figure>{chart}</figure>" for chart in charts)}
+{_classes("Error by true size of the cell", "jobs in the cell", utility.by_size)}
+{strata}
+{_whole(utility)}
+<h3>What it reveals</h3>
+{_revealed(exposure)}
+{_suppression(exposure.suppression)}
+{_attacks(exposure)}
+{_odds(exposure.odds, "Telling two sizes of an establishment apart, this table alone")}"""
 
 
-def _row(size: ClassUtility) -> str:
-    figures = (
-        f"{size.cells:,}",
-        f"{size.mean_error:,.2f}",
-        f"{size.expected_error:,.2f}",
-        "" if size.relative_error is None else f"{size.relative_error:.1%}",
-        f"{size.covered:.1%}",
+def _classes(caption: str, what: str, classes: Sequence[ClassUtility]) -> str:
+    headings = (
+        *(what, "cells", "mean error", "expected", "relative", f"inside the published {CONFIDENCE:.0%} interval"),
+        *("share of the table: mean difference", "its standard deviation"),
     )
-    return f"<tr><th scope='row'>{size.label}</th>{''.join(f'<td>{figure}</td>' for figure in figures)}</tr>"
+    rows = (
+        (
+            part.label,
+            f"{part.cells:,}",
+            f"{part.mean_error:,.2f}",
+            f"{part.expected_error:,.2f}",
+            _figure(part.relative_error, ".1%"),
+            f"{part.covered:.1%}",
+            _figure(part.share_difference, "+.3f"),
+            _figure(part.share_difference_sd, ".3f"),
+        )
+        for part in classes
+    )
+    return _table(caption, headings, rows)
+
+
+def _whole(utility: Utility) -> str:
+    """The figures about the table as a whole."""
+    rows = [
+        ("mean relative error of cells with jobs", _figure(utility.relative_error, ".1%")),
+        (f"cells inside their published {CONFIDENCE:.0%} interval", f"{utility.covered:.1%}"),
+        ("rank correlation (Spearman)", _figure(utility.spearman, ".4f")),
+        ("smallest tenth of cells still among the smallest", _figure(utility.bottom_tail, ".1%")),
+        ("largest tenth of cells still among the largest", _figure(utility.top_tail, ".1%")),
+        ("Jensen-Shannon distance of the shares, 0 to 1", _figure(utility.jensen_shannon, ".4f")),
+        ("Hellinger distance of the shares, 0 to 1", _figure(utility.hellinger, ".4f")),
+        ("root integrated squared error of the shares", _figure(utility.root_integrated_squared_error, ".5f")),
+    ]
+    rows += [
+        (f"Cramér's V of {' and '.join(part.attributes)}, true → published", _change(part))
+        for part in utility.associations
+    ]
+    return _table("The table as a whole", ("measure", "figure"), rows)
+
+
+def _change(part: Association) -> str:
+    return f"{_figure(part.true, '.3f')} → {_figure(part.protected, '.3f')}"
+
+
+def _revealed(exposure: Exposure) -> str:
+    zero, one = exposure.zero_changes, exposure.uniques
+    rows = (
+        ("cells published with their true value, by chance", _figure(exposure.exact, ".1%")),
+        ("…among cells with jobs", _figure(exposure.exact_with_jobs, ".1%")),
+        ("cells moved from 0 to another value", f"{zero.to_nonzero:,}"),
+        ("cells moved from another value to 0", f"{zero.to_zero:,}"),
+        ("cells with a single job", f"{one.true:,}"),
+        ("cells published as 1", f"{one.published:,}"),
+        ("…of which hold a single job", f"{one.both:,}"),
+    )
+    return _table("Exact values, zeros and single jobs", ("what", "found"), rows)
+
+
+def _suppression(found: Suppression) -> str:
+    rows = (
+        (f"fewer than {LEAST_CONTRIBUTORS} establishments", _hidden(found.threshold, found.cells)),
+        (f"p% rule, p = {P_PERCENT}, at least", _hidden(found.p_percent, found.cells)),
+        (f"one establishment above {DOMINANCE_PERCENT}%", _hidden(found.dominance, found.cells)),
+        ("any of these", _hidden(found.any_rule, found.cells)),
+    )
+    return _table("Cells that suppression would hide, and this release publishes", ("rule", "cells"), rows)
+
+
+def _hidden(cells: int | None, of: int) -> str:
+    return "not known" if cells is None else f"{cells:,} of {of:,} ({cells / max(of, 1):.1%})"
+
+
+def _attacks(exposure: Exposure) -> str:
+    if not exposure.attacks:
+        return ""
+    rows = (
+        (found.attack, f"{found.targets:,}", _rate(found.success_rate), _rate(found.baseline_rate))
+        for found in exposure.attacks
+    )
+    headings = ("attack", "targets", "disclosed", "right by guessing without the release")
+    return _table("Attacks on establishments that have a workplace cell to themselves", headings, rows)
+
+
+def _rate(rate: float) -> str:
+    return "no target" if isnan(rate) else f"{rate:.1%}"
+
+
+def _odds(pairs: Sequence[SizeOdds], caption: str) -> str:
+    rows = ((f"{pair.smaller:,} or {pair.larger:,} workers", *_bounds(pair)) for pair in pairs)
+    headings = ("sizes", "neighbour steps", "odds change at most by a factor of", "a belief of 50% becomes at most")
+    return _table(caption, headings, rows)
+
+
+def _bounds(pair: SizeOdds) -> tuple[str, str, str]:
+    if pair.steps is None:
+        return "no bound", "no bound", "no bound"
+    if pair.factor > _LARGEST_FACTOR:
+        return f"{pair.steps}", f"over {_LARGEST_FACTOR:,}", f"over {_LARGEST_FACTOR / (1 + _LARGEST_FACTOR):.2%}"
+    # Rounded up: a bound must not look tighter than it is.
+    return f"{pair.steps}", f"{ceil(10 * pair.factor) / 10:,.1f}", f"{ceil(10_000 * pair.belief) / 100:.2f}%"
+
+
+def _short(guarantee: Guarantee) -> str:
+    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "none"
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _table(caption: str, headings: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column names the rows."""
+    head = "".join(f"<th scope='col'>{escape(heading)}</th>" for heading in headings)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(figure)}</td>' for figure in row[1:])}</tr>"
+        for row in rows
+    )
+    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"

@@ -1,22 +1,44 @@
-"""Utility: how far protected values are from true ones, overall and by size of the cell."""
+"""Utility of a table: how far protected values are from true ones, overall, by size of the cell and by stratum."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
-from sfumato.cells import Cells, Integers
+from sfumato.assess.classes import by_class, size_classes, size_label
+from sfumato.assess.measures import (
+    absolute_error,
+    cramers_v,
+    hellinger_distance,
+    jensen_shannon_distance,
+    mean,
+    proportional_difference,
+    relative_error,
+    root_integrated_squared_error,
+    spearman,
+    spread,
+    tail_classification,
+)
+from sfumato.cells import Cells, Dimension, Integers
+from sfumato.frame import Codelist
+from sfumato.methods.vector_figures import published_figures
 from sfumato.plan import PlannedTable
 from sfumato.publish.table import CONFIDENCE
 
-SIZE_CLASSES = ((0, 0), (1, 9), (10, 99), (100, 999), (1_000, 9_999), (10_000, None))
-"""Classes of true cell counts, both ends included."""
+FEW_CODES = 12
+"""A public attribute with at most this many codes makes strata that can be read at a glance."""
+_LARGEST_PAIR = 5_000_000
+"""Two attributes with more combinations of codes, such as place of work by place of residence, fill memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassUtility:
-    """The error of the cells of one size class."""
+    """The error of the cells of one size class or stratum."""
 
     label: str
     cells: int
@@ -24,11 +46,34 @@ class ClassUtility:
     expected_error: float
     relative_error: float | None
     covered: float
+    share_difference: float | None
+    """The mean of the proportional differences of the cells' shares of the table."""
+    share_difference_sd: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stratification:
+    """The error by the codes of one public attribute."""
+
+    attribute: str
+    strata: tuple[ClassUtility, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Association:
+    """Cramér's V of two attributes, before and after protection."""
+
+    attributes: tuple[str, str]
+    true: float | None
+    protected: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Utility:
-    """The error of one table; every figure is computed from true values and confidential."""
+    """The error of one table; every figure is computed from true values and confidential.
+
+    A figure that the cells do not define, such as a correlation of one cell, is None.
+    """
 
     name: str
     title: str
@@ -37,51 +82,139 @@ class Utility:
     cells: int
     mean_error: float
     expected_error: float
+    relative_error: float | None
+    """The mean relative error of the cells with jobs."""
+    covered: float
+    """The share of cells whose true value is inside the published interval."""
     total_true: int
     total_protected: int
+    spearman: float | None
+    jensen_shannon: float | None
+    root_integrated_squared_error: float | None
+    hellinger: float | None
+    bottom_tail: float | None
+    top_tail: float | None
+    """The share of the tenth of smallest, and of largest, cells that are still in it after protection."""
+    associations: tuple[Association, ...]
     by_size: tuple[ClassUtility, ...]
+    by_stratum: tuple[Stratification, ...]
 
 
-def measure_utility(planned: PlannedTable, counted: Cells, answer: Cells) -> Utility:
-    """Compare the protected values of a table with the true ones."""
+def published_values(planned: PlannedTable, answer: Cells) -> Integers:
+    """The values as readers get them: raised to 0 where the table asks for it."""
+    return nonnegative(answer)["value"] if planned.table.nonnegative else answer["value"]
+
+
+def measure_utility(
+    planned: PlannedTable, counted: Cells, answer: Cells, codelists: Mapping[str, Codelist] | None = None
+) -> Utility:
+    """Compare the published values of a table with the true ones; codelists give strata their labels."""
     if not np.array_equal(counted.positions, answer.positions):
         raise ValueError("the answer is about other cells than the data")
-    true, values = counted["count"], answer["value"]
-    protected = nonnegative(answer)["value"] if planned.table.nonnegative else values
-    error = np.abs(protected - true)
-    expected = planned.method.expected_error(counted)
-    low, high = planned.method.published_interval(values, CONFIDENCE)
-    covered = (low <= true) & ~(high < true)
+    true, protected = counted["count"], published_values(planned, answer)
+    figures = published_figures(planned.method, answer, CONFIDENCE)
+    cells: dict[str, NDArray[Any]] = {
+        "error": absolute_error(true=true, protected=protected),
+        "expected": planned.method.expected_error(counted),
+        "relative": relative_error(true=true, protected=protected),
+        "covered": (figures.low <= true) & ~(figures.high < true),
+        "difference": proportional_difference(true=true, protected=protected),
+    }
+    sizes = by_class(_class_utility, classes=size_classes(true), **cells)
+    tails = tail_classification(true=true, protected=protected)
     return Utility(
         name=planned.table.name,
         title=planned.table.title or planned.table.name,
         true=true,
         protected=protected,
         cells=len(true),
-        mean_error=_mean(error),
-        expected_error=_mean(expected),
+        mean_error=_or_zero(cells["error"]),
+        expected_error=_or_zero(cells["expected"]),
+        relative_error=_mean_of_defined(cells["relative"]),
+        covered=_or_zero(cells["covered"]),
         total_true=int(true.sum()),
         total_protected=int(protected.sum()),
-        by_size=tuple(
-            ClassUtility(
-                label=_label(low, high),
-                cells=int(inside.sum()),
-                mean_error=_mean(error[inside]),
-                expected_error=_mean(expected[inside]),
-                relative_error=_mean(error[inside] / true[inside]) if low > 0 else None,
-                covered=_mean(covered[inside]),
-            )
-            for low, high in SIZE_CLASSES
-            if (inside := (true >= low) & (true <= (np.inf if high is None else high))).any()
+        spearman=defined(spearman(true=true, protected=protected)),
+        jensen_shannon=defined(jensen_shannon_distance(true=true, protected=protected)),
+        root_integrated_squared_error=defined(root_integrated_squared_error(true=true, protected=protected)),
+        hellinger=defined(hellinger_distance(true=true, protected=protected)),
+        bottom_tail=defined(tails.bottom),
+        top_tail=defined(tails.top),
+        associations=tuple(
+            _association(counted, protected, pair)
+            for pair in combinations(counted.dimensions, 2)
+            if len(pair[0]) * len(pair[1]) <= _LARGEST_PAIR
+        ),
+        by_size=tuple(_labelled(part, size_label(int(place))) for place, part in sizes.items()),
+        by_stratum=tuple(
+            _stratification(counted, dimension, cells, (codelists or {}).get(dimension.name))
+            for dimension in counted.dimensions
+            if dimension.public and 1 < len(dimension) <= FEW_CODES
         ),
     )
 
 
-def _label(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low:,}+"
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+def defined(value: float) -> float | None:
+    """The figure, or None where it is not a finite number."""
+    return value if isfinite(value) else None
 
 
-def _mean(values: NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
+def _stratification(
+    counted: Cells, dimension: Dimension, cells: Mapping[str, NDArray[Any]], codelist: Codelist | None
+) -> Stratification:
+    labels = dict(zip(codelist.codes, codelist.labels, strict=True)) if codelist else {}
+    strata = by_class(_class_utility, classes=counted.codes(dimension.name), **cells)
+    names = [dimension.codes[int(place)] for place in strata]
+    return Stratification(
+        attribute=dimension.name,
+        strata=tuple(
+            _labelled(part, labels.get(name, name)) for name, part in zip(names, strata.values(), strict=True)
+        ),
+    )
+
+
+def _class_utility(
+    *,
+    error: NDArray[Any],
+    expected: NDArray[Any],
+    relative: NDArray[Any],
+    covered: NDArray[Any],
+    difference: NDArray[Any],
+) -> dict[str, Any]:
+    shares = spread(difference)
+    return {
+        "cells": len(error),
+        "mean_error": _or_zero(error),
+        "expected_error": _or_zero(expected),
+        "relative_error": _mean_of_defined(relative),
+        "covered": _or_zero(covered),
+        "share_difference": defined(shares.mean),
+        "share_difference_sd": defined(shares.deviation),
+    }
+
+
+def _labelled(figures: dict[str, Any], label: str) -> ClassUtility:
+    return ClassUtility(label=label, **figures)
+
+
+def _association(counted: Cells, protected: Integers, pair: tuple[Dimension, Dimension]) -> Association:
+    """Cramér's V of two attributes in the table summed over all others."""
+    first, second = pair
+    place = counted.codes(first.name) * len(second) + counted.codes(second.name)
+    true_table, protected_table = (
+        np.bincount(place, weights=values, minlength=len(first) * len(second)).reshape(len(first), len(second))
+        for values in (counted["count"], protected)
+    )
+    return Association(
+        attributes=(first.name, second.name),
+        true=defined(cramers_v(true_table)),
+        protected=defined(cramers_v(protected_table)),
+    )
+
+
+def _mean_of_defined(values: NDArray[Any]) -> float | None:
+    return defined(mean(values[~np.isnan(values)]))
+
+
+def _or_zero(values: NDArray[Any]) -> float:
+    return mean(values) if len(values) else 0.0
