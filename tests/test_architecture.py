@@ -12,7 +12,20 @@ import sfumato
 PACKAGE = Path(sfumato.__file__).parent
 ORDER = (
     *("errors", "durable", "frame", "cells", "noise", "engine", "privacy", "methods", "adjust", "release"),
-    *("release_file", "plan", "check", "publish", "run", "assess", "economy", "demo", "terminal", "cli"),
+    *(
+        "release_file",
+        "plan",
+        "check",
+        "publish",
+        "run",
+        "assess",
+        "economy",
+        "reproduce",
+        "tune",
+        "demo",
+        "terminal",
+        "cli",
+    ),
 )
 """Each room imports only from itself and from the rooms before it."""
 

@@ -49,10 +49,17 @@ messages = Console(stderr=True, markup=False, highlight=False)
 
 
 class Definition(StrEnum):
-    """Against whom an employer's size is protected."""
+    """Who is protected: employers against anyone, against weak attackers, or individuals only."""
 
     strong = "strong"
     weak = "weak"
+    individuals = "individuals"
+
+
+class Paper(StrEnum):
+    """Evaluations that can be done again."""
+
+    haney2017 = "haney2017"
 
 
 def _print_version(wanted: bool) -> None:
@@ -163,6 +170,58 @@ def assess(
     _show(assessment_summary(assessment), as_json)
 
 
+@app.command()
+def tune(
+    file: ReleaseFile,
+    accuracy: Annotated[
+        str, typer.Option(help="Such as `90% of cells of at least 100 jobs within 10%`, or `mean error below 5%`.")
+    ],
+    table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,
+    method: Annotated[str | None, typer.Option(help="Another method than the table names.")] = None,
+    largest_share: Annotated[
+        str, typer.Option(help="Share of a cell's jobs in its largest establishment; 1 is the worst case.")
+    ] = "1",
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest epsilon that gives a table a stated accuracy.
+
+    It is found from public assumptions, which are printed; no data are read and nothing is charged.
+    """
+    from sfumato.release_file import load
+    from sfumato.tune.accuracy import read_accuracy
+    from sfumato.tune.summary import tuned_summary
+    from sfumato.tune.table import find_table, tune_table
+
+    release, wanted, share = load(file), read_accuracy(accuracy), _number("largest-share", largest_share)
+    tuned = tune_table(release, table, accuracy=wanted, method=method, largest_share=share)
+    _show(tuned_summary(tuned, find_table(release, table).name), as_json)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[Paper, typer.Argument(metavar="PAPER", help="Which evaluation: haney2017.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and trials, on as many jobs.")] = False,
+    jobs: Annotated[int, typer.Option(help="Number of jobs in the economy.")] = 10_900_000,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of an economy to use; made there if it holds none.", metavar="FOLDER")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and the CSV file.", metavar="FOLDER")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same figures.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Do a published evaluation again on a synthetic economy, and print what was published beside what is found."""
+    from sfumato.reproduce.haney2017 import QUICK, WHOLE
+    from sfumato.reproduce.haney2017 import reproduce as reproduce_paper
+    from sfumato.reproduce.page import write_reproduction
+    from sfumato.reproduce.summary import reproduction_summary
+
+    with _progress(hidden=as_json) as show:
+        found = reproduce_paper(data=data, jobs=jobs, grid=QUICK if quick else WHOLE, seed=seed, progress=show)
+        show("drawing charts", 0, 1)
+        written = write_reproduction(found, out or Path(paper.value))
+    _show(reproduction_summary(found, *written), as_json)
+
+
 Ledger = Annotated[
     Path | None,
     typer.Option("--ledger", help="A ledger, or a release file that names one; ledger.sqlite here.", metavar="PATH"),
@@ -187,7 +246,9 @@ def set_budget(
     alpha: Annotated[str, typer.Option(help="Sizes within a factor 1+alpha are hard to tell apart.")],
     epsilon: Annotated[str, typer.Option(help="How much the log-odds may move in all.")],
     delta: Annotated[str, typer.Option(help="The probability with which the bound may fail.")] = "0",
-    definition: Annotated[Definition, typer.Option(help="Against whom size is protected.")] = Definition.strong,
+    definition: Annotated[
+        Definition, typer.Option(help="Against whom size is protected; individuals: not at all.")
+    ] = Definition.strong,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
     ledger: Ledger = None,
     as_json: AsJson = False,

@@ -1,6 +1,8 @@
 """What the command line says: each summary as text for people and as data for machines."""
 
+from dataclasses import asdict
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +11,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.methods.method import LARGEST
+from sfumato.methods.requirements import requirements
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
-from sfumato.publish.statement import establishment, person
+from sfumato.publish.statement import meaning
 from sfumato.publish.structure import describe, number
 
 if TYPE_CHECKING:  # only names for types: each command imports what it runs
     from sfumato.assess.assess import Assessment
+    from sfumato.assess.exposure import Exposure
     from sfumato.assess.utility import Utility
     from sfumato.check import Findings
     from sfumato.demo import Tour
@@ -36,10 +41,9 @@ def plan_summary(findings: "Findings") -> Summary:
     table = _table("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
     for planned in plan.tables:
-        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget.alpha)
-        paid = (
-            "paid before" if planned.table.name in findings.paid else "repeated" if planned.table.name in free else ""
-        )
+        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget.guarantee())
+        name = planned.table.name
+        paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
         table.add_row(
             planned.table.name,
@@ -47,23 +51,19 @@ def plan_summary(findings: "Findings") -> Summary:
             _short(planned.guarantee),
             paid or plain(charge),
             f"{error.floor:.2g} jobs",
-            f"{error.share:.1%}",
+            error.in_a_large_cell,
         )
-    floor_size = plan.tables[0].method.planned_error().floor_size
     left = budget.epsilon if balance is None else balance.remaining_epsilon
     lines: list[RenderableType] = [
         Text(plan.release.about.title, style="bold"),
         table,
+        *_what_is_large(plan),
+        Text("\n".join(_protected(plan))),
         Text(
-            f"Mean error of a cell: small when no establishment has more than {floor_size} workers in it; in a large "
-            "cell it is a share of the largest establishment's workers."
-        ),
-        Text(
-            f"All tables together: {plan.guarantee}. To be charged: epsilon = {plain(due)}; "
+            f"All tables together: {_whole(plan.guarantee)}. To be charged: epsilon = {plain(due)}; "
             f"left in the budget of {plan.release.account}: {plain(left)}."
         ),
-        Text(person(plan.guarantee)),
-        Text("\n".join(establishment(plan.guarantee))),
+        *map(Text, meaning(plan.guarantee)),
     ]
     if findings.refusal is not None:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
@@ -106,9 +106,11 @@ def run_summary(published: "Published") -> Summary:
 def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
-    lines += [_error_chart(utility) for utility in assessment.utilities]
+    for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
+        lines += [_error_chart(utility), Text(_in_words(utility, exposure))]
     lines.append(Text(f"The whole report, with charts: {_near(assessment.report)}"))
-    data = {"report": str(assessment.report), "tables": [_utility_data(u) for u in assessment.utilities]}
+    both = zip(assessment.utilities, assessment.exposures, strict=True)
+    data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     return Group(*_spaced(lines)), data
 
 
@@ -118,7 +120,7 @@ def demo_summary(tour: "Tour") -> Summary:
     release = _near(made.release)
     table = _table("published table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
-        charge = plain(_charge(planned.guarantee, published.plan.release.about.budget.alpha))
+        charge = plain(_charge(planned.guarantee, published.plan.release.about.budget.guarantee()))
         table.add_row(
             utility.title, f"{utility.cells:,}", _short(planned.guarantee), charge, f"{utility.mean_error:,.2f}"
         )
@@ -139,7 +141,7 @@ def demo_summary(tour: "Tour") -> Summary:
         ),
         table,
         _error_chart(assessment.utilities[0]),
-        Text(f"All tables together: {published.plan.guarantee}. {person(published.plan.guarantee)}"),
+        Text(f"All tables together: {_whole(published.plan.guarantee)}. {meaning(published.plan.guarantee)[0]}"),
         Text("What to try next:"),
         steps,
     ]
@@ -247,7 +249,7 @@ def _error_chart(utility: "Utility") -> RenderableType:
 
 
 def _plan_data(plan: "Plan") -> dict[str, Any]:
-    alpha = plan.release.about.budget.alpha
+    budget = plan.release.about.budget.guarantee()
     return {
         "title": plan.release.about.title,
         "guarantee": describe(plan.guarantee),
@@ -257,7 +259,8 @@ def _plan_data(plan: "Plan") -> dict[str, Any]:
                 "cells": planned.cells,
                 "method": planned.method.name,
                 "guarantee": describe(planned.guarantee),
-                "charge_epsilon": number(_charge(planned.guarantee, alpha)),
+                "charge_epsilon": number(_charge(planned.guarantee, budget)),
+                "protects": vars(requirements(planned.guarantee)),
                 "planned_error": vars(planned.method.planned_error()),
             }
             for planned in plan.tables
@@ -265,24 +268,65 @@ def _plan_data(plan: "Plan") -> dict[str, Any]:
     }
 
 
-def _utility_data(utility: "Utility") -> dict[str, Any]:
+def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
+    figures = {name: value for name, value in asdict(utility).items() if name not in ("title", "true", "protected")}
+    revealed = {name: value for name, value in asdict(exposure).items() if name not in ("name", "odds", "attacks")}
     return {
-        "name": utility.name,
-        "cells": utility.cells,
-        "mean_error": utility.mean_error,
-        "expected_error": utility.expected_error,
-        "by_size": [vars(size) for size in utility.by_size],
+        **figures,
+        **revealed,
+        "odds": [
+            asdict(pair) | {"factor": pair.factor if isfinite(pair.factor) else None, "belief": pair.belief}
+            for pair in exposure.odds
+        ],
+        "attacks": [
+            {
+                "attack": found.attack,
+                "targets": found.targets,
+                "success_rate": found.success_rate if found.targets else None,
+                "baseline_rate": found.baseline_rate if found.targets else None,
+            }
+            for found in exposure.attacks
+        ],
     }
 
 
-def _charge(guarantee: Guarantee, alpha: Fraction) -> Fraction:
-    return guarantee.at(alpha).epsilon if isinstance(guarantee, EmployerEmployee) else Fraction(0)
+def _in_words(utility: "Utility", exposure: "Exposure") -> str:
+    """The figures of a table that fit into two sentences."""
+    order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
+    hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells
+    return f"{order}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
+
+
+def _charge(guarantee: Guarantee, budget: EmployerEmployee) -> Fraction:
+    return guarantee.within(budget).epsilon if isinstance(guarantee, EmployerEmployee) else Fraction(0)
+
+
+def _what_is_large(plan: "Plan") -> list[RenderableType]:
+    errors = [planned.method.planned_error() for planned in plan.tables]
+    sizes = sorted({error.floor_size for error in errors if error.share and error.of == LARGEST})
+    words = " or ".join(map(str, sizes))
+    return [Text(f"A cell is large when its largest establishment has more than {words} workers.")] if sizes else []
+
+
+def _protected(plan: "Plan") -> list[str]:
+    """What is protected, once for all tables that protect the same."""
+    tables: dict[str, list[str]] = {}
+    for planned in plan.tables:
+        tables.setdefault(str(requirements(planned.guarantee)), []).append(planned.table.name)
+    return [
+        f"Protected in {'all tables' if len(tables) == 1 else ', '.join(names)}: {words}."
+        for words, names in tables.items()
+    ]
 
 
 def _short(guarantee: Guarantee) -> str:
     if not isinstance(guarantee, EmployerEmployee):
         return "none"
     return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}"
+
+
+def _whole(guarantee: Guarantee) -> str:
+    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
 
 
 def _tables(number: int) -> str:

@@ -43,6 +43,7 @@ def test_check_shows_guarantee_charge_cells_and_error_and_changes_nothing(releas
     found = json.loads(call("check", release_folder / "release.toml", "--json").stdout)
     assert found["guarantee"] == {"definition": "strong", "alpha": 0.1, "epsilon": 4, "delta": 0}
     assert [t["charge_epsilon"] for t in found["tables"]] == [2, 1, 1]
+    assert all(t["protects"]["employer_size"] == "yes" for t in found["tables"])
     assert all(t["planned_error"]["floor"] > 0 and t["cells"] > 0 for t in found["tables"])
     assert found["due_epsilon"] == 4
     assert not (release_folder / "ledger.sqlite").exists()

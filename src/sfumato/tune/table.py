@@ -1,0 +1,64 @@
+"""Tune a table of a release file: its attributes, its method and its alpha, with another epsilon."""
+
+from fractions import Fraction
+
+from sfumato.cells import Dimension
+from sfumato.engine.question import Question
+from sfumato.errors import ReleaseError
+from sfumato.frame import Frame
+from sfumato.methods.method import Method
+from sfumato.methods.registry import build
+from sfumato.release import Release, Table
+from sfumato.tune.accuracy import Accuracy
+from sfumato.tune.tune import Tuned, tune
+
+
+def tune_table(
+    release: Release,
+    name: str | None = None,
+    *,
+    accuracy: Accuracy,
+    method: str | None = None,
+    largest_share: Fraction = Fraction(1),
+) -> Tuned:
+    """The smallest epsilon for one table of a release; only the release file is opened, no data and no ledger."""
+    table = find_table(release, name)
+    protect = table.protect
+    worker_cells = _worker_cells(release.frame, table)
+
+    def build_at(epsilon: Fraction) -> Method:
+        return build(
+            method or protect.method,
+            alpha=protect.alpha or release.about.budget.alpha,
+            epsilon=epsilon,
+            worker_cells=worker_cells,
+            options=protect.options if method in (None, protect.method) else {},
+        )
+
+    return tune(build_at, accuracy=accuracy, largest_share=largest_share, worker_cells=worker_cells)
+
+
+def find_table(release: Release, name: str | None) -> Table:
+    """The named table, or the only one."""
+    names = [table.name for table in release.tables]
+    if name is None and len(names) == 1:
+        return release.tables[0]
+    if name not in names:
+        raise ReleaseError(
+            "table",
+            expected=f"one of {', '.join(names)}",
+            found="none named" if name is None else repr(name),
+            do="name the table with --table",
+        )
+    return release.tables[names.index(name)]
+
+
+def _worker_cells(frame: Frame, table: Table) -> int:
+    """The number of worker cells in a workplace cell; the codes of workplaces do not matter to it."""
+    by = []
+    for name in table.by:
+        declared = None if frame.is_public(name) else frame.declared_codes(name)
+        codes = declared.codes if declared is not None else ("any",)
+        kept = tuple(code for code in codes if name not in table.where or code in table.where[name])
+        by.append(Dimension(name=name, codes=kept or codes, public=frame.is_public(name)))
+    return Question(by=tuple(by), where=table.where).worker_cells(frame)
