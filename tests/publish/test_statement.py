@@ -94,5 +94,7 @@ def test_worker_cells_that_share_epsilon_are_mentioned_and_those_that_do_not_are
             check(load(written(tiny, text.replace("epsilon = 2.0 }", f"epsilon = 2.0{change.protect} }}", 1)))).plan
         )
 
-    assert "uses 1/2 of the table's epsilon" in with_sex(Change(budget=', definition = "weak"', protect=""))
+    scalar = Change(budget=', definition = "weak"', protect=', form = "scalar"')
+    assert "uses 1/2 of the table's epsilon" in with_sex(scalar)
+    assert "of the table's epsilon" not in with_sex(Change(budget="", protect=""))
     assert "of the table's epsilon" not in with_sex(INDIVIDUALS)
