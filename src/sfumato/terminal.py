@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # only names for types: each command imports what it runs
     from sfumato.run import Published
 
 Summary = tuple[RenderableType, dict[str, Any]]
-_BAR = 40
+_BAR = 32
 
 
 def plan_summary(findings: "Findings") -> Summary:
