@@ -15,7 +15,7 @@ from sfumato.frame import Codelist
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
-from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
 
 Progress = Callable[[str], None]
@@ -59,11 +59,13 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
             plan, fingerprint = ready.plan, ready.fingerprint
     else:
         plan, fingerprint = make_plan(release, _declared_codes(release)), ""
-    balance, paid, refusal = None, frozenset[str](), None
+    balance, paid = None, frozenset[str]()
+    charges = [planned.charge(fingerprint or "0") for planned in plan.tables]
+    budget = release.about.budget.guarantee()
+    refusal = refusal_of_new(release.account, charges, budget)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
-        charges = [planned.charge(fingerprint or "0") for planned in plan.tables]
-        refusal = ledger.refusal(release.account, charges, release.about.budget.guarantee())
+        refusal = ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(t.table.name for t in plan.tables if t.digest(fingerprint) in charged)
         if release.account in ledger.accounts():

@@ -112,14 +112,15 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             raise type(error)(
                 f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
-        lacking = sorted(method.needs - COLUMNS)
+        # Establishments without jobs are in no joined table, so their number is not known there.
+        lacking = sorted(method.needs - (COLUMNS - {"establishments"} if release.frame.joined else COLUMNS))
         if lacking:
             # Found out here, and not after the budget was charged.
             raise ReleaseError(
                 f"table '{table.name}': {method.name}",
-                expected=f"a method that needs only {', '.join(sorted(COLUMNS))}",
-                found=f"a method that needs {', '.join(lacking)}, which no engine counts yet",
-                do="choose another method",
+                expected="a method whose columns can be counted",
+                found=f"a method that needs {', '.join(lacking)}, which cannot be counted in these data",
+                do="choose another method, or add the table of workplaces",
             )
         planned.append(PlannedTable(table=table, question=question, method=method, links=release.frame.links()))
     plan = Plan(release=release, tables=tuple(planned), codelists=codelists)

@@ -160,3 +160,34 @@ def test_a_question_asked_twice_is_paid_once(tiny: Path) -> None:
     assert published.balance.spent_epsilon == 2
     tables = [(published.bundle / "tables" / f"{name}.csv").read_bytes() for name in ("by_place", "by_industry")]
     assert tables[0] == tables[1]
+
+
+def test_a_method_that_counts_establishments_is_refused_in_a_joined_table_before_any_charge(tmp_path: Path) -> None:
+    from tests.engines.test_tabulate import joined_frame
+
+    joined_frame(tmp_path)
+    text = GOOD[: GOOD.index("[data]")].replace(*WEAK) + GOOD[GOOD.index("[data]") :]
+    start, end = text.index("jobs = {"), text.index("public =")
+    text = text[:start] + 'jobs = { path = "joined.parquet", worker = "worker" }\n' + text[end:]
+    codes = '[data.attributes]\nplace = { codes = ["A", "B"] }\nindustry = { codes = ["11", "62"] }\n\n'
+    text = text.replace("[data.attributes.sex]", codes + "[data.attributes.sex]")
+    text = text.replace('by = ["place"]', 'by = ["place", "sex"]').replace(
+        "epsilon = 2.0", 'method = "auto", epsilon = 2.0'
+    )
+    with pytest.raises(ReleaseError, match="establishments"):
+        check(load(written(tmp_path, text)))
+
+
+def test_check_sees_an_overdraft_of_delta_before_there_is_a_ledger(tiny: Path) -> None:
+    text = GOOD.replace("epsilon = 2.0 }", 'method = "smooth-laplace", epsilon = 2.0, delta = 0.0005 }', 1)
+    found = check(load(written(tiny, text)))
+    assert "delta = 0.0005" in str(found.refusal)
+
+
+def test_tables_that_are_biased_are_not_reconciled_with_others(tiny: Path) -> None:
+    from sfumato.publish.agreeing import reconciled_tables
+
+    on = ('period = "2025"', 'period = "2025"\nreconcile = true')
+    assert reconciled_tables(plan(tiny, on)) == ("by_place", "by_industry")
+    node = ("epsilon = 2.0 }", 'method = "node-laplace", threshold = 20, epsilon = 2.0 }')
+    assert reconciled_tables(plan(tiny, on, node)) == ()

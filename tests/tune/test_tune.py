@@ -154,3 +154,66 @@ def test_the_command_prints_the_epsilon_its_assumption_and_a_curve(release_folde
 def test_the_command_refuses_what_it_does_not_understand(release_folder: Path) -> None:
     refused = call("tune", release_folder / "release.toml", "--accuracy", "very good", "--json", code=1)
     assert "a sentence such as" in json.loads(refused.stdout)["error"]["expected"]
+
+
+def test_the_least_epsilon_of_a_method_that_changes_its_mechanism_is_found_from_below() -> None:
+    from fractions import Fraction
+
+    from sfumato.methods.registry import build
+    from sfumato.tune.accuracy import read_accuracy
+    from sfumato.tune.tune import tune
+
+    def auto(epsilon: Fraction) -> object:
+        return build("auto", alpha=Fraction("0.1"), epsilon=epsilon, worker_cells=8)
+
+    found = tune(auto, accuracy=read_accuracy("mean error below 15 jobs"), worker_cells=8)  # type: ignore[arg-type]
+    assert not any(point.meets and point.epsilon < found.epsilon * Fraction(19, 20) for point in found.curve)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mean error below 5% in cells of at least 99999999999999999999 jobs",
+        "mean error below 1,0 jobs",
+        "mean error below 5,,,.5 jobs",
+        "mean error below 2 jobs in cells of at most 1.9 jobs",
+        "99.99999999999999999% within 10%",
+    ],
+)
+def test_numbers_that_are_no_numbers_are_refused(text: str) -> None:
+    from sfumato.errors import SfumatoError
+    from sfumato.tune.accuracy import read_accuracy
+
+    with pytest.raises(SfumatoError, match="a sentence such as"):
+        read_accuracy(text)
+
+
+@pytest.mark.parametrize(
+    ("protect", "method", "use"),
+    [
+        ("epsilon = 2.0", "vector-pareto", 'method = "vector-pareto"'),
+        ('epsilon = 2.0, form = "scalar"', "smooth-pareto", 'form = "scalar"'),
+        ('method = "smooth-gamma", epsilon = 2.0, tight = true', "smooth-gamma", "tight = true"),
+        ('method = "node-laplace", epsilon = 2.0, threshold = 1000', "node-laplace", "threshold = 1000"),
+    ],
+)
+def test_the_mechanism_that_run_would_use_is_tuned_and_its_options_are_kept(
+    tiny: Path, protect: str, method: str, use: str
+) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from sfumato.release_file import load
+    from sfumato.tune.accuracy import read_accuracy
+    from sfumato.tune.summary import tuned_summary
+    from sfumato.tune.table import tune_table
+    from tests.release.test_release_file import GOOD, written
+
+    text = GOOD.replace('by = ["place"]', 'by = ["place", "sex"]').replace("epsilon = 2.0", protect)
+    release = load(written(tiny, text))
+    tuned = tune_table(release, "by_place", accuracy=read_accuracy("mean error below 30 jobs"))
+    assert tuned.method.name == method
+    console = Console(file=StringIO(), width=200)
+    console.print(tuned_summary(tuned, "by_place")[0])
+    assert use in console.file.getvalue()  # type: ignore[attr-defined]

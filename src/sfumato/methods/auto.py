@@ -138,8 +138,15 @@ class Auto:
         return parallel([choice.mechanism.guarantee() for choice in self.rule])
 
     def planned_error(self) -> PlannedError:
-        """That of the mechanism for a single establishment, where the error matters most."""
-        return self.rule[0].mechanism.planned_error()
+        """The greatest of the mechanisms that the rule may choose, as a share of the count where they differ."""
+        planned = [choice.mechanism.planned_error() for choice in self.rule]
+        of = {error.of for error in planned}
+        return PlannedError(
+            floor=max(error.floor for error in planned),
+            floor_size=min(error.floor_size for error in planned),
+            share=max(error.share or 0.0 for error in planned),
+            of=of.pop() if len(of) == 1 else "the cell's count",
+        )
 
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error of every cell under the mechanism chosen for it: confidential."""

@@ -205,6 +205,16 @@ class Ledger:
             )
 
 
+def refusal_of_new(account: Account, charges: Sequence[Charge], budget: EmployerEmployee) -> BudgetError | None:
+    """What a ledger without any entry would raise for these charges."""
+    distinct = {charge.question: charge.guarantee for charge in charges}
+    try:
+        spending.refuse_overdraft(spending.balance(account, budget, []), distinct.values())
+    except BudgetError as error:
+        return error
+    return None
+
+
 def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry:
     current = _refuse_other_budget(book, account, budget, data)
     return current or book.append("budget", account, guarantee=budget, data=data, note="opened by a release")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sfumato.adjust.reconcile import Protected, largest_detail, reconcile, rounded
 from sfumato.cells import Cells
+from sfumato.methods.method import Biased
 from sfumato.methods.vector_figures import WholeTableFigures, published_figures
 from sfumato.plan import Plan, PlannedTable
 
@@ -47,11 +48,15 @@ def agreeing(plan: Plan, answers: Mapping[str, Cells]) -> dict[str, Cells]:
 
 
 def reconciled_tables(plan: Plan) -> tuple[str, ...]:
-    """The tables that are made to agree: those that share a population with another one."""
+    """The tables that are made to agree: those that are right on average and share a population with another such.
+
+    A biased table would pull the others away from the truth.
+    """
     if not plan.release.about.reconcile:
         return ()
-    populations = [_population(planned) for planned in plan.tables]
-    return tuple(t.table.name for t, p in zip(plan.tables, populations, strict=True) if populations.count(p) > 1)
+    unbiased = [t for t in plan.tables if not isinstance(t.method, Biased) or t.method.unbiased]
+    populations = [_population(planned) for planned in unbiased]
+    return tuple(t.table.name for t, p in zip(unbiased, populations, strict=True) if populations.count(p) > 1)
 
 
 def _population(planned: PlannedTable) -> tuple[tuple[str, tuple[str, ...]], ...]:

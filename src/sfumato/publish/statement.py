@@ -179,7 +179,7 @@ def _typical(error: PlannedError) -> str:
         return f"The noise is typically {error.floor:.2g} jobs."
     return (
         f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
-        f"{error.floor:.2g} jobs; otherwise it is typically {100 * error.share:.2g} % of "
+        f"{error.floor:.2g} jobs; otherwise it is typically {100 * error.share:.3g} % of "
         f"{error.of.replace('its', THE_CELLS, 1)}."
     )
 

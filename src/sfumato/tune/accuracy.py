@@ -83,13 +83,22 @@ def read_accuracy(text: str) -> Accuracy:
     return Accuracy(
         limit=limit / 100 if relative else limit,
         relative=relative,
-        jobs=int(_number(jobs)) if jobs else DEFAULT_JOBS,
+        jobs=_whole(jobs) if jobs else DEFAULT_JOBS,
         share=_number(parts["share"]) / 100 if parts.get("share") else None,
     )
 
 
 def _number(text: str) -> Fraction:
+    if not re.fullmatch(r"\d{1,3}(,\d{3}){0,4}(\.\d{1,6})?|\d{1,15}(\.\d{1,6})?", text):
+        raise _not_understood(text)
     return Fraction(text.replace(",", ""))
+
+
+def _whole(text: str) -> int:
+    number = _number(text)
+    if number.denominator != 1 or number < 1:
+        raise _not_understood(f"{text} jobs")
+    return int(number)
 
 
 def _not_understood(text: str) -> SfumatoError:

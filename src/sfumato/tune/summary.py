@@ -1,5 +1,6 @@
 """What `sfumato tune` says: the epsilon, the assumption behind it, and the curve around it."""
 
+from dataclasses import fields
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -22,7 +23,7 @@ def tuned_summary(tuned: Tuned, table: str) -> tuple[RenderableType, dict[str, A
             f"Assumed, not read off any data: {tuned.assumption}. {tuned.assumption.consequence}"
         ),
         _chart(tuned),
-        Text(f'To use it: protect = {{ method = "{tuned.method.name}", epsilon = {plain(tuned.epsilon)} }}'),
+        Text(f"To use it: protect = {_protect(tuned)}"),
     ]
     spaced = [part for line in lines for part in (line, Text(""))][:-1]
     return Group(*spaced), {
@@ -65,3 +66,17 @@ def _line(tuned: Tuned, point: Point, top: float) -> tuple[RenderableType, Rende
     shown = f"{point.figure:.1%}" if in_percent else f"{point.figure:,.2f}"
     mark = "  ◀" if point.epsilon == tuned.epsilon else ""
     return shown, Text((bar or "▏") + mark, style="dark_orange3" if point.meets else "dim")
+
+
+def _protect(tuned: Tuned) -> str:
+    """The line of a release file that uses the finding, with the options of the method that were set."""
+    method: Any = tuned.method
+    written = [f'method = "{method.name}"', f"epsilon = {plain(tuned.epsilon)}"]
+    for option in fields(method):
+        value = getattr(method, option.name)
+        if option.name not in ("alpha", "epsilon", "worker_cells") and value != option.default:
+            shown = str(value).lower() if isinstance(value, bool) else value if isinstance(value, int) else f'"{value}"'
+            written.append(f"{option.name} = {shown}")
+    if method.name == "smooth-pareto" and method.worker_cells:
+        written.append('form = "scalar"')
+    return f"{{ {', '.join(written)} }}"

@@ -25,14 +25,16 @@ def tune_table(
     table = find_table(release, name)
     protect = table.protect
     worker_cells = _worker_cells(release.frame, table)
+    name_used = method or release.method_name(table)
+    options = {option: value for option, value in protect.options.items() if option != "form"}
 
     def build_at(epsilon: Fraction) -> Method:
         return build(
-            method or protect.method,
-            alpha=protect.alpha or release.about.budget.alpha,
+            name_used,
+            alpha=release.about.budget.alpha if protect.alpha is None else protect.alpha,
             epsilon=epsilon,
             worker_cells=worker_cells,
-            options=protect.options if method in (None, protect.method) else {},
+            options=options if method in (None, protect.method) else {},
         )
 
     return tune(build_at, accuracy=accuracy, largest_share=largest_share, worker_cells=worker_cells)

@@ -22,6 +22,7 @@ DRAWS = 100_000
 
 # Epsilons of three digits, from 0.001 to 9,990.
 _LADDER = tuple(Fraction(digits) * Fraction(10) ** power for power in range(-5, 2) for digits in range(100, 1000))
+_STRIDE = 45  # 140 rungs, each at most half as large again as the one before
 _CURVE = (-6, 7)
 _STEP = 1.3
 
@@ -68,7 +69,11 @@ def tune(build: Build, *, accuracy: Accuracy, largest_share: Fraction = Fraction
     last = build(_LADDER[-1])  # refuses parameters at which the method never exists
     if not at(_LADDER[-1]).meets:
         raise cannot_tell(last, f"no epsilon up to {float(_LADDER[-1]):g} meets: {accuracy}")
-    low, high = -1, len(_LADDER) - 1  # the accuracy is not met below `low` and met at `high`
+    # Some methods change their mechanism with epsilon, so that more of it may be worse: the first rung that will do is
+    # looked for from below, and only between it and the one before is the interval halved.
+    rungs = [*range(0, len(_LADDER), _STRIDE), len(_LADDER) - 1]
+    high = next(rung for rung in rungs if at(_LADDER[rung]).meets)
+    low = max((rung for rung in rungs if rung < high), default=-1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if at(_LADDER[middle]).meets else (middle, high)
