@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -77,15 +78,16 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
 def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
-    with connect(release.frame) as tables:
+    files, states = data_files(release.frame), _states(release)
+    memory = Memory(release.store / "memory.json")
+    with ThreadPoolExecutor(max_workers=1) as pool, connect(release.frame) as tables:
+        digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
         with _explaining():
             check_columns(release.frame, tables)
             codelists = read_public_codes(release.frame, tables)
         plan = make_plan(release, codelists)
         progress("fingerprint")
-        states = _states(release)
-        memory = Memory(release.store / "memory.json")
-        fingerprint = memory.fingerprint(data_files(release.frame))
+        fingerprint = digesting.result()
         progress("validate")
         described = release.frame.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()

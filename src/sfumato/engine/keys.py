@@ -99,7 +99,10 @@ class _Pairs:
         who = workers - self._workers.low
         where = (workplaces - self._workplaces.low).astype(np.int32)
         new = self._first[who] < 0
-        self._first[who[new][::-1]] = where[new][::-1]  # of several rows the last assignment stays: the first row
+        if new.all():  # the usual case, as most registers are sorted by worker
+            self._first[who[::-1]] = where[::-1]  # of several rows the last assignment stays: the first row
+        else:
+            self._first[who[new][::-1]] = where[new][::-1]
         same = self._first[who] == where
         self._with_first += int(np.count_nonzero(same))
         if not same.all():

@@ -145,12 +145,22 @@ def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]
         held[_holder(frame, tables, name)[1]] = _holder(frame, tables, name)[0]
         by_holder.setdefault(_holder(frame, tables, name)[1], []).append(name)
     for holder, names in by_holder.items():
-        together = prod(len(codelists[name].codes) for name in names) <= _TOGETHER
-        for group in [names] if together else [[name] for name in names]:
+        for group in _groups(names, codelists):
             values = _values(held[holder], group)
             for name in group:
                 _refuse_nulls(values, name, holder)
                 _refuse_unknown(values, name, holder, codelists[name], public=frame.is_public(name))
+
+
+def _groups(names: list[str], codelists: Mapping[str, Codelist]) -> list[list[str]]:
+    """Attributes that can be counted in one pass: as many as keep the number of combinations small."""
+    groups: list[list[str]] = []
+    for name in sorted(names, key=lambda name: len(codelists[name].codes)):
+        if groups and prod(len(codelists[n].codes) for n in (*groups[-1], name)) <= _TOGETHER:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
 
 
 def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
