@@ -58,21 +58,27 @@ class JobFaults:
 
 
 def job_faults(
-    jobs: "ir.Table", *, workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str]]"
+    jobs: "ir.Table",
+    *,
+    workplace: str,
+    worker: str | None,
+    filled: Mapping[str, Range],
+    units: "Mapping[str, tuple[ir.Table, str, Range]]",
 ) -> JobFaults:
-    """Check the links of all jobs; `units` gives the table and key that a linking column leads to.
+    """Check the links of all jobs.
+
+    `filled` tells how the linking columns are filled, `units` gives the table and key that each leads to.
 
     Columns must have no empty rows. Memory is a few bytes for each worker; where keys are text or spread out, the
     engine does the same work with joins.
     """
     columns = [workplace] if worker is None else [workplace, worker]
-    ranges = {column: Range.of(jobs, column) for column in columns}
-    keys = {column: Range.of(table, key) for column, (table, key) in units.items()}
-    if _is_distributed(jobs) or not all(r.is_dense() for r in (*ranges.values(), *keys.values())):
+    keys = {column: keyed for column, (_, _, keyed) in units.items()}
+    if _is_distributed(jobs) or not all(r.is_dense() for r in (*filled.values(), *keys.values())):
         return _by_joins(jobs, workplace, worker, units)
-    present = {column: _present(table, key, keys[column]) for column, (table, key) in units.items()}
+    present = {column: _present(table, key, keyed) for column, (table, key, keyed) in units.items()}
     orphans = dict.fromkeys(units, 0)
-    pairs = None if worker is None else _Pairs(ranges[worker], ranges[workplace])
+    pairs = None if worker is None else _Pairs(filled[worker], filled[workplace])
     for batch in _columns(jobs, *columns):
         read = dict(zip(columns, batch, strict=True))
         for column, known in present.items():
@@ -115,12 +121,12 @@ class _Pairs:
 
 
 def _by_joins(
-    jobs: "ir.Table", workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str]]"
+    jobs: "ir.Table", workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str, Range]]"
 ) -> JobFaults:
     """The same faults, counted by the engine."""
     orphans = {
         column: int(jobs.anti_join(table, jobs[column] == table[key]).count().execute())
-        for column, (table, key) in units.items()
+        for column, (table, key, _) in units.items()
     }
     if worker is None:
         return JobFaults(orphans=orphans, repeated=0)

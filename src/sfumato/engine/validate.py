@@ -104,14 +104,15 @@ def _check_links(frame: Frame, tables: Tables) -> None:
         ("workplaces", tables.workplaces, frame.workplaces, frame.jobs.workplace),
         ("workers", tables.workers, frame.workers, frame.jobs.worker),
     )
-    for linking in filter(None, (frame.jobs.workplace, frame.jobs.worker)):
-        _refuse_empty(Range.of(tables.jobs, linking), "jobs", linking)
+    linking = {column: Range.of(tables.jobs, column) for column in (frame.jobs.workplace, frame.jobs.worker) if column}
+    for name, filled in linking.items():
+        _refuse_empty(filled, "jobs", name)
     units = {}
     for name, table, described, column in links:
         if table is None or described is None or column is None:
             continue
-        units[column] = (table, described.key)
         filled = Range.of(table, described.key)
+        units[column] = (table, described.key, filled)
         _refuse_empty(filled, name, described.key)
         if repeated := repeated_keys(table, described.key, filled):
             raise DataError(
@@ -120,7 +121,9 @@ def _check_links(frame: Frame, tables: Tables) -> None:
                 found=f"{repeated:,} rows that repeat the key of another row",
                 do=f"remove the duplicates from {described.path}",
             )
-    faults = job_faults(tables.jobs, workplace=frame.jobs.workplace, worker=frame.jobs.worker, units=units)
+    faults = job_faults(
+        tables.jobs, workplace=frame.jobs.workplace, worker=frame.jobs.worker, filled=linking, units=units
+    )
     for name, _, described, column in links:
         if described is not None and column is not None and (orphans := faults.orphans.get(column, 0)):
             raise DataError(
