@@ -23,12 +23,12 @@ def main() -> None:
     """Make the one run, importing only what it needs."""
     what, path = sys.argv[1], Path(sys.argv[2])
     if what == "floor":
-        from floor import floor  # noqa: PLC0415
+        from floor import floor
 
         floor(path)
     else:
-        from sfumato.release_file import load  # noqa: PLC0415
-        from sfumato.run import run  # noqa: PLC0415
+        from sfumato.release_file import load
+        from sfumato.run import run
 
         run(load(path))
     print(peak_bytes())

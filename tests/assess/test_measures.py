@@ -111,7 +111,7 @@ def test_jensen_shannon_agrees_with_scipy(pair: tuple[np.ndarray, np.ndarray]) -
 
 
 @pytest.mark.parametrize("distance", [jensen_shannon_distance, hellinger_distance, root_integrated_squared_error])
-def test_distances_are_symmetric_zero_for_equal_shares_and_undefined_for_empty_tables(distance) -> None:  # type: ignore[no-untyped-def]
+def test_distances_are_symmetric_zero_for_equal_shares_and_undefined_for_empty_tables(distance) -> None:
     assert distance(true=TRUE, protected=PROTECTED) == pytest.approx(distance(true=PROTECTED, protected=TRUE))
     assert distance(true=TRUE, protected=3 * TRUE) == pytest.approx(0, abs=1e-7)
     assert distance(true=TRUE, protected=-PROTECTED) == pytest.approx(

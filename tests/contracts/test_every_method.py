@@ -133,7 +133,7 @@ def test_published_interval_holds_the_true_value_as_often_as_stated(method: Meth
 
 
 def test_the_guarantee_follows_from_the_parameters_alone(method: Method) -> None:
-    again = replace(method)  # type: ignore[type-var]
+    again = replace(method)
     assert again == method
     assert again.guarantee() == method.guarantee()
     assert isinstance(method.guarantee(), EmployerEmployee | NoFormalGuarantee)
@@ -141,4 +141,4 @@ def test_the_guarantee_follows_from_the_parameters_alone(method: Method) -> None
 
 def test_a_method_cannot_be_changed_after_it_was_checked(method: Method) -> None:
     with pytest.raises(AttributeError):
-        method.epsilon = Fraction(100)  # type: ignore[attr-defined]
+        method.epsilon = Fraction(100)

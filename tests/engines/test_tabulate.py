@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -106,7 +107,10 @@ def test_an_establishment_without_jobs_makes_an_ordinary_zero_and_none_makes_a_s
 def test_random_frames_are_answered_as_by_hand(tmp_path: Path, data: st.DataObject) -> None:
     places = data.draw(st.integers(1, 6))
     people = data.draw(st.integers(1, 12))
-    draw = lambda codes, n: data.draw(st.lists(st.sampled_from(codes), min_size=n, max_size=n))  # noqa: E731
+
+    def draw(codes: Any, n: int) -> list[Any]:
+        return data.draw(st.lists(st.sampled_from(codes), min_size=n, max_size=n))
+
     pairs = st.tuples(st.integers(0, people - 1), st.integers(0, places - 1))
     jobs = data.draw(st.lists(pairs, unique=True, min_size=1, max_size=30))
     made = {

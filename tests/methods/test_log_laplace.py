@@ -135,7 +135,7 @@ def test_a_spread_without_a_mean_is_refused_with_the_smallest_epsilon() -> None:
         "choose epsilon = 1.6 or more, or alpha = 0.098 or less, or at most 7 worker cells, or tight = true"
     )
     for admissible in ({"epsilon": "1.6"}, {"alpha": "0.098"}, {"worker_cells": 7}, {"tight": True}):
-        method_at(**({"epsilon": "1.5", "worker_cells": 8} | admissible))  # type: ignore[arg-type]
+        method_at(**({"epsilon": "1.5", "worker_cells": 8} | admissible))
 
 
 @pytest.mark.parametrize("count", [-1, 2**61])

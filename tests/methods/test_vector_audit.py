@@ -4,7 +4,7 @@ Neighbours are random and extreme: shifts within the simplex (strong) or the box
 that move together or one at a time. Outcomes are at the count, between the counts, along axes, in corners and far out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -216,7 +216,10 @@ class TestTheoremOnParallelCompositionOverWorkers:
         assert 14 < loss < 15
 
     def test_the_papers_smooth_laplace_in_each_cell_at_epsilon_loses_more_than_four_times_as_much(self) -> None:
-        log_density: Callable[[Floats, float], Floats] = lambda z, scale: -np.abs(z) / scale - np.log(2 * scale)  # noqa: E731
+
+        def log_density(z: Floats, scale: float) -> Floats:
+            return -np.abs(z) / scale - np.log(2 * scale)
+
         males, more = (2 / float(self.epsilon) * max(0.1 * x, 1) for x in (1, 11))
         loss = log_density(np.zeros(1), males) - log_density(np.array([-10.0]), more)
         assert loss[0] > 9

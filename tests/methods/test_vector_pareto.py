@@ -41,12 +41,12 @@ def test_noise_exists_exactly_where_epsilon_exceeds_the_cells_times_the_log_of_o
 ) -> None:
     assume(abs(float(epsilon) - cells * log(1 + alpha)) > 1e-6)
     if epsilon > cells * log(1 + alpha):
-        found = calibrate_block("m", ball, alpha=alpha, epsilon=epsilon, cells=cells)  # type: ignore[arg-type]
+        found = calibrate_block("m", ball, alpha=alpha, epsilon=epsilon, cells=cells)
         assert found.tail > 1
         assert found.scale > 0
     else:
         with pytest.raises(MethodError, match="does not exist"):
-            calibrate_block("m", ball, alpha=alpha, epsilon=epsilon, cells=cells)  # type: ignore[arg-type]
+            calibrate_block("m", ball, alpha=alpha, epsilon=epsilon, cells=cells)
 
 
 @given(alpha=alphas, epsilon=epsilons, cells=widths)
@@ -72,7 +72,7 @@ def test_no_other_tail_on_a_grid_has_a_smaller_error(ball: str, alpha: str, epsi
     a, e, g = float(alpha), float(epsilon), log(1 + float(alpha))
     found = calibrate_block(
         "m",
-        ball,  # type: ignore[arg-type]
+        ball,
         alpha=Fraction(alpha),
         epsilon=Fraction(epsilon),
         cells=cells,

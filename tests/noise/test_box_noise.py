@@ -43,7 +43,10 @@ def logs(cells: int, scale: Fraction) -> NDArray[np.float64]:
 def tail_by_quadrature(x: float, cells: int, radius: Callable[[float], float]) -> float:
     """P(R·|W_c| > x), integrated over the distribution of R, whose density is given."""
     d = cells
-    beyond = lambda w: (2 * (1 - w) + (d - 1) * (1 - w) ** 2) / (d + 1)  # noqa: E731
+
+    def beyond(w: float) -> float:
+        return (2 * (1 - w) + (d - 1) * (1 - w) ** 2) / (d + 1)
+
     return quad(lambda r: radius(r) * beyond(x / r), x, np.inf, limit=200)[0]
 
 

@@ -100,5 +100,5 @@ def test_a_draw_on_the_boundary_is_decided_by_further_bits(j: int) -> None:
 def test_refining_ignores_the_precision_a_user_set_for_decimals() -> None:
     arguments = {"tail": Fraction("20.98"), "scale": Fraction(10**9), "numerator": 12345, "bits": 53}
     with localcontext(prec=2):
-        coarse = magnitude_bounds(**arguments)  # type: ignore[arg-type]
-    assert coarse == magnitude_bounds(**arguments)  # type: ignore[arg-type]
+        coarse = magnitude_bounds(**arguments)
+    assert coarse == magnitude_bounds(**arguments)

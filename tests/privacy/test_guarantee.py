@@ -87,7 +87,7 @@ def test_parameters_out_of_range_are_refused(wrong: dict[str, Fraction]) -> None
 
 def test_floating_point_parameters_are_refused() -> None:
     with pytest.raises(TypeError, match="exact"):
-        EmployerEmployee(definition="strong", alpha=0.1, epsilon=Fraction(1))  # type: ignore[arg-type]
+        EmployerEmployee(definition="strong", alpha=0.1, epsilon=Fraction(1))
 
 
 def test_numbers_are_written_exactly() -> None:

@@ -166,7 +166,7 @@ def test_the_least_epsilon_of_a_method_that_changes_its_mechanism_is_found_from_
     def auto(epsilon: Fraction) -> object:
         return build("auto", alpha=Fraction("0.1"), epsilon=epsilon, worker_cells=8)
 
-    found = tune(auto, accuracy=read_accuracy("mean error below 15 jobs"), worker_cells=8)  # type: ignore[arg-type]
+    found = tune(auto, accuracy=read_accuracy("mean error below 15 jobs"), worker_cells=8)
     assert not any(point.meets and point.epsilon < found.epsilon * Fraction(19, 20) for point in found.curve)
 
 
@@ -216,4 +216,4 @@ def test_the_mechanism_that_run_would_use_is_tuned_and_its_options_are_kept(
     assert tuned.method.name == method
     console = Console(file=StringIO(), width=200)
     console.print(tuned_summary(tuned, "by_place")[0])
-    assert use in console.file.getvalue()  # type: ignore[attr-defined]
+    assert use in console.file.getvalue()

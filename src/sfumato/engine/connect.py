@@ -91,8 +91,8 @@ def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
 
 
 def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
-    import duckdb  # noqa: PLC0415 - an engine is imported when it is used
-    import ibis  # noqa: PLC0415
+    import duckdb
+    import ibis
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         # Extensions are never fetched at run time: confidential data belong on machines without a way out.
@@ -108,8 +108,8 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
 
 def _spark() -> "tuple[BaseBackend, Reader]":
     try:
-        import ibis  # noqa: PLC0415
-        from pyspark.sql import SparkSession  # noqa: PLC0415
+        import ibis
+        from pyspark.sql import SparkSession
     except ImportError as error:
         raise EngineError(
             'engine = "spark"',
