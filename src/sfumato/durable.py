@@ -10,8 +10,17 @@ from pathlib import Path
 
 def write_durably(path: Path, content: bytes) -> None:
     """Replace a file by new content, on the disk when this returns."""
-    temporary = _written_beside(path, content)
-    temporary.replace(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)  # a part of a confidential file is of no use, and is confidential too
+        raise
     sync_folder(path.parent)
 
 
@@ -39,13 +48,3 @@ def sync_folder(path: Path) -> None:
     """Wait until the names in a folder are on the disk, where the system can do that."""
     with suppress(OSError, AttributeError):
         sync_file(path)
-
-
-def _written_beside(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return Path(name)

@@ -42,3 +42,7 @@ class BundleError(SfumatoError):
 
 class EngineError(SfumatoError):
     """The engine is not installed or cannot be reached."""
+
+
+class KeyFileError(SfumatoError):
+    """The key file is missing, damaged or not secret enough; the text never quotes what is in it."""

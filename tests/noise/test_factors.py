@@ -4,9 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.stats import binomtest, kstest
 
-from sfumato.noise.factors import ONE, Factors, hashes
+from sfumato.noise.factors import ONE, Factors
+from sfumato.noise.keyed import hashes
 
 KEY, OTHER = bytes(range(16)), bytes(16)
 LEAST, MOST = Fraction("0.15"), Fraction("0.25")
@@ -54,7 +56,7 @@ def test_a_factor_depends_on_the_unit_and_not_on_its_company(drawn: np.ndarray) 
 
 
 def test_factors_stay_as_they_are_in_every_version() -> None:
-    assert factors().of(hashes(["1", "12-345678", "Zürich"])).tolist() == [1180985, 824591, 1175081]
+    assert factors().of(hashes(["1", "12-345678", "Zürich"])).tolist() == [1174831, 1191901, 802872]
 
 
 def test_another_key_or_purpose_gives_unrelated_factors(drawn: np.ndarray) -> None:
@@ -62,9 +64,25 @@ def test_another_key_or_purpose_gives_unrelated_factors(drawn: np.ndarray) -> No
         assert abs(np.corrcoef(drawn, other)[0, 1]) < 4 / np.sqrt(len(drawn))
 
 
-def test_hashes_of_different_units_differ() -> None:
-    assert len(np.unique(UNITS)) == len(UNITS)
-    assert hashes([]).dtype == np.uint64
+@pytest.mark.parametrize(("least", "most"), [("0.15", "0.25"), ("0.05", "0.9"), ("0.099999", "0.1")])
+def test_the_moments_are_those_of_the_density(least: str, most: str) -> None:
+    a, b = 1 + float(Fraction(least)), 1 + float(Fraction(most))
+
+    def mean_of(power: int) -> float:
+        above = quad(lambda x: abs(x - 1) ** power * (b - x) / (b - a) ** 2, a, b)[0]
+        below = quad(lambda x: abs(x - 1) ** power * (b + x - 2) / (b - a) ** 2, 2 - b, 2 - a)[0]
+        return above + below
+
+    stated = Factors(key=KEY, least=Fraction(least), most=Fraction(most))
+    assert mean_of(0) == pytest.approx(1, rel=1e-9)
+    assert stated.mean_distortion == pytest.approx(mean_of(1), rel=1e-9)
+    assert stated.deviation == pytest.approx(np.sqrt(mean_of(2)), rel=1e-9)
+
+
+def test_the_moments_are_those_of_the_factors(drawn: np.ndarray) -> None:
+    distortion = np.abs(drawn - ONE) / ONE
+    assert distortion.mean() == pytest.approx(factors().mean_distortion, rel=1e-3)
+    assert np.sqrt((distortion**2).mean()) == pytest.approx(factors().deviation, rel=1e-3)
 
 
 def test_the_secrets_are_in_no_text_and_no_error() -> None:
