@@ -17,7 +17,8 @@ from pydantic_core import PydanticUndefined
 from sfumato.cli import app
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.privacy.guarantee import plain
-from sfumato.release import About, Budget, Protection, Table
+from sfumato.release import About, Budget
+from sfumato.table import Flow, Graph, Protection, Table
 
 DOCS = Path(__file__).parent
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -29,6 +30,8 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "attribute": Attribute,
     "measure": Measure,
     "table": Table,
+    "flow": Flow,
+    "graph": Graph,
     "protect": Protection,
 }
 """The marker of each section in docs/release-file.md, and the model it documents."""
@@ -112,7 +115,8 @@ def _commands(command: Any, name: str) -> Iterator[str]:
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
     words = [name, *(p.metavar or p.name.upper() for p in arguments), *(["[OPTIONS]"] if options else [])]
     if below:
-        words.append("COMMAND" if not command.invoke_without_command else "[COMMAND]")
+        below_name = command.subcommand_metavar.removesuffix(" [ARGS]...")
+        words.append(f"[{below_name}]" if command.invoke_without_command else below_name)
     yield from ("```text", " ".join(words), "```", "")
     if arguments or options:
         yield from ("| | default | meaning |", "|---|---|---|")

@@ -1,31 +1,19 @@
 """The command line: plain words, JSON for machines, no tracebacks."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-SFUMATO = [sys.executable, "-m", "sfumato"]
-
-
-def call(*arguments: str | Path, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [*SFUMATO, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=environment, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+from tests.cli.call import SFUMATO, call
 
 
 def test_help_teaches_where_to_begin() -> None:
     text = call("--help").stdout
     assert "sfumato demo" in text
-    for command in ("demo", "economy", "check", "run", "assess", "budget"):
+    for command in ("demo", "economy", "check", "run", "assess", "tune", "reproduce", "budget", "keys"):
         assert command in text
         assert call(command, "--help").stdout
 
