@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
+_MILLION = 1_000_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dimension:
@@ -64,6 +66,14 @@ class Cells:
 
     def __getitem__(self, column: str) -> Integers:
         return self.columns[column]
+
+    def with_column(self, name: str, column: Integers) -> "Cells":
+        """The same cells with one column more, or another in its place."""
+        return Cells(dimensions=self.dimensions, positions=self.positions, columns={**self.columns, name: column})
+
+    def with_sums(self, millionths: Integers) -> "Cells":
+        """The same cells with distorted sums, in the columns `distorted` (whole units) and `remainder` (millionths)."""
+        return self.with_column("distorted", millionths // _MILLION).with_column("remainder", millionths % _MILLION)
 
     @property
     def domain(self) -> int:

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from sfumato.errors import ReleaseError
+from sfumato.periods import Span
 
-PUBLISHED_COLUMNS = ("value", "error", "low", "high", "establishments")
+PUBLISHED_COLUMNS = ("value", "error", "low", "high", "establishments", "status", "convergence_ratio", "indicator")
 """Columns of every published table; an attribute cannot have one of these names."""
 
 
@@ -133,11 +134,32 @@ class Measure(Described):
 
 
 class Jobs(Described):
-    """The table with one row a job; it links a worker to a workplace."""
+    """The table with one row a job, or one row a job and period; it links a worker to a workplace."""
 
     path: str = Field(description="Parquet file, folder of Parquet files, or pattern such as jobs/*.parquet")
     workplace: str = Field("workplace", description="column that names the workplace of the job")
     worker: str | None = Field(None, description="column that names the worker; needed when `workers` is given")
+    period: str | None = Field(
+        None, description="column with the quarter (2025-Q1) or year of each row, which makes the jobs a panel"
+    )
+    first: str | None = Field(None, description="first period of the panel")
+    last: str | None = Field(None, description="last period of the panel")
+    earnings: str | None = Field(
+        None, description="column with the earnings of the job in the period, whole numbers of the smallest unit"
+    )
+
+    @model_validator(mode="after")
+    def _describes_a_panel(self) -> Self:
+        parts = [self.period, self.first, self.last, self.earnings]
+        if any(part is not None for part in parts):
+            if any(part is None for part in parts) or self.worker is None:
+                raise ValueError("a panel needs all of `worker`, `period`, `first`, `last` and `earnings`")
+            self.span()
+        return self
+
+    def span(self) -> Span | None:
+        """The periods of a panel."""
+        return None if self.first is None or self.last is None else Span(first=self.first, last=self.last)
 
 
 class Unit(Described):
@@ -147,20 +169,13 @@ class Unit(Described):
     key: str = Field(description="column that names each unit once")
 
 
-class Frame(Described):
-    """The `[data]` section: three linked tables, or one joined table of jobs."""
+class Data(Described):
+    """What every kind of `[data]` section describes: attributes that classify, and measures that are summed."""
 
     engine: Literal["duckdb", "spark"] = Field("duckdb", description="what reads and counts the data")
-    jobs: Jobs = Field(description="the table that is counted, one row a job")
-    workplaces: Unit | None = Field(
-        None,
-        description="one row for every establishment, also those without jobs; left out when the jobs already carry "
-        "the attributes of their workplaces",
-    )
-    workers: Unit | None = Field(None, description="one row for every worker, with the worker's attributes")
-    public: tuple[str, ...] = Field((), description="attributes of workplaces, known to everyone")
+    public: tuple[str, ...] = Field((), description="attributes known to everyone, of workplaces or of businesses")
     attributes: dict[str, Attribute] = Field({}, description="columns that can classify a table, by name")
-    measures: dict[str, Measure] = Field({}, description="numbers of a job, by name; validated, not yet published")
+    measures: dict[str, Measure] = Field({}, description="numbers of a record, by name")
     folder: Path = Field(Path(), exclude=True, description="paths are relative to this folder")
 
     @model_validator(mode="before")
@@ -172,7 +187,7 @@ class Frame(Described):
         return data
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _names_columns(self) -> Self:
         for name in (*self.attributes, *self.measures):
             if name in PUBLISHED_COLUMNS:
                 raise ValueError(f"'{name}' is a column of every published table; rename the attribute or measure")
@@ -182,39 +197,27 @@ class Frame(Described):
         if both:
             raise ValueError(f"'{both[0]}' is described both as an attribute and as a measure")
         for name, attribute in self.attributes.items():
-            if attribute.codes is None and attribute.codelist is None:
-                if not self.is_public(name):
-                    raise ValueError(
-                        f"attribute '{name}' is confidential, so its codes cannot be read off the data: "
-                        "give them as `codes` or `codelist`, or list it in `public` if it describes workplaces"
-                    )
-                if self.joined:
-                    raise ValueError(
-                        f"without a table of workplaces the codes of '{name}' can only be read off the jobs, which are "
-                        "confidential: give them as `codes` or `codelist`, or add the workplaces"
-                    )
-        if self.jobs.worker == self.jobs.workplace:
-            raise ValueError("jobs link a worker to a workplace: `worker` and `workplace` are two columns")
-        if self.workers is not None and self.jobs.worker is None:
-            raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
+            if attribute.codes is None and attribute.codelist is None and not self.is_public(name):
+                raise ValueError(
+                    f"attribute '{name}' is confidential, so its codes cannot be read off the data: "
+                    "give them as `codes` or `codelist`, or list it in `public` if everyone knows it"
+                )
         return self
 
-    @property
-    def joined(self) -> bool:
-        """Whether all attributes are columns of the one table of jobs."""
-        return self.workplaces is None
-
-    def is_public(self, attribute: str) -> bool:
-        """Whether an attribute describes workplaces and is known to everyone."""
-        return attribute in self.public
+    def sources(self) -> dict[str, str]:
+        """The path of every table, by its name."""
+        raise NotImplementedError
 
     def links(self) -> str:
-        """Everything of the frame but files and codes that decides which job is counted where, as one text."""
-        keys = [unit.key if unit else None for unit in (self.workplaces, self.workers)]
-        return repr((self.jobs.workplace, self.jobs.worker, *keys, sorted(self.public)))
+        """Everything but files and codes that decides which record is counted where, as one text."""
+        raise NotImplementedError
+
+    def is_public(self, attribute: str) -> bool:
+        """Whether an attribute describes workplaces or businesses and is known to everyone."""
+        return attribute in self.public
 
     def declared_codes(self, attribute: str) -> Codelist | None:
-        """The codelist the release file gives, or None when it is to be read off the public workplaces."""
+        """The codelist the release file gives, or None when it is to be read off the public attributes."""
         described = self.attributes[attribute]
         if described.codelist is not None:
             return Codelist.read(self.folder / described.codelist)
@@ -223,3 +226,54 @@ class Frame(Described):
     def label(self, attribute: str) -> str:
         """The words for an attribute in a heading."""
         return self.attributes[attribute].label or attribute.replace("_", " ").capitalize()
+
+
+class Frame(Data):
+    """The `[data]` section of jobs: three linked tables, or one joined table of jobs."""
+
+    jobs: Jobs = Field(description="the table that is counted, one row a job")
+    workplaces: Unit | None = Field(
+        None,
+        description="one row for every establishment, also those without jobs; left out when the jobs already carry "
+        "the attributes of their workplaces",
+    )
+    workers: Unit | None = Field(None, description="one row for every worker, with the worker's attributes")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        for name, attribute in self.attributes.items():
+            if attribute.codes is None and attribute.codelist is None and self.joined:
+                raise ValueError(
+                    f"without a table of workplaces the codes of '{name}' can only be read off the jobs, which are "
+                    "confidential: give them as `codes` or `codelist`, or add the workplaces"
+                )
+        if self.jobs.worker == self.jobs.workplace:
+            raise ValueError("jobs link a worker to a workplace: `worker` and `workplace` are two columns")
+        if self.jobs.period in self.attributes:
+            raise ValueError(f"'{self.jobs.period}' is the period, whose codes are known: do not describe it")
+        if self.span is not None and self.joined:
+            raise ValueError("a panel needs its table of workplaces: factors and flows belong to employers")
+        if self.workers is not None and self.jobs.worker is None:
+            raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
+        return self
+
+    @property
+    def span(self) -> Span | None:
+        """The periods, when the jobs are a panel."""
+        return self.jobs.span()
+
+    @property
+    def joined(self) -> bool:
+        """Whether all attributes are columns of the one table of jobs."""
+        return self.workplaces is None
+
+    def sources(self) -> dict[str, str]:
+        """The path of every table, by its name."""
+        described = {"jobs": self.jobs, "workplaces": self.workplaces, "workers": self.workers}
+        return {name: table.path for name, table in described.items() if table is not None}
+
+    def links(self) -> str:
+        """Everything of the frame but files and codes that decides which job is counted where, as one text."""
+        keys = [unit.key if unit else None for unit in (self.workplaces, self.workers)]
+        panel = (self.jobs.period, self.jobs.first, self.jobs.last, self.jobs.earnings) if self.span else ()
+        return repr((self.jobs.workplace, self.jobs.worker, *keys, sorted(self.public), *panel))

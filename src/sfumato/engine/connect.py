@@ -5,18 +5,21 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sfumato.errors import DataError, EngineError
-from sfumato.frame import Frame
+from sfumato.frame import Data, Frame
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends import BaseBackend
 
     Reader = Callable[[str, list[str]], ir.Table]
+    Lender = Callable[[pa.Table], ir.Table]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +30,11 @@ class Tables:
     jobs: "ir.Table"
     workplaces: "ir.Table | None"
     workers: "ir.Table | None"
+    lend: "Lender"
+    """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
 
 
-def files(frame: Frame, path: str) -> list[Path]:
+def files(frame: Data, path: str) -> list[Path]:
     """The Parquet files behind a path of the release file, which may be one file, a folder or a pattern."""
     whole = (frame.folder / path).absolute()
     if whole.is_dir():
@@ -57,10 +62,9 @@ def files(frame: Frame, path: str) -> list[Path]:
     return found
 
 
-def data_files(frame: Frame) -> dict[str, list[Path]]:
+def data_files(frame: Data) -> dict[str, list[Path]]:
     """The files of each table of a frame."""
-    described = {"jobs": frame.jobs, "workplaces": frame.workplaces, "workers": frame.workers}
-    return {name: files(frame, table.path) for name, table in described.items() if table is not None}
+    return {name: files(frame, path) for name, path in frame.sources().items()}
 
 
 @contextmanager
@@ -68,13 +72,14 @@ def connect(frame: Frame) -> Iterator[Tables]:
     """Open the engine of a frame with its tables; everything temporary is dropped on leaving."""
     paths = data_files(frame)
     with ExitStack() as stack:
-        backend, read = _duckdb(stack) if frame.engine == "duckdb" else _spark()
+        backend, read, lend = _duckdb(stack) if frame.engine == "duckdb" else _spark(stack)
         opened = {name: _readable(name, listed, read) for name, listed in paths.items()}
         yield Tables(
             backend=backend,
             jobs=opened["jobs"],
             workplaces=opened.get("workplaces"),
             workers=opened.get("workers"),
+            lend=lend,
         )
 
 
@@ -90,7 +95,7 @@ def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
         ) from error
 
 
-def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
+def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
     import duckdb
     import ibis
 
@@ -103,10 +108,17 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader]":
     }
     backend = ibis.duckdb.from_connection(duckdb.connect(config=settings))
     stack.callback(backend.disconnect)
-    return backend, lambda _, paths: backend.read_parquet(paths, hive_partitioning=False)
+    lent = count()
+
+    def lend(table: "pa.Table") -> "ir.Table":
+        name = f"sfumato_lent_{next(lent)}"
+        backend.con.register(name, table)
+        return backend.table(name)
+
+    return backend, lambda _, paths: backend.read_parquet(paths, hive_partitioning=False), lend
 
 
-def _spark() -> "tuple[BaseBackend, Reader]":
+def _spark(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
     try:
         import ibis
         from pyspark.sql import SparkSession
@@ -141,4 +153,12 @@ def _spark() -> "tuple[BaseBackend, Reader]":
         session.read.option("recursiveFileLookup", "true").parquet(*paths).createOrReplaceTempView(view)
         return backend.table(view)
 
-    return backend, read
+    lent = count()
+
+    def lend(table: "pa.Table") -> "ir.Table":
+        view = f"sfumato_lent_{next(lent)}"
+        session.createDataFrame(table).createOrReplaceTempView(view)
+        stack.callback(session.catalog.dropTempView, view)
+        return backend.table(view)
+
+    return backend, read, lend

@@ -6,8 +6,10 @@ import numpy as np
 
 from sfumato.cells import Cells, Integers
 from sfumato.engine.connect import Tables
+from sfumato.engine.positions import positions_of
 from sfumato.engine.question import Question
-from sfumato.engine.tabulate import establishment_groups, positions_of, text
+from sfumato.engine.tabulate import establishment_groups
+from sfumato.engine.text import text
 from sfumato.frame import Frame
 
 

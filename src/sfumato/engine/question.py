@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
+from typing import Literal
 
 from sfumato.cells import Dimension
 from sfumato.frame import Frame
 
-COLUMNS = frozenset({"count", "largest", "establishments", "largest_employer", "count_below_threshold"})
-"""The columns that tabulation can supply for every cell."""
+COLUMNS = frozenset(
+    {"count", "largest", "establishments", "largest_employer", "count_below_threshold", "distorted", "remainder"}
+)
+"""The columns that tabulation can supply for every cell of a count of jobs."""
+SUMS = frozenset({"count", "distorted", "remainder", "factors", "deviation", "available"})
+"""The columns that tabulation supplies for indicators, flows and graphs.
+
+`count` is the true statistic. `distorted` and `remainder` are Σ factor·label over its observations: whole units, and
+millionths of a unit below one. `factors` is the number of distinct factors in it, `deviation` the standard deviation
+that they give it, in millionths, and `available` is 1 where the periods it looks at are in the panel.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +37,11 @@ class Question:
         """Every attribute the question looks at, each once."""
         return tuple(dict.fromkeys([*(dimension.name for dimension in self.by), *self.where]))
 
+    @property
+    def cells(self) -> int:
+        """The number of cells, those without any establishment included."""
+        return prod(map(len, self.by))
+
     def worker_attributes(self, frame: Frame) -> tuple[str, ...]:
         """The attributes that describe workers or their jobs, and so are confidential."""
         return tuple(name for name in self.attributes if not frame.is_public(name))
@@ -38,8 +54,81 @@ class Question:
         """The number of worker-attribute cells in each workplace cell; 0 when no worker attribute is used."""
         if not self.worker_attributes(frame):
             return 0
-        cells = 1
-        for dimension in self.by:
-            if not frame.is_public(dimension.name):
-                cells *= len(dimension)
-        return cells
+        return prod(len(dimension) for dimension in self.by if not frame.is_public(dimension.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndicatorQuestion:
+    """The workforce indicators of a panel.
+
+    `by` holds attributes of workplaces and workers and the period, in any order, and last the dimension `indicator`
+    with all codes of `sfumato.indicators`. `where` keeps some codes of attributes, or some periods.
+    """
+
+    by: tuple[Dimension, ...]
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, those without any establishment included."""
+        return prod(map(len, self.by))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairQuestion:
+    """Pairs of employers, or of workers, by an attribute of both.
+
+    A graph counts pairs of employers that share a worker, or pairs of workers that share an employer, in all jobs; a
+    flow counts the pairs of employers of which a worker left the first and joined the second in the same period.
+    `by` begins with the attributes of the one, then of the other, then the period and worker attributes (flows only).
+    Undirected pairs are listed once: the place of the first in the codelists is not after that of the second.
+    """
+
+    by: tuple[Dimension, ...]
+    attributes: tuple[str, ...]
+    """The attributes of each end, by which both are classified."""
+    kind: Literal["graph", "flow"]
+    between: Literal["employers", "workers"] = "employers"
+    weight: Literal["edges", "multiplicity"] = "edges"
+    """Whether a pair counts once, or as often as its members are linked: by shared workers, moves or employers."""
+    directed: bool = False
+    rule: Literal["keyed", "twelve-characters"] = "keyed"
+    """Which of its two employers' factors an edge takes."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Codes of worker attributes and periods to keep; only in flows."""
+
+    @property
+    def cells(self) -> int:
+        """The number of cells that are listed."""
+        ends = prod(len(dimension) for dimension in self.by[: len(self.attributes)])
+        others = prod(len(dimension) for dimension in self.by[2 * len(self.attributes) :])
+        return others * (ends * ends if self.directed else ends * (ends + 1) // 2)
+
+
+TOTAL = "total"
+"""The last code of a dimension with totals: all its other codes together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContributorQuestion:
+    """Sum a measure of records `by` some attributes, and say who contributes most to every cell.
+
+    With `margins` every dimension ends with the code `TOTAL`. The answer lists every combination of codes, with the
+    integer columns that `engine.contributors` documents.
+    """
+
+    by: tuple[Dimension, ...]
+    measure: str | None
+    """None counts records: each has the value 1."""
+    contributors: int
+    """How many of the largest units are told of every cell."""
+    margins: bool = False
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return prod(map(len, self.by))
+
+
+Asked = Question | IndicatorQuestion | PairQuestion | ContributorQuestion

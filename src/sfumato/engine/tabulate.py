@@ -1,17 +1,21 @@
 """Tabulate: jobs to establishments once, establishments to the cells of every table."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sfumato.cells import Cells, Dimension, Integers
 from sfumato.engine.connect import Tables
+from sfumato.engine.factor_table import factor_table
+from sfumato.engine.positions import positions_of, strides
 from sfumato.engine.question import Question
+from sfumato.engine.text import text
 from sfumato.frame import Frame
+from sfumato.noise.factors import Factors
 
 # Columns of our own begin with an underscore, which no attribute does: whatever an office calls its columns, they
 # cannot be mixed up.
@@ -20,25 +24,31 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def tabulate(frame: Frame, tables: Tables, questions: Mapping[str, Question]) -> dict[str, Cells]:
+def tabulate(
+    frame: Frame, tables: Tables, questions: Mapping[str, Question], factors: Factors | None = None
+) -> dict[str, Cells]:
     """Answer every question with its cells: `count` of jobs, `largest` establishment, number of `establishments`.
 
     The jobs are scanned once for all questions: they are counted by establishment and by the worker attributes that
     any question uses. Every cell that has an establishment is listed, also when it has no jobs. In a joined table
     nothing tells where establishments without jobs are, so there every combination is listed and the number of
-    establishments, which would count only those with jobs, is not given.
+    establishments, which would count only those with jobs, is not given. Questions that need `distorted` get the sum of
+    jobs times the factor of their establishment.
     """
     workers = tuple(dict.fromkeys(name for q in questions.values() for name in q.worker_attributes(frame)))
     workplaces = tuple(dict.fromkeys(name for q in questions.values() for name in q.workplace_attributes(frame)))
     groups = establishment_groups(frame, tables, workers, workplaces)
-    if len(questions) > 1:
-        groups = groups.cache()
-    return {name: _cells(frame, tables, groups, question) for name, question in questions.items()}
-
-
-def text(column: "ir.Column", name: str) -> "ir.StringValue":
-    """An attribute as the text of its code, the same on every engine."""
-    return (column if column.type().is_string() else column.cast("string")).name(name)
+    infused = {name: question for name, question in questions.items() if "distorted" in question.needs}
+    with nullcontext(groups) if len(questions) == 1 and not infused else groups.cache() as kept:
+        found = {name: _cells(frame, tables, kept, question) for name, question in questions.items()}
+        if infused:
+            if factors is None:
+                raise ValueError("distorted sums need factors")
+            placed = kept.inner_join(factor_table(frame, tables, factors), "_workplace")
+            distorted = placed.mutate(_jobs=placed["_jobs"] * placed["_factor"]).drop("_factor")
+            for name, question in infused.items():
+                found[name] = found[name].with_sums(_counted(frame, tables, distorted, question)["count"])
+    return found
 
 
 def establishment_groups(frame: Frame, tables: Tables, workers: Sequence[str], workplaces: Sequence[str]) -> "ir.Table":
@@ -158,23 +168,6 @@ def _where(table: "ir.Table", question: Question, frame: Frame) -> "ir.Table":
     return table.filter(*kept) if kept else table
 
 
-def _strides(by: Sequence[Dimension]) -> dict[str, int]:
-    """How far apart in the product of all dimensions two neighbouring codes of each dimension are."""
-    return {d.name: prod(map(len, by[i + 1 :])) for i, d in enumerate(by)}
-
-
-def positions_of(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[Dimension]) -> Integers:
-    """Where the rows of an answer stand in the product of all dimensions."""
-    strides = _strides(by)
-    positions = np.zeros(found.num_rows, dtype=np.int64)
-    for dimension in dimensions:
-        codes = pc.index_in(found[dimension.name], value_set=pa.array(dimension.codes, pa.string()))
-        if codes.null_count:
-            raise ValueError(f"a value of {dimension.name!r} is not in its codelist")
-        positions += codes.to_numpy().astype(np.int64) * strides[dimension.name]
-    return positions
-
-
 def _complete(by: tuple[Dimension, ...], found: pa.Table, listed: Integers, establishments: Integers | None) -> Cells:
     """Lay the answer of the engine over the listed positions; what the engine did not return is zero."""
     order = np.argsort(listed, kind="stable")
@@ -196,10 +189,10 @@ def _spread(
     workers: Sequence[Dimension],
 ) -> Cells:
     """List every worker cell inside every workplace cell that has an establishment."""
-    strides = _strides(by)
+    step = strides(by)
     inside = np.zeros(1, dtype=np.int64)
     for dimension in workers:
-        steps = np.arange(len(dimension), dtype=np.int64) * strides[dimension.name]
+        steps = np.arange(len(dimension), dtype=np.int64) * step[dimension.name]
         inside = np.add.outer(inside, steps).ravel()
     listed = np.add.outer(positions_of(existing, public, by), inside).ravel()
     establishments = np.repeat(existing["_establishments"].to_numpy(), len(inside))

@@ -6,6 +6,7 @@ would put a record on somebody's screen.
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ import pyarrow.compute as pc
 
 from sfumato.engine.connect import Tables
 from sfumato.engine.keys import Range, job_faults, repeated_keys
-from sfumato.engine.tabulate import text
+from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel
+from sfumato.engine.text import text
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Frame, Measure
 
@@ -38,6 +40,8 @@ def check_columns(frame: Frame, tables: Tables) -> None:
     if tables.workers is not None and frame.workers is not None and frame.jobs.worker is not None:
         _need(tables.workers, "workers", frame.workers.key)
         _same_type(tables.jobs, frame.jobs.worker, tables.workers, frame.workers.key)
+    if frame.span is not None:
+        check_panel_columns(frame, tables)
     for name in frame.attributes:
         table, holder = _holder(frame, tables, name)
         kind = table[name].type()
@@ -121,9 +125,8 @@ def _check_links(frame: Frame, tables: Tables) -> None:
                 found=f"{repeated:,} rows that repeat the key of another row",
                 do=f"remove the duplicates from {described.path}",
             )
-    faults = job_faults(
-        tables.jobs, workplace=frame.jobs.workplace, worker=frame.jobs.worker, filled=linking, units=units
-    )
+    with nullcontext(tables.jobs) if frame.span is None else jobs_of_panel(frame, tables) as jobs:
+        faults = job_faults(jobs, workplace=frame.jobs.workplace, worker=frame.jobs.worker, filled=linking, units=units)
     for name, _, described, column in links:
         if described is not None and column is not None and (orphans := faults.orphans.get(column, 0)):
             raise DataError(

@@ -1,0 +1,176 @@
+"""Pairs of employers that share workers or between which workers moved, and of workers who share employers."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.cells import Cells, Integers
+from sfumato.engine.connect import Tables
+from sfumato.engine.graph import employer_edges, numbered
+from sfumato.engine.moves import available_periods, moves
+from sfumato.engine.pair_sums import PairSums
+from sfumato.engine.positions import positions_of
+from sfumato.engine.question import PairQuestion
+from sfumato.engine.text import text
+from sfumato.engine.worker_pairs import people, worker_pairs
+from sfumato.frame import Frame
+from sfumato.noise.edges import takes_first
+from sfumato.noise.factors import Factors
+from sfumato.noise.keyed import Keyed, hashes
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors) -> dict[str, Cells]:
+    """Answer every question with its cells: the columns of `SUMS`, and the number of distinct pairs as `edges`.
+
+    Every combination of codes is listed, also those without pairs; of undirected pairs each unordered combination
+    once. The jobs are scanned once for all graphs of employers, and once for all flows.
+    """
+    for question in questions.values():
+        _refuse_senseless(question)
+    graphs = [q for q in questions.values() if q.kind == "graph" and q.between == "employers"]
+    flows = [q for q in questions.values() if q.kind == "flow"]
+    edges = _edges(frame, tables) if graphs else None
+    answers = {}
+    # What is kept on the engine is dropped on leaving, also by an error, while the engine is still open.
+    with ExitStack() as kept:
+        moved = moves(frame, tables) if flows else None
+        if moved is not None and len(flows) > 1:
+            moved = kept.enter_context(moved.cache())
+        for name, question in questions.items():
+            listed = listed_positions(question)
+            if question.between == "workers":
+                columns = worker_pairs(frame, tables, question, factors, listed)
+            else:
+                found = edges if moved is None or question.kind == "graph" else _flows(frame, tables, moved, question)
+                columns = _employer_pairs(frame, tables, question, factors, listed=listed, found=found)
+            answers[name] = Cells(dimensions=question.by, positions=listed, columns=columns)
+    return answers
+
+
+def listed_positions(question: PairQuestion) -> Integers:
+    """The cells of a table of pairs: all combinations, or those whose first end is not after the second."""
+    ends = len(question.attributes)
+    classes, others = prod(map(len, question.by[:ends])), prod(map(len, question.by[2 * ends :]))
+    if question.directed:
+        return np.arange(classes * classes * others, dtype=np.int64)
+    first, second = np.triu_indices(classes)
+    listed: Integers = np.add.outer((first * classes + second) * others, np.arange(others, dtype=np.int64)).ravel()
+    return listed
+
+
+def _edges(frame: Frame, tables: Tables) -> pa.Table:
+    edges = employer_edges(frame, tables)
+    return edges.select(
+        _first=text(edges["_first"], "_first"), _second=text(edges["_second"], "_second"), _links=edges["_workers"]
+    ).to_pyarrow()
+
+
+def _flows(frame: Frame, tables: Tables, moved: "ir.Table", question: PairQuestion) -> pa.Table:
+    """The pairs of employers between which workers moved, in each period and class of workers that is asked for."""
+    others = [dimension.name for dimension in question.by[2 * len(question.attributes) :]]
+    about = tuple(name for name in dict.fromkeys([*others, *question.where]) if name != frame.jobs.period)
+    rows = moved.inner_join(people(frame, tables, {name: name for name in about}), "_worker") if about else moved
+    origin, destination = text(rows["_from"], "_from"), text(rows["_to"], "_to")
+    back = (origin > destination) & (not question.directed)
+    rows = rows.select(
+        _first=back.ifelse(destination, origin),
+        _second=back.ifelse(origin, destination),
+        **{str(frame.jobs.period): rows["_period"], **{name: rows[name] for name in about}},
+    )
+    if question.where:
+        rows = rows.filter(*(rows[name].isin(codes) for name, codes in question.where.items()))
+    return rows.group_by("_first", "_second", *others).agg(_links=rows.count().cast("int64")).to_pyarrow()
+
+
+def _employer_pairs(
+    frame: Frame, tables: Tables, question: PairQuestion, factors: Factors, *, listed: Integers, found: pa.Table
+) -> dict[str, Integers]:
+    """Sum pairs of employers, each with the factor of one of the two, into the listed cells."""
+    employers, number = numbered(pa.chunked_array(found["_first"].chunks + found["_second"].chunks, pa.string()))
+    first, second = number[: found.num_rows], number[found.num_rows :]
+    ends = len(question.attributes)
+    classes = _classes(frame, tables, question, employers)
+    one, other = classes[first], classes[second]
+    if not question.directed:
+        one, other = np.minimum(one, other), np.maximum(one, other)
+    others = question.by[2 * ends :]
+    place = one * prod(map(len, question.by[:ends])) + other
+    place = place * prod(map(len, others)) + positions_of(found, others, others)
+    cell = np.searchsorted(listed, place)
+    links = found["_links"].to_numpy().astype(np.int64)
+    sums = PairSums.of(
+        cell,
+        _givers(employers, first, second, question, factors),
+        links if question.weight == "multiplicity" else np.ones_like(links),
+        factors=factors.of(hashes(employers)),
+        cells=len(listed),
+    )
+    return sums.columns(
+        deviation=factors.deviation,
+        edges=np.bincount(cell, minlength=len(listed)).astype(np.int64),
+        available=_available(frame, question, listed),
+    )
+
+
+def _givers(
+    employers: pa.Array, first: Integers, second: Integers, question: PairQuestion, factors: Factors
+) -> Integers:
+    """Which of its two employers gives its factor to each pair: the same for moves there and back, in every period."""
+    lower, upper = np.minimum(first, second), np.maximum(first, second)
+    edges, edge = np.unique(lower * len(employers) + upper, return_inverse=True)
+    one, other = np.divmod(edges, max(len(employers), 1))
+    takes = takes_first(
+        employers.take(pa.array(one)), employers.take(pa.array(other)), rule=question.rule, keyed=Keyed(key=factors.key)
+    )
+    givers: Integers = np.where(takes, one, other)[edge]
+    return givers
+
+
+def _classes(frame: Frame, tables: Tables, question: PairQuestion, employers: pa.Array) -> Integers:
+    """The place of every employer in the product of the codelists of the attributes."""
+    if tables.workplaces is None or frame.workplaces is None:
+        raise ValueError("pairs of employers need the table of workplaces")
+    register, ends = tables.workplaces, question.by[: len(question.attributes)]
+    described = register.select(
+        _name=text(register[frame.workplaces.key], "_name"),
+        **{end.name: text(register[of], end.name) for end, of in zip(ends, question.attributes, strict=True)},
+    )
+    found = described.semi_join(tables.lend(pa.table({"_name": employers})), "_name").to_pyarrow()
+    at = pc.index_in(employers, value_set=found["_name"].combine_chunks())
+    if at.null_count:
+        raise ValueError("an employer of a pair is not in the table of workplaces")
+    classes: Integers = positions_of(found, ends, ends)[at.to_numpy()]
+    return classes
+
+
+def _available(frame: Frame, question: PairQuestion, listed: Integers) -> Integers:
+    """1 where the panel has a period before and after those that a cell is about; graphs need none."""
+    if question.kind == "graph":
+        return np.ones_like(listed)
+    seen = set(available_periods(frame))
+    names = [dimension.name for dimension in question.by]
+    if frame.jobs.period not in names:
+        kept = question.where.get(str(frame.jobs.period), tuple(seen))
+        return np.full_like(listed, int(bool(seen & set(kept))))
+    at = names.index(frame.jobs.period)
+    by_period = np.array([code in seen for code in question.by[at].codes], dtype=np.int64)
+    return by_period[np.unravel_index(listed, tuple(map(len, question.by)))[at]]
+
+
+def _refuse_senseless(question: PairQuestion) -> None:
+    ends = len(question.attributes)
+    first, second = question.by[:ends], question.by[ends : 2 * ends]
+    if not ends or [d.codes for d in first] != [d.codes for d in second]:
+        raise ValueError("a table of pairs begins with the attributes of the one and of the other, with the same codes")
+    if question.kind == "graph" and (question.directed or question.where or len(question.by) > 2 * ends):
+        raise ValueError("a graph is undirected and about all jobs, by the attributes of its ends alone")
+    if question.kind == "flow" and question.between == "workers":
+        raise ValueError("flows are between employers")

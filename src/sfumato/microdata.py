@@ -1,0 +1,92 @@
+"""Microdata: one table of records with their units, weights and measures, for totals of businesses or surveys."""
+
+from fractions import Fraction
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from sfumato.frame import Data, Described, Exact
+
+
+class Replicates(Described):
+    """Replicate weights, and how their estimates spread to a variance."""
+
+    columns: tuple[str, ...] = Field(
+        description='columns of replicate weights: a pattern such as "rw_*", or a list of names'
+    )
+    rule: Literal["jackknife", "successive-difference", "bootstrap"] = Field(
+        description="jackknife (delete a group): (R−1)/R times the sum of squared differences; successive-difference: "
+        "4/R times; bootstrap: 1/R times"
+    )
+    scale: Exact | None = Field(None, description="another factor than the rule's, where the design has one")
+
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _accepts_a_pattern(cls, columns: object) -> object:
+        return (columns,) if isinstance(columns, str) else columns
+
+    def factor(self, replicates: int) -> Fraction:
+        """What the sum of squared differences between the replicates' estimates and the full one is multiplied by.
+
+        >>> Replicates(columns="rw_*", rule="jackknife").factor(80)
+        Fraction(79, 80)
+        """
+        if self.scale is not None:
+            return self.scale
+        rules = {
+            "jackknife": Fraction(replicates - 1, replicates),
+            "successive-difference": Fraction(4, replicates),
+            "bootstrap": Fraction(1, replicates),
+        }
+        return rules[self.rule]
+
+
+class Records(Described):
+    """The table with one row a record: a business, an employee, an answer of a survey."""
+
+    path: str = Field(description="Parquet file, folder of Parquet files, or pattern")
+    unit: str = Field(description="column that names the unit of each record, once: the business, the employee")
+    levels: tuple[str, ...] = Field(
+        (), description="columns that name larger units to protect as well, such as the establishment or the enterprise"
+    )
+    weight: str | None = Field(None, description="column with the sampling weight; 1 when not given")
+    replicates: Replicates | None = Field(None, description="replicate weights, for standard errors")
+    consent: str | None = Field(
+        None, description="column that is true where the unit asked to be protected; only those are then perturbed"
+    )
+
+    @model_validator(mode="after")
+    def _names_each_column_once(self) -> Self:
+        names = [self.unit, *self.levels, *filter(None, [self.weight, self.consent])]
+        if len(set(names)) != len(names):
+            raise ValueError("`unit`, `levels`, `weight` and `consent` are different columns")
+        if self.replicates is not None and self.weight is None:
+            raise ValueError("replicate weights need the full sample's: give `weight` too")
+        return self
+
+
+class Microdata(Data):
+    """The `[data]` section of one table of records."""
+
+    records: Records = Field(description="the table whose measures are summed, one row a record")
+
+    @model_validator(mode="after")
+    def _tells_columns_apart(self) -> Self:
+        kept = {self.records.unit, *self.records.levels, *filter(None, [self.records.weight, self.records.consent])}
+        both = sorted(kept & (self.attributes.keys() | self.measures.keys()))
+        if both:
+            raise ValueError(f"'{both[0]}' is named both in `records` and as an attribute or measure")
+        return self
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The columns that name protected units, that of a record first."""
+        return (self.records.unit, *self.records.levels)
+
+    def sources(self) -> dict[str, str]:
+        """The path of the one table."""
+        return {"records": self.records.path}
+
+    def links(self) -> str:
+        """Everything but files and codes that decides which record counts how much, as one text."""
+        return self.records.model_dump_json(exclude={"path"})
