@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sfumato.cells import Cells
+from sfumato.engine.answer import answer
 from sfumato.engine.connect import Tables, connect, data_files
+from sfumato.engine.identifiers import refuse_other_lengths
 from sfumato.engine.memory import Memory, file_state
-from sfumato.engine.tabulate import tabulate
+from sfumato.engine.question import PairQuestion
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
@@ -48,7 +50,8 @@ class Checked:
     def count(self, planned: Mapping[str, PlannedTable]) -> dict[str, Cells]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
         frame = self.plan.release.frame
-        counted = tabulate(frame, self.tables, {name: table.question for name, table in planned.items()})
+        asked = {name: table.question for name, table in planned.items()}
+        counted = answer(frame, self.tables, asked, self.plan.secret)
         _refuse_changed(self.plan.release, self.states)
         return counted
 
@@ -62,14 +65,14 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
         plan, fingerprint = make_plan(release, _declared_codes(release)), ""
     balance, paid = None, frozenset[str]()
     charges = [planned.charge(fingerprint or "0") for planned in plan.tables]
-    budget = release.about.budget.guarantee()
-    refusal = refusal_of_new(release.account, charges, budget)
+    budget = release.budget
+    refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
-        refusal = ledger.refusal(release.account, charges, budget)
+        refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(t.table.name for t in plan.tables if t.digest(fingerprint) in charged)
-        if release.account in ledger.accounts():
+        if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
     return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
 
@@ -96,6 +99,8 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 validate(release.frame, tables, codelists)
             _refuse_changed(release, states)
             memory.remember(key)
+        if any(isinstance(t.question, PairQuestion) and t.question.rule == "twelve-characters" for t in plan.tables):
+            refuse_other_lengths(release.frame, tables)
         yield Checked(plan=plan, tables=tables, fingerprint=fingerprint, states=states)
 
 

@@ -3,20 +3,25 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 
 from sfumato import __version__
-from sfumato.engine.question import COLUMNS, Question
+from sfumato.engine.question import COLUMNS, SUMS, Asked, PairQuestion, Question
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.frame import Codelist
+from sfumato.frame import Codelist, Frame
+from sfumato.indicators import INDICATORS, NAME
+from sfumato.keys import Secret
 from sfumato.methods.method import Method
+from sfumato.methods.registry import KEYED
+from sfumato.noise.keyed import Keyed
+from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
-from sfumato.release import LISTED_CELLS, Release, Table
+from sfumato.release import Release
+from sfumato.table import LISTED_CELLS, Table
 
 MOST_CELLS = 50_000_000
 """Tables are held in memory; beyond this many cells a release is refused before it is charged."""
@@ -27,10 +32,12 @@ class PlannedTable:
     """One table with what it asks and how it is protected."""
 
     table: Table
-    question: Question
+    question: Asked
     method: Method
     links: str = ""
     """How the tables of the frame hang together: another link between the same files is another question."""
+    key: str = ""
+    """The fingerprint of the key, when the method has one: another key gives another answer."""
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -40,12 +47,19 @@ class PlannedTable:
     @property
     def cells(self) -> int:
         """The number of cells in the product of the dimensions, structural zeros included."""
-        return prod(map(len, self.question.by))
+        return self.question.cells
+
+    @property
+    def classified_by(self) -> tuple[str, ...]:
+        """Every dimension of the table and every attribute it is filtered by, each once."""
+        return tuple(dict.fromkeys([*(dimension.name for dimension in self.question.by), *self.question.where]))
 
     @property
     def lists_structural_zeros(self) -> bool:
         """Whether combinations without any establishment are published as rows that are exactly 0."""
         chosen = self.table.structural_zeros
+        if isinstance(self.question, PairQuestion):
+            return False  # every pair of codes is listed, and which employers share a worker is not public
         return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
 
     def digest(self, data: str) -> str:
@@ -53,12 +67,26 @@ class PlannedTable:
         asked = {
             "data": data,
             "links": self.links,
-            "count": self.table.count,
+            "statistic": self._statistic(),
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
             "method": repr(self.method),
+            "key": self.key,
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def _statistic(self) -> list[object]:
+        """What is counted, beside the dimensions; the indicators chosen for publication change no number."""
+        asked = self.question
+        if isinstance(asked, PairQuestion):
+            return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
+        return [self.table.statistic]
+
+    def randomness(self, secret: Secret | None) -> Randomness:
+        """Where the method's chance comes from: a keyed method gives the same answer on every engine and machine."""
+        if secret is None or not self.key:
+            return OperatingSystem()
+        return Keyed(key=secret.key).stream(f"answer {self.digest('')}")
 
     def charge(self, data: str) -> Charge:
         """What the ledger is asked to charge for this table."""
@@ -72,6 +100,8 @@ class Plan:
     release: Release
     tables: tuple[PlannedTable, ...]
     codelists: Mapping[str, Codelist]
+    """Of every attribute, and of every dimension that is made of one."""
+    secret: Secret | None = field(default=None, repr=False)
     software: str = __version__
 
     def distinct(self) -> tuple[PlannedTable, ...]:
@@ -84,10 +114,14 @@ class Plan:
 
         If one table has no formal guarantee, all together have none.
         """
-        budget = self.release.about.budget.guarantee()
-        open_tables = [t.table.name for t in self.tables if isinstance(t.guarantee, NoFormalGuarantee)]
+        open_tables = {t.table.name: t.guarantee for t in self.tables if isinstance(t.guarantee, NoFormalGuarantee)}
+        if len(open_tables) == len(self.tables) and len(set(open_tables.values())) == 1:
+            return next(iter(open_tables.values()))
         if open_tables:
             return NoFormalGuarantee(statement=f"nothing bounds what {', '.join(open_tables)} may reveal")
+        budget = self.release.budget
+        if budget is None:
+            raise ValueError("a release with formal guarantees has a budget")
         return sequential(
             [t.guarantee.within(budget) for t in self.distinct() if isinstance(t.guarantee, EmployerEmployee)]
         )
@@ -95,15 +129,15 @@ class Plan:
 
 def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     """Plan every table; a table that cannot be protected as asked is refused here, by name."""
+    secret = release.secret()
     planned = []
     for table in release.tables:
         question = release.question(table, codelists)
-        cells = prod(map(len, question.by))
-        if cells > MOST_CELLS:
+        if question.cells > MOST_CELLS:
             raise ReleaseError(
                 f"table '{table.name}'",
                 expected=f"at most {MOST_CELLS:,} cells",
-                found=f"{cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
+                found=f"{question.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
                 do="use fewer or coarser attributes, or split the table with `where`",
             )
         try:
@@ -112,8 +146,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             raise type(error)(
                 f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
             ) from error
-        # Establishments without jobs are in no joined table, so their number is not known there.
-        lacking = sorted(method.needs - (COLUMNS - {"establishments"} if release.frame.joined else COLUMNS))
+        lacking = sorted(method.needs - _countable(release.frame, question))
         if lacking:
             # Found out here, and not after the budget was charged.
             raise ReleaseError(
@@ -122,8 +155,35 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
                 found=f"a method that needs {', '.join(lacking)}, which cannot be counted in these data",
                 do="choose another method, or add the table of workplaces",
             )
-        planned.append(PlannedTable(table=table, question=question, method=method, links=release.frame.links()))
-    plan = Plan(release=release, tables=tuple(planned), codelists=codelists)
-    budget = release.about.budget.guarantee()
-    balance(release.account, budget, [table.guarantee for table in plan.tables])  # refuses what the budget excludes
+        key = secret.fingerprint if secret is not None and method.name in KEYED else ""
+        planned.append(
+            PlannedTable(table=table, question=question, method=method, links=release.frame.links(), key=key)
+        )
+    plan = Plan(
+        release=release,
+        tables=tuple(planned),
+        codelists={**codelists, **_made_codelists(release, codelists)},
+        secret=secret,
+    )
+    if release.budget is not None:
+        # Refuses what the budget excludes.
+        balance(release.account, release.budget, [table.guarantee for table in plan.tables])
     return plan
+
+
+def _countable(frame: Frame, question: Asked) -> frozenset[str]:
+    """The columns that the engine can supply for a question."""
+    if not isinstance(question, Question):
+        return SUMS
+    # Establishments without jobs are in no joined table, so their number is not known there.
+    return COLUMNS - {"establishments"} if frame.joined else COLUMNS
+
+
+def _made_codelists(release: Release, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
+    """The codelists of dimensions that are no attributes themselves: periods, indicators, the ends of pairs."""
+    made = {NAME: Codelist(codes=tuple(i.code for i in INDICATORS), labels=tuple(i.label for i in INDICATORS))}
+    if release.frame.span is not None and release.frame.jobs.period is not None:
+        made[release.frame.jobs.period] = Codelist.of(release.frame.span.codes())
+    for table in release.tables:
+        made |= {end: codelists[attribute] for end, attribute in table.end_names().items()}
+    return made

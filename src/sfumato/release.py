@@ -1,28 +1,31 @@
 """A release: what is published, from which data, with which protection and budget."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from sfumato.cells import Dimension
-from sfumato.engine.question import Question
+from sfumato.asking import ask
+from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
+from sfumato.keys import Secret, read_key
 from sfumato.methods.method import Method
-from sfumato.methods.registry import build, needs
+from sfumato.methods.registry import KEYED, build
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
+from sfumato.table import Table
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
-LISTED_CELLS = 100_000
-"""Larger tables are mostly combinations without any establishment, which only make files longer."""
+
+
+SMALLEST_PAIR_CELL = 3
+"""Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
 
 
 class Budget(Described):
@@ -57,7 +60,12 @@ class About(Described):
     title: str = Field(description="heading of the bundle")
     population: str = Field("jobs", description="whose privacy is spent: one budget for each population and period")
     period: str = Field(description="the reference period of the data, such as 2025 or 2025-Q3")
-    budget: Budget = Field(description="what all tables about the population and period may cost together")
+    budget: Budget | None = Field(
+        None,
+        description="what all tables about the population and period may cost together; needed by every method with a "
+        "formal guarantee",
+    )
+    key: Path | None = Field(None, description="key file of permanent factors (`sfumato keys new`), for noise-infusion")
     ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
     bundle: Path = Field(Path("bundle"), description="folder to publish into")
     reconcile: bool = Field(
@@ -80,60 +88,6 @@ class About(Described):
         return value.strip()
 
 
-class Protection(Described):
-    """How a table is protected; a method may take further options, which docs/methods describes."""
-
-    model_config = ConfigDict(frozen=True, extra="allow", arbitrary_types_allowed=True)
-
-    method: str = Field("smooth-pareto", description="name of the method of protection")
-    epsilon: Exact = Field(description="what the whole table spends of the budget")
-    alpha: Exact | None = Field(None, description="the budget's alpha when not given")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What only the chosen method knows, such as delta."""
-        return dict(self.model_extra or {})
-
-
-class Table(Described):
-    """A `[[table]]` section: one statistic by some attributes."""
-
-    name: str = Field(description="file name in the bundle: lower-case letters, digits, - and _")
-    title: str = Field("", description="heading of the table; the name when not given")
-    count: Literal["jobs"] = Field(description="what is counted: jobs")
-    by: tuple[str, ...] = Field(min_length=1, description="the attributes that make the cells")
-    where: dict[str, tuple[str, ...]] = Field({}, description="count only jobs with these codes, by attribute")
-    protect: Protection = Field(description="how the table is protected, and what it costs")
-    nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
-    structural_zeros: Literal["auto", "listed", "implied"] = Field(
-        "auto",
-        description="whether combinations without any establishment are rows (exactly 0) or left out; "
-        f"auto lists them in tables of up to {LISTED_CELLS:,} cells",
-    )
-
-    @field_validator("name")
-    @classmethod
-    def _names_a_file(cls, name: str) -> str:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
-            raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
-        return name
-
-    @field_validator("by")
-    @classmethod
-    def _lists_each_once(cls, by: tuple[str, ...]) -> tuple[str, ...]:
-        repeated = [name for name, times in Counter(by).items() if times > 1]
-        if repeated:
-            raise ValueError(f"'{repeated[0]}' is listed twice")
-        return by
-
-    @field_validator("where", mode="before")
-    @classmethod
-    def _accepts_one_code(cls, where: object) -> object:
-        if not isinstance(where, dict):
-            return where
-        return {name: [codes] if isinstance(codes, str) else codes for name, codes in where.items()}
-
-
 class Release(Described):
     """Everything a release file says."""
 
@@ -151,23 +105,42 @@ class Release(Described):
             raise ValueError(f"two tables are called '{repeated[0]}'")
         self._keep_apart()
         for table in self.tables:
-            for name in (*table.by, *table.where):
-                if name not in self.frame.attributes:
-                    close = get_close_matches(name, list(self.frame.attributes), n=1)
-                    raise ReleaseError(
-                        f"table '{table.name}'",
-                        expected=f"an attribute: {', '.join(self.frame.attributes)}",
-                        found=f"'{name}'",
-                        do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
-                    )
+            self._knows_attributes(table)
+            if table.protect.method not in KEYED and self.about.budget is None:
+                raise ReleaseError(
+                    f"table '{table.name}', method '{table.protect.method}'",
+                    expected="a budget, which this method spends",
+                    found="none",
+                    do="state one under [release], such as budget = { alpha = 0.1, epsilon = 4 }",
+                )
+            if table.protect.method in KEYED and self.about.key is None:
+                raise ReleaseError(
+                    f"table '{table.name}', method '{table.protect.method}'",
+                    expected="a key file, from which its factors are computed",
+                    found="none",
+                    do='make one with `sfumato keys new sfumato.key` and write key = "sfumato.key" under [release]',
+                )
         return self
+
+    def _knows_attributes(self, table: Table) -> None:
+        known = [*self.frame.attributes, *filter(None, [self.frame.jobs.period])]
+        for name in (*table.by, *table.where, *table.ends):
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                raise ReleaseError(
+                    f"table '{table.name}'",
+                    expected=f"an attribute: {', '.join(known)}",
+                    found=f"'{name}'",
+                    do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+                )
 
     def _keep_apart(self) -> None:
         """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
         frame = self.frame
         tables = [table.path for table in (frame.jobs, frame.workplaces, frame.workers) if table is not None]
         codelists = [str(a.codelist) for a in frame.attributes.values() if a.codelist is not None]
-        inside = [self.folder, self.ledger, self.store, *(frame.folder / path for path in (*tables, *codelists))]
+        kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
+        inside = [*kept, *(frame.folder / path for path in (*tables, *codelists))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
                 raise ReleaseError(
@@ -190,6 +163,11 @@ class Release(Described):
         return Account(population=self.about.population, period=self.about.period)
 
     @property
+    def budget(self) -> EmployerEmployee | None:
+        """What the account may spend, if anything of this release costs."""
+        return None if self.about.budget is None else self.about.budget.guarantee()
+
+    @property
     def ledger(self) -> Path:
         """The path of the ledger."""
         return self.folder / self.about.ledger
@@ -205,28 +183,19 @@ class Release(Described):
         name = self.ledger.name.removesuffix(".sqlite")
         return self.ledger.with_name(f"{name}.store")
 
-    def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Question:
+    @property
+    def key(self) -> Path | None:
+        """The path of the key file."""
+        return None if self.about.key is None else self.folder / self.about.key
+
+    def secret(self) -> Secret | None:
+        """The key in force, when a table needs one."""
+        keyed = any(self.method_name(table) in KEYED for table in self.tables)
+        return read_key(self.key) if keyed and self.key is not None else None
+
+    def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Asked:
         """What a table asks of the data, given the codes of the attributes."""
-        for name, codes in table.where.items():
-            unknown = [code for code in codes if code not in codelists[name].codes]
-            if unknown or not codes:
-                raise ReleaseError(
-                    f"table '{table.name}', where {name}",
-                    expected=f"codes of {name}, such as {', '.join(codelists[name].codes[:5])}",
-                    found=", ".join(unknown) or "none",
-                    do="correct the codes",
-                )
-        kept = {name: set(codes) for name, codes in table.where.items()}
-        by = tuple(
-            Dimension(
-                name=name,
-                codes=tuple(c for c in codelists[name].codes if name not in kept or c in kept[name]),
-                public=self.frame.is_public(name),
-            )
-            for name in table.by
-        )
-        needed = needs(self.method_name(table))
-        return Question(by=by, where=table.where, needs=needed, threshold=table.protect.options.get("threshold", 100))
+        return ask(table, self.frame, codelists, method=self.method_name(table))
 
     def method_name(self, table: Table) -> str:
         """The method as it is used: Smooth Pareto protects a table by worker attributes as one vector.
@@ -236,6 +205,15 @@ class Release(Described):
         workers than the table, and a vector's error figures would understate.
         """
         protect = table.protect
+        if table.statistic != "count":
+            if protect.method != "noise-infusion":
+                raise ReleaseError(
+                    f"table '{table.name}', method '{protect.method}'",
+                    expected="noise-infusion, the method for indicators, flows and graphs",
+                    found=f"'{protect.method}'",
+                    do='write protect = { method = "noise-infusion" }',
+                )
+            return "noise-infusion-sums"
         filtered = [name for name in table.where if not self.frame.is_public(name)]
         if filtered and protect.method in WHOLE_WORKFORCES:
             raise ReleaseError(
@@ -257,13 +235,44 @@ class Release(Described):
             )
         return "vector-pareto"
 
-    def method(self, table: Table, question: Question) -> Method:
+    def method(self, table: Table, question: Asked) -> Method:
         """The method that protects a table, with its parameters."""
-        protect = table.protect
+        protect, name = table.protect, self.method_name(table)
+        options = {option: value for option, value in protect.options.items() if option not in ("form", "edges")}
+        if name in KEYED:
+            for parameter in ("alpha", "epsilon"):
+                if getattr(protect, parameter) is not None:
+                    raise ReleaseError(
+                        f"method '{protect.method}', {parameter}",
+                        expected="neither alpha nor epsilon: it has no formal guarantee and costs no budget",
+                        found=f"{parameter} = {float(getattr(protect, parameter)):g}",
+                        do="leave it out",
+                    )
+            if isinstance(question, PairQuestion):
+                options = {
+                    "minimum": SMALLEST_PAIR_CELL,
+                    **options,
+                    "directed": question.directed,
+                    "ends": len(question.attributes),
+                }
+            elif isinstance(question, IndicatorQuestion):
+                self._refuse_synthesis(table)
+                options["months"] = 3 if self.frame.span is not None and self.frame.span.quarterly else 12
+            return build(name, options=options)
+        budget = self.about.budget
         return build(
-            self.method_name(table),
-            alpha=self.about.budget.alpha if protect.alpha is None else protect.alpha,
+            name,
+            alpha=budget.alpha if protect.alpha is None and budget is not None else protect.alpha,
             epsilon=protect.epsilon,
-            worker_cells=question.worker_cells(self.frame),
-            options={name: value for name, value in protect.options.items() if name != "form"},
+            worker_cells=question.worker_cells(self.frame) if isinstance(question, Question) else 0,
+            options=options,
         )
+
+    def _refuse_synthesis(self, table: Table) -> None:
+        if table.protect.options.get("below", "suppressed") != "suppressed":
+            raise ReleaseError(
+                f"table '{table.name}', below",
+                expected='"suppressed": only cells of flows and graphs can be drawn from a model of the others',
+                found=repr(table.protect.options["below"]),
+                do="leave it out",
+            )

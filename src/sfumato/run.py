@@ -7,7 +7,6 @@ from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.durable import alone
 from sfumato.errors import LedgerError
-from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
 from sfumato.privacy.ledger import Ledger
@@ -26,7 +25,8 @@ class Published:
     plan: Plan
     charged: tuple[str, ...]
     """Tables that were charged by this run; the others were answered from what is stored."""
-    balance: Balance
+    balance: Balance | None
+    """Of the account; None when nothing of the release costs a budget."""
 
 
 def run(release: Release, progress: Progress = lambda _: None) -> Published:
@@ -49,8 +49,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             )
         ledger = Ledger.open(release.ledger, create=True)
         charges = [planned.charge(data) for planned in plan.tables]
-        budget = release.about.budget.guarantee()
-        receipt = ledger.charge(release.account, charges, release.about.title, budget=budget)
+        receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)
         questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
         with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
@@ -60,7 +59,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             progress("protect")
             for name, planned in unanswered.items():
                 answers.forget(questions[name])
-                protected = planned.method.protect(counted[name], OperatingSystem())
+                protected = planned.method.protect(counted[name], planned.randomness(plan.secret))
                 digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
                 ledger.record_answer(release.account, questions[name], name, digest)
                 answered[questions[name]] = digest
@@ -74,7 +73,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             bundle=bundle,
             plan=plan,
             charged=tuple(t.table.name for t in plan.distinct() if identifiers[t.table.name] in receipt.new),
-            balance=ledger.balance(release.account),
+            balance=None if release.budget is None else ledger.balance(release.account),
         )
 
 

@@ -30,18 +30,18 @@ if TYPE_CHECKING:  # only names for types: each command imports what it runs
     from sfumato.run import Published
 
 Summary = tuple[RenderableType, dict[str, Any]]
-_BAR = 32
+_BAR = 24
 
 
 def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
     plan, balance = findings.plan, findings.balance
-    budget = plan.release.about.budget
+    budget = plan.release.budget
     free = {t.table.name for t in plan.tables} - {t.table.name for t in plan.distinct()}
     table = _table("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
     for planned in plan.tables:
-        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget.guarantee())
+        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget)
         name = planned.table.name
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
@@ -50,18 +50,23 @@ def plan_summary(findings: "Findings") -> Summary:
             f"{planned.cells:,}",
             _short(planned.guarantee),
             paid or plain(charge),
-            f"{error.floor:.2g} jobs",
-            error.in_a_large_cell,
+            "secret" if error.share is None else f"{error.floor:.2g} jobs",
+            "secret" if error.share is None else error.in_a_large_cell,
         )
-    left = budget.epsilon if balance is None else balance.remaining_epsilon
+    allowed = Fraction(0) if budget is None else budget.epsilon
+    left = allowed if balance is None else balance.remaining_epsilon
     lines: list[RenderableType] = [
         Text(plan.release.about.title, style="bold"),
         table,
         *_what_is_large(plan),
         Text("\n".join(_protected(plan))),
         Text(
-            f"All tables together: {_whole(plan.guarantee)}. To be charged: epsilon = {plain(due)}; "
-            f"left in the budget of {plan.release.account}: {plain(left)}."
+            f"All tables together: {_whole(plan.guarantee)}."
+            + (
+                f" To be charged: epsilon = {plain(due)}; left in the budget of {plan.release.account}: {plain(left)}."
+                if budget is not None
+                else " Nothing is charged: these methods spend no budget."
+            )
         ),
         *map(Text, meaning(plan.guarantee)),
     ]
@@ -86,19 +91,20 @@ def run_summary(published: "Published") -> Summary:
     repeated = len(published.plan.tables) - len(published.charged)
     words = [f"Published {_tables(len(published.plan.tables))} in {_near(published.bundle)}."]
     if published.charged:
-        words.append(f"Charged: {', '.join(published.charged)}.")
+        words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
     if repeated:
         words.append(f"{_tables(repeated).capitalize()} answered from what is stored, at no charge.")
-    words.append(
-        f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
-        f"spent, {plain(balance.remaining_epsilon)} left."
-    )
+    if balance is not None:
+        words.append(
+            f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
+            f"spent, {plain(balance.remaining_epsilon)} left."
+        )
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),
         "charged": list(published.charged),
-        "spent_epsilon": number(balance.spent_epsilon),
-        "remaining_epsilon": number(balance.remaining_epsilon),
+        "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
+        "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
         **_plan_data(published.plan),
     }
 
@@ -120,7 +126,7 @@ def demo_summary(tour: "Tour") -> Summary:
     release = _near(made.release)
     table = _table("published table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
-        charge = plain(_charge(planned.guarantee, published.plan.release.about.budget.guarantee()))
+        charge = plain(_charge(planned.guarantee, published.plan.release.budget))
         table.add_row(
             utility.title, f"{utility.cells:,}", _short(planned.guarantee), charge, f"{utility.mean_error:,.2f}"
         )
@@ -188,6 +194,8 @@ def budget_summary(ledger: "Ledger") -> Summary:
     history = _table("time (UTC)", "account", "what", "epsilon", "note")
     data: dict[str, Any] = {"ledger": str(ledger.path), "head": head, "accounts": [], "history": []}
     for account in ledger.accounts():
+        if not ledger.has_budget(account):
+            continue  # its tables have no formal guarantee and cost nothing; the history lists them
         balance = ledger.balance(account)
         spent, left = balance.spent_epsilon, balance.remaining_epsilon
         accounts.add_row(account.population, account.period, str(balance.budget), plain(spent), plain(left))
@@ -231,7 +239,7 @@ def budget_summary(ledger: "Ledger") -> Summary:
 def _error_chart(utility: "Utility") -> RenderableType:
     """Bars of the mean error by size of the cell."""
     table = Table(box=None, title=f"{utility.title}: mean error by true size of the cell", title_justify="left")
-    for heading in ("jobs in the cell", "cells", "error", "", "relative"):
+    for heading in (f"{utility.sizes} in the cell", "cells", "error", "", "relative"):
         table.add_column(heading, justify="left" if heading == "" else "right")
     top = max((c.mean_error for c in utility.by_size), default=1.0) or 1.0
     for size in utility.by_size:
@@ -249,7 +257,7 @@ def _error_chart(utility: "Utility") -> RenderableType:
 
 
 def _plan_data(plan: "Plan") -> dict[str, Any]:
-    budget = plan.release.about.budget.guarantee()
+    budget = plan.release.budget
     return {
         "title": plan.release.about.title,
         "guarantee": describe(plan.guarantee),
@@ -293,12 +301,16 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
 def _in_words(utility: "Utility", exposure: "Exposure") -> str:
     """The figures of a table that fit into two sentences."""
     order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
+    if exposure.suppression is None:
+        return order.strip()
     hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells
     return f"{order}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
 
 
-def _charge(guarantee: Guarantee, budget: EmployerEmployee) -> Fraction:
-    return guarantee.within(budget).epsilon if isinstance(guarantee, EmployerEmployee) else Fraction(0)
+def _charge(guarantee: Guarantee, budget: EmployerEmployee | None) -> Fraction:
+    if budget is None or not isinstance(guarantee, EmployerEmployee):
+        return Fraction(0)
+    return guarantee.within(budget).epsilon
 
 
 def _what_is_large(plan: "Plan") -> list[RenderableType]:

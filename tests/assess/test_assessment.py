@@ -11,6 +11,7 @@ import pytest
 from sfumato.assess.assess import Assessment, assess
 from sfumato.assess.exposure import attack
 from sfumato.assess.utility import FEW_CODES, measure_utility
+from sfumato.assess.views import View, views
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
 from sfumato.plan import PlannedTable
@@ -98,30 +99,35 @@ def cells_of(planned: PlannedTable, **columns: list[int]) -> Cells:
     return Cells(dimensions=planned.question.by, positions=np.arange(length), columns=arrays)
 
 
+def view(planned: PlannedTable, counted: Cells, answer: Cells) -> View:
+    (found,) = views(planned, counted, answer)
+    return found
+
+
 def test_values_raised_to_zero_are_measured_as_readers_get_them(release_folder: Path) -> None:
     planned = jobs_by_industry(release_folder)
     counted = cells_of(planned, count=[0, 4], largest=[0, 3])
     answer = cells_of(planned, value=[-6, 4])
-    assert measure_utility(planned, counted, answer).mean_error == 3
+    assert measure_utility(view(planned, counted, answer)).mean_error == 3
     raised = replace(planned, table=planned.table.model_copy(update={"nonnegative": True}))
-    found = measure_utility(raised, counted, answer)
+    found = measure_utility(view(raised, counted, answer))
     assert found.mean_error == 0
     assert found.total_protected == 4
 
 
 def test_a_table_of_one_or_of_no_cell_leaves_out_what_it_does_not_define(release_folder: Path) -> None:
     planned = jobs_by_industry(release_folder)
-    one = measure_utility(planned, cells_of(planned, count=[0], largest=[0]), cells_of(planned, value=[0]))
+    one = measure_utility(view(planned, cells_of(planned, count=[0], largest=[0]), cells_of(planned, value=[0])))
     assert (one.spearman, one.relative_error, one.hellinger) == (None, None, None)
     assert one.associations[0].true is None
-    none = measure_utility(planned, cells_of(planned, count=[], largest=[]), cells_of(planned, value=[]))
+    none = measure_utility(view(planned, cells_of(planned, count=[], largest=[]), cells_of(planned, value=[])))
     assert (none.cells, none.mean_error, none.by_size) == (0, 0, ())
 
 
 def test_an_answer_about_other_cells_is_refused(release_folder: Path) -> None:
     planned = jobs_by_industry(release_folder)
     with pytest.raises(ValueError, match="other cells"):
-        measure_utility(planned, cells_of(planned, count=[1], largest=[1]), cells_of(planned, value=[1, 2]))
+        measure_utility(view(planned, cells_of(planned, count=[1], largest=[1]), cells_of(planned, value=[1, 2])))
 
 
 def legacy_table() -> tuple[Cells, np.ndarray]:

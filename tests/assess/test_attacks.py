@@ -29,6 +29,7 @@ TRUE = PLACES.cells()
 FACTORS = factors(PLACES, 2)
 LEGACY = {None: noise_infusion(PLACES, FACTORS, decimals=None, seed=3)}
 LEGACY |= {decimals: noise_infusion(PLACES, FACTORS, decimals=decimals, seed=3) for decimals in (0, 2)}
+ROUNDING = {None: 0.0, 0: 0.5, 2: 0.005}
 FORMAL = smooth_pareto(PLACES, alpha="0.05", epsilon=2, seed=4)
 
 shape = partial(shape_attack, establishments=PLACES.establishments, true=TRUE)
@@ -42,7 +43,7 @@ def size(published: Values, decimals: int | None) -> AttackResult:
         known_column=known,
         known_count=TRUE[np.arange(len(TRUE)), known],
         true=TRUE,
-        decimals=decimals,
+        rounding=ROUNDING[decimals],
     )
 
 
@@ -69,13 +70,13 @@ def growth(protect: str, decimals: int | None) -> AttackResult:
         establishments=PLACES.establishments,
         true_before=TRUE,
         true_after=later.cells(),
-        decimals=decimals,
+        rounding=ROUNDING[decimals],
     )
 
 
 @pytest.mark.parametrize("decimals", [None, 2, 0])
 def test_one_factor_cancels_in_every_share_so_noise_infusion_discloses_the_shape(decimals: int | None) -> None:
-    found = shape(published=LEGACY[decimals], decimals=decimals)
+    found = shape(published=LEGACY[decimals], rounding=ROUNDING[decimals])
     assert found.targets > 25
     assert found.success_rate == 1
     assert found.baseline_rate < 0.05
@@ -106,7 +107,7 @@ def test_a_permanent_factor_cancels_over_time_so_noise_infusion_discloses_growth
 
 
 def test_nothing_is_exact_under_smooth_pareto() -> None:
-    for found in (shape(published=FORMAL, decimals=0), size(FORMAL, 0), growth("formal", 0)):
+    for found in (shape(published=FORMAL, rounding=0.5), size(FORMAL, 0), growth("formal", 0)):
         assert found.targets > 25, found
         assert found.success_rate < 0.05, found
 
@@ -148,15 +149,15 @@ def test_the_shape_of_such_a_row_is_not_attacked(published: list[list[float]], w
 def test_small_rows_of_a_rounded_table_are_not_attacked_because_rounding_blurs_them() -> None:
     published, one = np.array([[7.0, 4.0], [700.0, 400.0]]), np.array([1, 1])
     true = np.array([[6, 4], [636, 364]])
-    assert shape_attack(published=published, establishments=one, true=true, decimals=0).targets == 1
-    assert shape_attack(published=published, establishments=one, true=true, decimals=None).targets == 2
+    assert shape_attack(published=published, establishments=one, true=true, rounding=0.5).targets == 1
+    assert shape_attack(published=published, establishments=one, true=true).targets == 2
 
 
 def test_an_estimate_that_rounding_cannot_explain_is_no_success() -> None:
     one, published = np.array([1]), np.array([[700, 400]])
-    assert shape_attack(published=published, establishments=one, true=published, decimals=0).successes == 1
+    assert shape_attack(published=published, establishments=one, true=published, rounding=0.5).successes == 1
     off = np.array([[703, 397]])
-    assert shape_attack(published=published, establishments=one, true=off, decimals=0).successes == 0
+    assert shape_attack(published=published, establishments=one, true=off, rounding=0.5).successes == 0
 
 
 def hand_made(known: int, true: NDArray[np.int64]) -> AttackResult:

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.assess.assess import assess
 from sfumato.check import check
+from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.publish.bundle import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
@@ -30,12 +31,18 @@ def test_an_example_is_published_within_its_budget(
     shutil.copy(example, release_folder)
     for command in re.findall(r"^# +python (.+)$", text, flags=re.MULTILINE):
         subprocess.run([sys.executable, *shlex.split(command)], check=True)
+    for command in re.findall(r"^# +sfumato (keys .+)$", text, flags=re.MULTILINE):
+        subprocess.run([sys.executable, "-m", "sfumato", *shlex.split(command)], check=True)
 
     release = load(release_folder / example.name)
-    plan = check(release).plan
-    assert plan.guarantee.definition == release.about.budget.definition
+    plan, budget = check(release).plan, release.about.budget
     published = run(release)
-    assert published.balance.remaining_epsilon == 0, "an example spends what it states, no less"
+    if budget is None:
+        assert isinstance(plan.guarantee, NoFormalGuarantee)
+        assert published.balance is None
+    else:
+        assert plan.guarantee.definition == budget.definition
+        assert published.balance.remaining_epsilon == 0, "an example spends what it states, no less"
     assert set(read_manifest(published.bundle)["charges"]) == {table.name for table in release.tables}
     assert assess(release).report.exists()
     assert run(release).charged == ()

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.laplace import Laplace
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.noise_infusion import NoiseInfusion
-from sfumato.noise.factors import ONE, Factors, hashes
+from sfumato.noise.factors import ONE, Factors
+from sfumato.noise.keyed import hashes
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
@@ -114,17 +116,21 @@ def test_columns_that_contradict_each_other_are_refused_without_naming_a_number(
     assert "77" not in str(refusal.value)
 
 
-INFUSION = NoiseInfusion(alpha=ALPHA, epsilon=Fraction(1))
+INFUSION = NoiseInfusion()
+
+
+def distorted_cells(*, count: list[int], sums: list[int]) -> Cells:
+    return cells_of(count=count).with_sums(np.array(sums, dtype=np.int64))
 
 
 def test_infused_cells_are_the_sums_of_distorted_establishments_rounded_half_up() -> None:
-    cells = cells_of(count=[3, 10, 100, 7], distorted=[2_500_000, 11_499_999, 85_000_001, 8_499_999])
+    cells = distorted_cells(count=[3, 10, 100, 7], sums=[2_500_000, 11_499_999, 85_000_001, 8_499_999])
     assert INFUSION.protect(cells, Seeded(1))["value"].tolist() == [3, 11, 85, 8]
 
 
 def test_zeros_stay_zero_and_one_and_two_become_one_or_two_at_random() -> None:
     n = 10_000
-    cells = cells_of(count=[0] * n + [1] * n + [2] * n, distorted=[0] * n + [1_200_000] * n + [2_400_000] * n)
+    cells = distorted_cells(count=[0] * n + [1] * n + [2] * n, sums=[0] * n + [1_200_000] * n + [2_400_000] * n)
     values = INFUSION.protect(cells, Seeded(2))["value"].reshape(3, n)
     assert (values[0] == 0).all()
     for drawn in values[1:]:
@@ -133,7 +139,7 @@ def test_zeros_stay_zero_and_one_and_two_become_one_or_two_at_random() -> None:
 
 
 def test_the_factor_is_permanent_so_that_nothing_but_small_cells_is_ever_drawn_again() -> None:
-    cells = cells_of(count=[50, 3], distorted=[59_000_000, 2_600_000])
+    cells = distorted_cells(count=[50, 3], sums=[59_000_000, 2_600_000])
     assert INFUSION.protect(cells, Seeded(1)).equals(INFUSION.protect(cells, Seeded(2)))
 
 
@@ -151,7 +157,7 @@ def test_published_figures_do_not_betray_how_far_factors_are_from_one() -> None:
 def infused(counts: NDArray[np.int64], units: list[str]) -> NDArray[np.int64]:
     """The published worker cells of establishments, one row each."""
     factors = Factors(key=bytes(16), least=Fraction("0.05"), most=Fraction("0.9")).of(hashes(units))
-    cells = cells_of(count=counts.ravel().tolist(), distorted=(factors[:, None] * counts).ravel().tolist())
+    cells = distorted_cells(count=counts.ravel().tolist(), sums=(factors[:, None] * counts).ravel().tolist())
     return INFUSION.protect(cells, Seeded(4))["value"].reshape(counts.shape)
 
 
@@ -173,7 +179,7 @@ def test_shares_within_one_establishment_are_published_as_they_are() -> None:
 )
 def test_columns_no_factor_could_have_made_are_refused(count: int, distorted: int) -> None:
     with pytest.raises(MethodError, match="a cell outside these limits"):
-        INFUSION.protect(cells_of(count=[count], distorted=[distorted]), Seeded(1))
+        INFUSION.protect(distorted_cells(count=[count], sums=[distorted]), Seeded(1))
 
 
 @pytest.mark.parametrize("method", [laplace(), node(), INFUSION], ids=lambda m: m.name)

@@ -1,7 +1,6 @@
 """The privacy statement says what is protected, and as plainly what is not."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def test_without_individuals_only_tables_nothing_of_the_kind_is_said(tiny: Path)
 
 def test_a_table_without_a_guarantee_leaves_the_release_without_one_and_the_statement_says_so(tiny: Path) -> None:
     made = plan(tiny, Change(budget="", protect=""))
-    legacy = replace(made.tables[0], method=NoiseInfusion(alpha=Fraction(1, 10), epsilon=Fraction(1)))
+    legacy = replace(made.tables[0], method=NoiseInfusion())
     mixed = replace(made, tables=(legacy, *made.tables[1:]))
     assert isinstance(mixed.guarantee, NoFormalGuarantee)
     text = statement(mixed)

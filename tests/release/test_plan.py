@@ -120,9 +120,9 @@ def test_an_option_of_a_method_is_read_from_the_release_file(tiny: Path) -> None
     assert table.guarantee.delta == Fraction(1, 2000)
 
 
-def test_a_method_that_needs_a_column_no_engine_counts_is_refused_before_any_charge(tiny: Path) -> None:
-    with pytest.raises(ReleaseError, match="distorted"):
-        plan(tiny, ("epsilon = 2.0 }", 'method = "noise-infusion", epsilon = 2.0 }'))
+def test_noise_infusion_needs_a_key_file(tiny: Path) -> None:
+    with pytest.raises(ReleaseError, match="sfumato keys new"):
+        plan(tiny, ("epsilon = 2.0 }", 'method = "noise-infusion" }'))
 
 
 def test_node_laplace_leaves_out_establishments_by_their_whole_workforce(tiny: Path) -> None:

@@ -69,7 +69,7 @@ MISTAKES = {
     "unknown engine": ("[data]", '[data]\nengine = "oracle"', "line 7", "'duckdb' or 'spark'"),
     "unknown attribute": ('by = ["place"]', 'by = ["town"]', "table 'by_place'", "an attribute: place, industry, sex"),
     "attribute twice": ('by = ["place"]', 'by = ["place", "place"]', "line 18", "'place' is listed twice"),
-    "no attribute": ('by = ["place"]', "by = []", "line 18", "at least 1 item"),
+    "no attribute": ('by = ["place"]', "by = []", "line 15", "at least one attribute"),
     "two tables of one name": ('"by_industry"', '"by_place"', "line 1", "two tables are called 'by_place'"),
     "table name as a path": ('"by_place"', '"../by_place"', "line 16", "lower-case letters"),
     "count of something else": (

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.methods.method import Method
-from sfumato.methods.registry import METHODS, build
+from sfumato.methods.registry import KEYED, METHODS, build
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
 from sfumato.tune.accuracy import EXAMPLES, Accuracy, read_accuracy
@@ -19,7 +19,7 @@ from sfumato.tune.tune import Tuned, tune
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
-TELLING = sorted(METHODS.keys() - {"noise-infusion"})
+TELLING = sorted(METHODS.keys() - KEYED)
 
 
 def tuned(name: str, sentence: str, worker_cells: int = 0, **more: Fraction) -> Tuned:

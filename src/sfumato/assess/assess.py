@@ -1,14 +1,21 @@
 """Assess a release: tabulate the true cells again and compare them with the answers that were published."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sfumato.assess.attacks import AttackResult
+from sfumato.assess.cells_file import write_cells
 from sfumato.assess.exposure import Exposure, measure_exposure
+from sfumato.assess.infused_attacks import attack_indicators
+from sfumato.assess.network import Network, measure_network
 from sfumato.assess.report import write_report
 from sfumato.assess.utility import Utility, measure_utility
+from sfumato.assess.views import views
+from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.errors import LedgerError
-from sfumato.plan import Plan
+from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 
@@ -20,6 +27,8 @@ class Assessment:
     plan: Plan
     utilities: tuple[Utility, ...]
     exposures: tuple[Exposure, ...]
+    network: Network | None
+    """Of workers and employers, when a table is about their graph."""
     report: Path
 
 
@@ -43,15 +52,33 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")
-        codelists = ready.plan.codelists
-        utilities = tuple(
-            measure_utility(table, counted[name], given[name], codelists) for name, table in planned.items()
-        )
-        exposures = tuple(measure_exposure(table, counted[name], given[name]) for name, table in planned.items())
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
+        utilities, exposures = [], []
+        for name, table in planned.items():
+            attacks = _attacks(table, counted[name], given[name], release)
+            for place, view in enumerate(views(table, counted[name], given[name])):
+                utilities.append(measure_utility(view, ready.plan.codelists))
+                exposure = measure_exposure(view)
+                exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
+            if "status" in given[name].columns:
+                write_cells(table, counted[name], given[name], path.with_name(f"{name}.parquet"))
+        network = measure_network(release.frame, ready.tables) if _asks_for_graph(planned.values()) else None
         return Assessment(
             plan=ready.plan,
-            utilities=utilities,
-            exposures=exposures,
-            report=write_report(ready.plan, utilities, exposures, path),
+            utilities=tuple(utilities),
+            exposures=tuple(exposures),
+            network=network,
+            report=write_report(ready.plan, utilities, exposures, network, path),
         )
+
+
+def _asks_for_graph(planned: Iterable[PlannedTable]) -> bool:
+    return any(table.table.graph is not None for table in planned)
+
+
+def _attacks(planned: PlannedTable, counted: Cells, answer: Cells, release: Release) -> tuple[AttackResult, ...]:
+    """The attacks on a table of indicators, which need all of them at once."""
+    period = release.frame.jobs.period
+    if planned.table.indicators is None or period is None:
+        return ()
+    return attack_indicators(counted, answer, period=period)

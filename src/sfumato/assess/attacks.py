@@ -3,9 +3,9 @@
 Each attack sees what was published, the public number of establishments, and the side knowledge it names. The true
 counts are only used to judge whether it succeeded, and what a guess without the release would have got right.
 
-Tables are arrays with a row for each workplace cell and a column for each worker cell. `decimals` says to how many
-digits the table was rounded (None: not at all), which the reader sees; an estimate is *exact* when it is off by no more
-than this rounding can explain. A rounded table tells little about small establishments, so readers attack where
+Tables are arrays with a row for each workplace cell and a column for each worker cell. `rounding` is the most by which
+rounding changed a value, which the reader knows; an estimate is *exact* when it is off by no more than this can
+explain. A rounded table tells little about small establishments, so readers attack where
 rounding leaves what they want to know uncertain by at most `PRECISION`. Counts below 3 may have been redrawn from
 {1, 2}, so they use rows without published values in (0, 2].
 """
@@ -23,6 +23,8 @@ Flags = NDArray[np.bool_]
 
 PRECISION = 0.005
 """Rounding may blur a share by half a percentage point, or a factor or a growth rate by half a percent."""
+NEAREST = 0.5
+"""Rounding to the nearest whole number changes a value by no more than this."""
 LARGEST_REDRAWN = 2
 """A published value up to this may stand for another small count."""
 
@@ -60,22 +62,19 @@ def pooled(results: Iterable[AttackResult]) -> AttackResult:
     )
 
 
-def shape_attack(
-    *, published: Values, establishments: Values, true: Values, decimals: int | None = None
-) -> AttackResult:
+def shape_attack(*, published: Values, establishments: Values, true: Values, rounding: float = 0.0) -> AttackResult:
     """Read the composition of a workforce off a workplace cell with one establishment.
 
     All its worker cells share one factor, which cancels in every share. It succeeds when all shares are exact. The
     guess: the composition of all other workplace cells together.
     """
-    half = _half_unit(decimals)
     total, groups = published.sum(axis=1), np.count_nonzero(published, axis=1)
     # With one group there is no composition to learn but that the others are empty.
-    chosen = _single(published, establishments) & (groups > 1) & (half * (1 + groups) <= PRECISION * total)
+    chosen = _single(published, establishments) & (groups > 1) & (rounding * (1 + groups) <= PRECISION * total)
     values, total, groups = published[chosen], total[chosen, None], groups[chosen, None]
     shares = values / total
-    # v_c/V − (v_c−e_c)/(V−E), where |e_c| ≤ half and |E| ≤ groups·half.
-    blur = half * (1 + groups * shares) / (total - groups * half)
+    # v_c/V − (v_c−e_c)/(V−E), where |e_c| ≤ rounding and |E| ≤ groups·rounding.
+    blur = rounding * (1 + groups * shares) / (total - groups * rounding)
     truth = _divided(true[chosen], true[chosen].sum(axis=1, keepdims=True))
     others = _others(true, chosen)
     typical = _divided(others, others.sum(axis=1, keepdims=True))
@@ -89,24 +88,24 @@ def size_attack(
     known_column: NDArray[np.intp],
     known_count: Values,
     true: Values,
-    decimals: int | None = None,
+    rounding: float = 0.0,
 ) -> AttackResult:
     """Work out the size of an establishment from one true count the reader knows, such as the number of women.
 
     The known count gives the factor, the factor every other count. It succeeds when all counts and their total are
     exact. The guess: the known count, and the composition of all other workplace cells together.
     """
-    half, rows = _half_unit(decimals), np.arange(len(published))
+    rows = np.arange(len(published))
     anchor, groups = published[rows, known_column], np.count_nonzero(published, axis=1)
     # Knowing the only group there is, nothing is left to learn.
     chosen = _single(published, establishments) & (groups > 1) & (known_count > 0)
-    chosen &= (anchor > LARGEST_REDRAWN) & (half <= PRECISION * anchor)
+    chosen &= (anchor > LARGEST_REDRAWN) & (rounding <= PRECISION * anchor)
     truth, values, column = true[chosen], published[chosen], known_column[chosen]
     anchor, known, groups = anchor[chosen, None], known_count[chosen, None], groups[chosen]
     counts = values * known / anchor
-    # v_c/v_k − (v_c−e_c)/(v_k−e_k), where both errors are at most half.
-    blur = known * half * (1 + values / anchor) / (anchor - half)
-    total_blur = known[:, 0] * half * (groups + values.sum(axis=1) / anchor[:, 0]) / (anchor[:, 0] - half)
+    # v_c/v_k − (v_c−e_c)/(v_k−e_k), where both errors are at most rounding.
+    blur = known * rounding * (1 + values / anchor) / (anchor - rounding)
+    total_blur = known[:, 0] * rounding * (groups + values.sum(axis=1) / anchor[:, 0]) / (anchor[:, 0] - rounding)
     others = _others(true, chosen)
     guess = known * _divided(others, others[np.arange(len(others)), column][:, None])
     totals = truth.sum(axis=1)
@@ -151,27 +150,26 @@ def growth_attack(
     establishments: Values,
     true_before: Values,
     true_after: Values,
-    decimals: int | None = None,
+    rounding: float = 0.0,
 ) -> AttackResult:
     """Read the growth of an establishment off two periods of a workplace cell that it has to itself.
 
     The factor is permanent, so it cancels in the ratio of two periods. It succeeds when the growth of the total and of
     every group that had workers is exact. The guess: no change.
     """
-    half = _half_unit(decimals)
     groups_before, groups_after = (np.count_nonzero(table, axis=1) for table in (before, after))
     chosen = _single(before, establishments) & _single(after, establishments)
-    chosen &= half * (groups_before + groups_after) <= PRECISION * before.sum(axis=1)
+    chosen &= rounding * (groups_before + groups_after) <= PRECISION * before.sum(axis=1)
     periods = (before[chosen], after[chosen], true_before[chosen], true_after[chosen])
     # The groups, and behind them their total, which is off by as many roundings as there are groups.
     first, second, true_first, true_second = (
         np.concatenate([table, table.sum(axis=1, keepdims=True)], axis=1).astype(np.float64) for table in periods
     )
-    half_first, half_second = (np.full(table.shape, half) for table in (first, second))
-    half_first[:, -1] *= groups_before[chosen]
-    half_second[:, -1] *= groups_after[chosen]
+    blur_first, blur_second = (np.full(table.shape, rounding) for table in (first, second))
+    blur_first[:, -1] *= groups_before[chosen]
+    blur_second[:, -1] *= groups_after[chosen]
     growth, truth = _divided(second, first), _divided(true_second, true_first)
-    blur = _divided(half_second + half_first * growth, first - half_first)
+    blur = _divided(blur_second + blur_first * growth, first - blur_first)
     slack, absent = _slack(truth, blur), first == 0
     return _result(
         "growth",
@@ -191,11 +189,6 @@ def _others(true: Values, chosen: Flags) -> Floats:
     """For every target the jobs of all other workplace cells together, group by group."""
     others: Floats = true.sum(axis=0, dtype=np.float64) - true[chosen]
     return others
-
-
-def _half_unit(decimals: int | None) -> float:
-    """The most that rounding changes a published value."""
-    return 0.0 if decimals is None else 0.5 * 10.0**-decimals
 
 
 def _slack(truth: Values, blur: Values) -> Floats:

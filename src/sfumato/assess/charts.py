@@ -30,8 +30,8 @@ def true_against_protected(utility: Utility) -> str:
     return _svg(
         (
             dots.encode(
-                x=alt.X("true:Q", title="true number of jobs", scale=_symlog(0, top), axis=axis),
-                y=alt.Y("protected:Q", title="published number of jobs", scale=_symlog(bottom, top), axis=axis),
+                x=alt.X("true:Q", title=f"true {utility.unit}", scale=_symlog(0, top), axis=axis),
+                y=alt.Y("protected:Q", title=f"published {utility.unit}", scale=_symlog(bottom, top), axis=axis),
             )
             + line.encode(x="x:Q", y="y:Q")
         ).properties(width=340, height=300, title="True and published counts, cell by cell")
@@ -43,7 +43,7 @@ def error_by_size(utility: Utility) -> str:
     return _errors(
         utility.by_size,
         title="Error by size of the cell",
-        axis="true number of jobs in the cell",
+        axis=f"true {utility.sizes} in the cell",
         angle=0,
         legend="top-left",
     )

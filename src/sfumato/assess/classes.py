@@ -10,6 +10,13 @@ Result = TypeVar("Result")
 
 SIZE_CLASSES = ((0, 0), (1, 9), (10, 99), (100, 999), (1_000, 9_999), (10_000, None))
 """Classes of true cell counts, both ends included."""
+EDGE_CLASSES = (
+    *((0, 0), (1, 6), (7, 9), (10, 19), (20, 35), (36, 75), (76, 161), (162, 272)),
+    (273, None),
+)
+"""Classes of cells of a graph by their number of distinct edges, as Abowd and McKinney (2016) have them."""
+
+Bounds = tuple[tuple[int, int | None], ...]
 
 
 def by_class(
@@ -29,19 +36,19 @@ def by_class(
     }
 
 
-def size_classes(counts: NDArray[np.int64]) -> NDArray[np.intp]:
-    """The place of every true count in `SIZE_CLASSES`."""
-    ends = [high for _, high in SIZE_CLASSES if high is not None]
+def size_classes(counts: NDArray[np.int64], bounds: Bounds = SIZE_CLASSES) -> NDArray[np.intp]:
+    """The place of every true count in the classes."""
+    ends = [high for _, high in bounds if high is not None]
     return np.searchsorted(ends, counts, side="left")
 
 
-def size_label(place: int) -> str:
-    """A class of `SIZE_CLASSES` in words.
+def size_label(place: int, bounds: Bounds = SIZE_CLASSES) -> str:
+    """A class in words.
 
     >>> size_label(0), size_label(1), size_label(5)
     ('0', '1–9', '10,000+')
     """
-    low, high = SIZE_CLASSES[place]
+    low, high = bounds[place]
     if high is None:
         return f"{low:,}+"
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"

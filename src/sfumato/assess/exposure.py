@@ -6,13 +6,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks import AttackResult, pooled, reidentification_attack, shape_attack, size_attack
+from sfumato.assess.attacks import NEAREST, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
 from sfumato.assess.measures import mean
 from sfumato.assess.risk import SizeOdds, Uniques, ZeroChanges, share_exact, size_odds, uniques, zero_changes
 from sfumato.assess.suppression import Suppression, suppression
 from sfumato.assess.utility import defined, published_values
+from sfumato.assess.views import View
 from sfumato.cells import Cells
-from sfumato.plan import PlannedTable
 from sfumato.privacy.guarantee import Guarantee
 
 SIZE_PAIRS = ((10, 11), (10, 12), (10, 20), (100, 110), (100, 121), (100, 200), (1_000, 1_100), (1_000, 2_000))
@@ -30,25 +30,27 @@ class Exposure:
     """The same among cells with jobs."""
     uniques: Uniques
     zero_changes: ZeroChanges
-    suppression: Suppression
+    suppression: Suppression | None
+    """None where the largest establishment of a cell is not known."""
     odds: tuple[SizeOdds, ...]
     attacks: tuple[AttackResult, ...]
     """Empty for tables without worker attributes, and where the number of establishments is not public."""
 
 
-def measure_exposure(planned: PlannedTable, counted: Cells, answer: Cells) -> Exposure:
+def measure_exposure(view: View) -> Exposure:
     """Compare what was published with the true cells, as an attacker would like to."""
+    planned, counted, answer = view.planned, view.counted, view.answer
     true, protected = counted["count"], published_values(planned, answer)
     some = true > 0
     return Exposure(
-        name=planned.table.name,
+        name=view.name,
         exact=defined(share_exact(true=true, protected=protected)),
         exact_with_jobs=defined(mean((true == protected)[some])),
         uniques=uniques(true=true, protected=protected),
         zero_changes=zero_changes(true=true, protected=protected),
-        suppression=suppression(counted),
+        suppression=suppression(counted) if "largest" in counted.columns else None,
         odds=odds_of_sizes(planned.guarantee),
-        attacks=attack(counted, protected),
+        attacks=attack(counted, protected) if view.indicator is None else (),
     )
 
 
@@ -70,14 +72,14 @@ def attack(counted: Cells, protected: NDArray[np.int64]) -> tuple[AttackResult, 
     establishments = counted["establishments"][blocks[:, 0]]
     known = published.argmax(axis=1)
     results = [
-        shape_attack(published=published, establishments=establishments, true=true, decimals=0),
+        shape_attack(published=published, establishments=establishments, true=true, rounding=NEAREST),
         size_attack(
             published=published,
             establishments=establishments,
             known_column=known,
             known_count=true[np.arange(len(true)), known],
             true=true,
-            decimals=0,
+            rounding=NEAREST,
         ),
     ]
     kinds = _kinds(counted)

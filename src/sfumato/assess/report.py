@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.assess.charts import error_by_size, error_by_stratum, true_against_protected
 from sfumato.assess.exposure import Exposure, odds_of_sizes
+from sfumato.assess.network import Network
 from sfumato.assess.risk import SizeOdds
 from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
 from sfumato.assess.utility import Association, ClassUtility, Utility
@@ -14,6 +15,7 @@ from sfumato.durable import write_durably
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.statement import meaning
+from sfumato.publish.structure import label
 from sfumato.publish.table import CONFIDENCE
 
 _STYLE = """
@@ -34,7 +36,13 @@ _LARGEST_FACTOR = 10_000
 """Odds that may change by more than this tell sizes apart; by how much more does not matter."""
 
 
-def write_report(plan: Plan, utilities: Sequence[Utility], exposures: Sequence[Exposure], path: Path) -> Path:
+def write_report(
+    plan: Plan,
+    utilities: Sequence[Utility],
+    exposures: Sequence[Exposure],
+    network: Network | None,
+    path: Path,
+) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
     sections = (_section(plan, *both) for both in zip(utilities, exposures, strict=True))
@@ -47,6 +55,7 @@ def write_report(plan: Plan, utilities: Sequence[Utility], exposures: Sequence[E
 {escape(_short(plan.guarantee))}.</p>
 {"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning(plan.guarantee))}
 {_odds(odds_of_sizes(plan.guarantee), "Telling two sizes of an establishment apart, all tables together")}
+{_network(network)}
 {"".join(sections)}
 </body></html>
 """
@@ -57,7 +66,7 @@ def write_report(plan: Plan, utilities: Sequence[Utility], exposures: Sequence[E
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     difference = utility.total_protected - utility.total_true
-    labels = {part.attribute: plan.release.frame.label(part.attribute) for part in utility.by_stratum}
+    labels = {part.attribute: label(plan, part.attribute) for part in utility.by_stratum}
     charts = [true_against_protected(utility), error_by_size(utility)]
     charts += [error_by_stratum(part, labels[part.attribute]) for part in utility.by_stratum]
     strata = "".join(
@@ -65,10 +74,11 @@ def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
         for part in utility.by_stratum
     )
     return f"""<h2>{escape(utility.title)}</h2>
-<p>{utility.cells:,} cells with {utility.total_true:,} jobs. A cell is off by {utility.mean_error:,.2f} jobs on average
+<p>{utility.cells:,} cells with {utility.total_true:,} {utility.unit}.
+A cell is off by {utility.mean_error:,.2f} on average
 ({utility.expected_error:,.2f} expected); all cells together by {difference:+,}.</p>
 {"".join(f"<figure>{chart}</figure>" for chart in charts)}
-{_classes("Error by true size of the cell", "jobs in the cell", utility.by_size)}
+{_classes("Error by true size of the cell", f"{utility.sizes} in the cell", utility.by_size)}
 {strata}
 {_whole(utility)}
 <h3>What it reveals</h3>
@@ -102,7 +112,7 @@ def _classes(caption: str, what: str, classes: Sequence[ClassUtility]) -> str:
 def _whole(utility: Utility) -> str:
     """The figures about the table as a whole."""
     rows = [
-        ("mean relative error of cells with jobs", _figure(utility.relative_error, ".1%")),
+        ("mean relative error of cells that are not empty", _figure(utility.relative_error, ".1%")),
         (f"cells inside their published {CONFIDENCE:.0%} interval", f"{utility.covered:.1%}"),
         ("rank correlation (Spearman)", _figure(utility.spearman, ".4f")),
         ("smallest tenth of cells still among the smallest", _figure(utility.bottom_tail, ".1%")),
@@ -116,6 +126,28 @@ def _whole(utility: Utility) -> str:
         for part in utility.associations
     ]
     return _table("The table as a whole", ("measure", "figure"), rows)
+
+
+def _network(network: Network | None) -> str:
+    """The graph of workers and employers that the tables are about."""
+    if network is None:
+        return ""
+    rows = [
+        ("workers", f"{network.workers:,}"),
+        ("employers", f"{network.employers:,}"),
+        ("jobs", f"{network.jobs:,}"),
+        ("workers with one employer only", f"{network.single:.1%}"),
+        ("pairs of employers that share a worker", f"{network.edges:,}"),
+        ("other employers that an employer shares workers with: median, largest", _middle(network.degrees)),
+        ("workers that such a pair shares: median, largest", _middle(network.multiplicities)),
+        ("components", f"{network.components:,}"),
+        ("employers in the largest component", f"{network.largest_component:.1%}"),
+    ]
+    return "<h2>The graph</h2>" + _table("Workers and employers", ("what", "found"), rows)
+
+
+def _middle(spread: tuple[float, int]) -> str:
+    return f"{spread[0]:,.0f}, {spread[1]:,}"
 
 
 def _change(part: Association) -> str:
@@ -136,7 +168,9 @@ def _revealed(exposure: Exposure) -> str:
     return _table("Exact values, zeros and single jobs", ("what", "found"), rows)
 
 
-def _suppression(found: Suppression) -> str:
+def _suppression(found: Suppression | None) -> str:
+    if found is None:
+        return ""
     rows = (
         (f"fewer than {LEAST_CONTRIBUTORS} establishments", _hidden(found.threshold, found.cells)),
         (f"p% rule, p = {P_PERCENT}, at least", _hidden(found.p_percent, found.cells)),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
-from sfumato.assess.classes import by_class, size_classes, size_label
+from sfumato.assess.classes import EDGE_CLASSES, SIZE_CLASSES, by_class, size_classes, size_label
 from sfumato.assess.measures import (
     absolute_error,
     cramers_v,
@@ -24,6 +24,7 @@ from sfumato.assess.measures import (
     spread,
     tail_classification,
 )
+from sfumato.assess.views import View
 from sfumato.cells import Cells, Dimension, Integers
 from sfumato.frame import Codelist
 from sfumato.methods.vector_figures import published_figures
@@ -77,6 +78,10 @@ class Utility:
 
     name: str
     title: str
+    unit: str
+    """What the values are numbers of."""
+    sizes: str
+    """What the size of a cell is a number of."""
     true: Integers
     protected: Integers
     cells: int
@@ -105,10 +110,9 @@ def published_values(planned: PlannedTable, answer: Cells) -> Integers:
     return nonnegative(answer)["value"] if planned.table.nonnegative else answer["value"]
 
 
-def measure_utility(
-    planned: PlannedTable, counted: Cells, answer: Cells, codelists: Mapping[str, Codelist] | None = None
-) -> Utility:
+def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None) -> Utility:
     """Compare the published values of a table with the true ones; codelists give strata their labels."""
+    planned, counted, answer = view.planned, view.counted, view.answer
     if not np.array_equal(counted.positions, answer.positions):
         raise ValueError("the answer is about other cells than the data")
     true, protected = counted["count"], published_values(planned, answer)
@@ -120,11 +124,15 @@ def measure_utility(
         "covered": (figures.low <= true) & ~(figures.high < true),
         "difference": proportional_difference(true=true, protected=protected),
     }
-    sizes = by_class(_class_utility, classes=size_classes(true), **cells)
+    bounds = EDGE_CLASSES if "edges" in counted.columns else SIZE_CLASSES
+    size = counted["edges"] if "edges" in counted.columns else true
+    sizes = by_class(_class_utility, classes=size_classes(size, bounds), **cells)
     tails = tail_classification(true=true, protected=protected)
     return Utility(
-        name=planned.table.name,
-        title=planned.table.title or planned.table.name,
+        name=view.name,
+        title=view.title,
+        unit=view.unit,
+        sizes="distinct edges" if "edges" in counted.columns else view.unit,
         true=true,
         protected=protected,
         cells=len(true),
@@ -145,7 +153,7 @@ def measure_utility(
             for pair in combinations(counted.dimensions, 2)
             if len(pair[0]) * len(pair[1]) <= _LARGEST_PAIR
         ),
-        by_size=tuple(_labelled(part, size_label(int(place))) for place, part in sizes.items()),
+        by_size=tuple(_labelled(part, size_label(int(place), bounds)) for place, part in sizes.items()),
         by_stratum=tuple(
             _stratification(counted, dimension, cells, (codelists or {}).get(dimension.name))
             for dimension in counted.dimensions

@@ -1,7 +1,6 @@
 """Noise infusion: every establishment's figures are multiplied by its permanent factor; the legacy protection."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
-from sfumato.methods.parameters import check_parameters
 from sfumato.methods.smooth import LIMIT
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
@@ -19,6 +17,14 @@ from sfumato.privacy.guarantee import NoFormalGuarantee
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+STATEMENT = (
+    "every employer's figures are multiplied by a secret factor that is the same in every release and differs from one "
+    "by at least a fixed share, which is secret too, so that no figure of an employer enters a table as it is. This "
+    "bounds nothing that a reader may learn: where a cell holds one employer, the ratios of its figures and its growth "
+    "are published as they are but for rounding, one known figure reveals all its others, and zeros are true"
+)
+"""What factors do and what they do not, in the words of the privacy statement."""
+
 _SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
 
 
@@ -26,11 +32,11 @@ _SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
 class NoiseInfusion:
     """Cells that sum establishments' jobs times a secret, permanent factor each; there is no formal guarantee.
 
-    The factors are applied by tabulation, which alone knows establishments: `distorted` is Σ factor·jobs in millionths.
-    A count of 1 or 2 is replaced by a draw from {1, 2}; zeros stay zero. `alpha` and `epsilon` play no part.
-    docs/methods/baselines.md says what this does not hide.
+    The factors are applied by tabulation, which alone knows establishments: `distorted` and `remainder` are
+    Σ factor·jobs in whole jobs and millionths. A count of 1 or 2 is replaced by a draw from {1, 2}; zeros stay zero.
+    docs/methods/noise-infusion.md says what this does not hide.
 
-    >>> isinstance(NoiseInfusion(alpha=Fraction(1, 10), epsilon=Fraction(1)).guarantee(), NoFormalGuarantee)
+    >>> isinstance(NoiseInfusion().guarantee(), NoFormalGuarantee)
     True
     """
 
@@ -40,22 +46,11 @@ class NoiseInfusion:
         "to whole jobs; a count of 1 or 2 was replaced by 1 or 2 at random, and zeros were left as they are"
     )
     unbiased: ClassVar[bool] = False
-    needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted"})
-
-    alpha: Fraction
-    epsilon: Fraction
-    worker_cells: int = 0
-
-    def __post_init__(self) -> None:
-        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+    needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted", "remainder"})
 
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
-        return NoFormalGuarantee(
-            statement="every establishment's figures are multiplied by a secret factor. This bounds nothing that a "
-            "reader may learn: where a cell holds one establishment, the shares of its workers and its growth are "
-            "published exactly, one known figure reveals all its others, and zeros are true"
-        )
+        return NoFormalGuarantee(statement=STATEMENT)
 
     def planned_error(self) -> PlannedError:
         """None where there are no jobs; elsewhere it depends on the factors, which are secret."""
@@ -96,20 +91,21 @@ class NoiseInfusion:
 
     def _rounded(self, cells: Cells) -> Integers:
         """The distorted sums rounded half up; a sum is zero exactly where the count is."""
-        count, distorted = cells["count"], cells["distorted"]
+        count, distorted, part = cells["count"], cells["distorted"], cells["remainder"]
         # The error names no number: these are confidential. Every factor lies between 0 and 2.
         if len(cells) and not (
             int(count.min()) >= 0
             and int(count.max()) < LIMIT // ONE
-            and bool(np.all((distorted >= 0) & (distorted <= 2 * ONE * count) & ((distorted > 0) == (count > 0))))
+            and bool(np.all((distorted >= 0) & (distorted <= 2 * count) & (part >= 0) & (part < ONE)))
+            and bool(np.all(((distorted > 0) | (part > 0)) == (count > 0)))
         ):
             raise MethodError(
                 self.name,
-                expected="0 < distorted < 2·count in millionths where there are jobs, and 0 where there are none",
+                expected="0 < distorted < 2·count where there are jobs, and 0 where there are none",
                 found="a cell outside these limits",
                 do="tabulate `distorted` with the factors of sfumato.noise.factors",
             )
-        rounded: Integers = (distorted + ONE // 2) // ONE
+        rounded: Integers = distorted + (2 * part >= ONE)
         return rounded
 
 

@@ -5,10 +5,11 @@ from dataclasses import fields
 from difflib import get_close_matches
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from sfumato.errors import ReleaseError
 from sfumato.methods.auto import Auto
+from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.laplace import Laplace
 from sfumato.methods.log_box import LogBox
 from sfumato.methods.log_laplace import LogLaplace
@@ -29,6 +30,7 @@ _CLASSES: tuple[Any, ...] = (
     Laplace,
     NodeLaplace,
     NoiseInfusion,
+    InfusedSums,
     VectorPareto,
     LogBox,
     SmoothBox,
@@ -39,6 +41,8 @@ _COMMON = ("alpha", "epsilon", "worker_cells")
 
 METHODS: Mapping[str, MethodClass] = MappingProxyType({method.name: method for method in _CLASSES})
 """Every method of protection by its name in a release file."""
+KEYED = frozenset({NoiseInfusion.name, InfusedSums.name})
+"""Methods that take their factors from a key file and cost no budget: they have no formal guarantee."""
 
 
 def needs(name: str) -> frozenset[str]:
@@ -49,12 +53,12 @@ def needs(name: str) -> frozenset[str]:
 def build(
     name: str,
     *,
-    alpha: Fraction,
-    epsilon: Fraction,
+    alpha: Fraction | None = None,
+    epsilon: Fraction | None = None,
     worker_cells: int = 0,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Method:
-    """The named method at these parameters.
+    """The named method at these parameters; alpha and epsilon play no part in keyed ones.
 
     >>> build("smooth-pareto", alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().epsilon
     Fraction(2, 1)
@@ -67,6 +71,16 @@ def build(
         if option not in known:
             raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
     read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
+    if name in KEYED:
+        keyed: Method = method(**read)
+        return keyed
+    if alpha is None or epsilon is None:
+        raise ReleaseError(
+            f"method {name!r}",
+            expected="what the table spends: epsilon, with the alpha of the budget or its own",
+            found="no epsilon" if epsilon is None else "no alpha",
+            do="write protect = { …, epsilon = 1 } and state a budget under [release]",
+        )
     built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read)
     return built
 
@@ -74,6 +88,7 @@ def build(
 def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     """An option as its method declares it: an exact fraction, a whole number, true or false, or a word."""
     kind = {"Fraction": Fraction, "int": int, "bool": bool, "str": str}.get(kind, kind)
+    kind = str if get_origin(kind) is Literal else kind
     try:
         if kind is Fraction and not isinstance(value, bool):
             return value if isinstance(value, Fraction) else Fraction(str(value))

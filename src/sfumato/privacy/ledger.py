@@ -158,6 +158,11 @@ class Ledger:
         with self._reading() as book:
             return book.balance(account)
 
+    def has_budget(self, account: Account) -> bool:
+        """Whether a budget was ever set for an account; tables without a formal guarantee need none."""
+        with self._reading() as book:
+            return book.budget(account) is not None
+
     def accounts(self) -> tuple[Account, ...]:
         """Every account with an entry, in the order of their first."""
         with self._reading() as book:

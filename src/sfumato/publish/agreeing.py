@@ -11,6 +11,7 @@ from sfumato.cells import Cells
 from sfumato.methods.method import Biased
 from sfumato.methods.vector_figures import WholeTableFigures, published_figures
 from sfumato.plan import Plan, PlannedTable
+from sfumato.publish.nested import nested_sums
 
 Floats = NDArray[np.float64]
 
@@ -20,11 +21,13 @@ _ANY = 0.9  # the confidence of intervals, which are not used here
 def agreeing(plan: Plan, answers: Mapping[str, Cells]) -> dict[str, Cells]:
     """The answers with the values that are published: reconciled if the release asks for it, else as they are.
 
-    Stored answers stay as they are; the same answers always give the same reconciled values.
+    Stored answers stay as they are; the same answers always give the same reconciled values. Tables of indicators agree
+    by themselves, but for rounding, and always are made to.
     """
     names = reconciled_tables(plan)
+    answers = nested_sums(plan, answers)
     if not names:
-        return dict(answers)
+        return answers
     protected = {
         planned.table.name: Protected(
             cells=answers[planned.table.name],

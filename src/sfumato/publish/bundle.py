@@ -132,7 +132,7 @@ def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[
             pieces = [pool.submit(_csv, table.slice(at, _PIECE), at == 0) for at in range(0, len(table) or 1, _PIECE)]
             write(f"tables/{name}.parquet", _parquet(table))
             write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
-        for attribute in dict.fromkeys(name for planned in plan.tables for name in planned.question.attributes):
+        for attribute in dict.fromkeys(name for planned in plan.tables for name in planned.classified_by):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
         write("structure.json", json.dumps(structure(plan), indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan).encode())

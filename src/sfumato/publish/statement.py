@@ -3,6 +3,8 @@
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 
+from sfumato.engine.question import IndicatorQuestion, PairQuestion, Question
+from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.method import Biased, PlannedError
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
@@ -20,32 +22,32 @@ def statement(plan: Plan) -> str:
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        _in_short(total),
+        _in_short(plan),
         *_meaning(total),
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
         *(_table(plan, planned) for planned in plan.tables),
         *_agreement(plan),
-        "## How to read the error figures",
-        _errors(),
+        *_errors(plan),
         "## The parameters",
         _parameters(plan),
-        "Other releases may be about the same population and period. All of them together reveal at most what their "
-        f"common budget allows: {about.budget.guarantee()}.",
-        "The guarantee is defined and proved in the documentation of sfumato (methods: employer-employee privacy and "
-        "the methods named above). The same question about the same data always gets the same answer, so asking again "
-        "reveals nothing more.",
+        *_budget(plan),
+        "What each method guarantees is defined and proved in the documentation of sfumato. The same question about "
+        "the same data always gets the same answer, so asking again reveals nothing more.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _in_short(total: Guarantee) -> str:
+def _in_short(plan: Plan) -> str:
+    total = plan.guarantee
     if isinstance(total, NoFormalGuarantee):
+        text = f"The tables of this release together have **no formal guarantee**: {total.statement}"
+        if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.tables):
+            return f"{text}."
         return (
-            "The tables of this release together have **no formal guarantee**: "
-            f"{total.statement}, to readers who combine them with what they know. The last section says which tables "
-            "have a guarantee of their own."
+            f"{text}, to readers who combine them with what they know. The last section says which tables have a "
+            "guarantee of their own."
         )
     changed = (
         "Every count of this release, where there is an establishment, was changed by random noise before it was "
@@ -134,8 +136,12 @@ def step(size: int, alpha: Fraction) -> int:
 
 def _table(plan: Plan, planned: PlannedTable) -> str:
     table, error = planned.table, planned.method.planned_error()
-    cells = planned.question.worker_cells(plan.release.frame)
     text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}. {_typical(error)}"
+    if isinstance(planned.guarantee, NoFormalGuarantee) and planned.guarantee != plan.guarantee:
+        text += f" It has no formal guarantee: {planned.guarantee.statement}."
+    if not isinstance(planned.question, Question):
+        return text + _infused(planned)
+    cells = planned.question.worker_cells(plan.release.frame)
     if cells > 1 and getattr(planned.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
         text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
     if not (plan.release.frame.joined or planned.lists_structural_zeros):
@@ -153,6 +159,24 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
             if isinstance(planned.method, Biased) and not planned.method.unbiased
             else "sums are unbiased and a small cell can be negative."
         )
+    return text
+
+
+def _infused(planned: PlannedTable) -> str:
+    """What else is done to indicators, flows and graphs."""
+    text = ""
+    if isinstance(planned.question, IndicatorQuestion):
+        text += (
+            " Indicators were rounded together: jobs at the end less jobs at the beginning are exactly accessions less "
+            "separations, in every cell and in every sum of cells."
+        )
+    if isinstance(planned.question, PairQuestion) and planned.question.between == "employers":
+        text += " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
+    method = planned.method
+    if isinstance(method, InfusedSums) and method.minimum:
+        what = "cells with fewer jobs than" if isinstance(planned.question, IndicatorQuestion) else "values below"
+        done = "replaced by draws from a model of the others" if method.below == "synthesised" else "not published"
+        text += f" Protected {what} {method.minimum} are {done}, and marked."
     return text
 
 
@@ -194,18 +218,34 @@ def _public(plan: Plan) -> str:
         )
     return (
         f"That an establishment exists, and its attributes ({named}), are regarded as public, and so is the number of "
-        "establishments. A combination without any establishment is exactly 0: no one can work there. A combination "
-        "with establishments but without jobs was protected like any other."
+        "establishments. A combination without any establishment is exactly 0: no one can work there."
+        + (
+            ""
+            if isinstance(plan.guarantee, NoFormalGuarantee)
+            else " A combination with establishments but without jobs was protected like any other."
+        )
     )
 
 
-def _errors() -> str:
-    return (
+def _budget(plan: Plan) -> list[str]:
+    if plan.release.budget is None:
+        return []
+    return [
+        "Other releases may be about the same population and period. All of them together reveal at most what their "
+        f"common budget allows: {plan.release.budget}."
+    ]
+
+
+def _errors(plan: Plan) -> list[str]:
+    if not any(isinstance(planned.question, Question) for planned in plan.tables):
+        return []
+    return [
+        "## How to read the error figures",
         "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
         "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
         "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
-        f"with a probability of at least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data."
-    )
+        f"with a probability of at least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data.",
+    ]
 
 
 def _parameters(plan: Plan) -> str:
@@ -216,7 +256,7 @@ def _parameters(plan: Plan) -> str:
             parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
             lines.append(f"| {name} | {method} | {guarantee.definition} | {' | '.join(parameters)} |")
         else:
-            lines.append(f"| {name} | {method} | no formal guarantee: {guarantee.statement} | | | |")
+            lines.append(f"| {name} | {method} | no formal guarantee | | | |")
     return "\n".join(lines)
 
 

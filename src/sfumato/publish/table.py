@@ -8,11 +8,16 @@ from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells
+from sfumato.engine.question import IndicatorQuestion
+from sfumato.indicators import BEHIND, CODES
+from sfumato.methods.infused_sums import NOT_AVAILABLE, STATUSES, SUPPRESSED
 from sfumato.methods.vector_figures import published_figures
 from sfumato.plan import PlannedTable
 
 CONFIDENCE = 0.9
 """How often the published interval holds the true value, at the least."""
+
+Columns = dict[str, NDArray[Any]]
 
 
 def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None = None) -> pa.Table:
@@ -22,14 +27,8 @@ def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None =
     functions of the protected value and the public parameters. `agreed` has the values after tables were made to agree;
     the figures stay those of the answer, whose noise is the only one that is known.
     """
-    figures = published_figures(planned.method, answer, CONFIDENCE)
     shown = agreed if agreed is not None else answer
-    columns: dict[str, NDArray[Any]] = {
-        "value": nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"],
-        "error": np.round(figures.error, 2),
-        "low": figures.low,
-        "high": figures.high,
-    }
+    columns = _infused(planned, shown) if "status" in answer.columns else _noised(planned, answer, shown)
     if "establishments" in answer.columns:
         columns["establishments"] = answer["establishments"]
     positions = answer.positions
@@ -37,13 +36,54 @@ def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None =
         # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
         positions = np.arange(answer.domain, dtype=np.int64)
         columns = {name: _laid_out(column, answer) for name, column in columns.items()}
+    if isinstance(planned.question, IndicatorQuestion) and planned.table.indicators != CODES:
+        chosen = np.isin(positions % len(CODES), [CODES.index(code) for code in planned.table.indicators or ()])
+        positions, columns = positions[chosen], {name: column[chosen] for name, column in columns.items()}
+    return _arrow(answer, positions, columns)
+
+
+def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
+    figures = published_figures(planned.method, answer, CONFIDENCE)
+    return {
+        "value": nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"],
+        "error": np.round(figures.error, 2),
+        "low": figures.low,
+        "high": figures.high,
+    }
+
+
+def _infused(planned: PlannedTable, answer: Cells) -> Columns:
+    """Values with their status; error figures would tell how far factors are from one."""
+    columns: Columns = {"value": answer["value"], "status": answer["status"]}
+    if isinstance(planned.question, IndicatorQuestion):
+        columns["convergence_ratio"] = _convergence_ratio(answer)
+    return columns
+
+
+def _convergence_ratio(answer: Cells) -> NDArray[np.float64]:
+    """The published number of jobs behind each value, for each employer of the cell in the register."""
+    jobs = answer["value"].reshape(-1, len(CODES)).astype(np.float64)
+    jobs[_is_hidden(answer["status"]).reshape(jobs.shape)] = np.nan
+    ratio: NDArray[np.float64] = np.round(jobs[:, BEHIND].reshape(-1) / answer["establishments"], 2)
+    return ratio
+
+
+def _is_hidden(status: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isin(status, (SUPPRESSED, NOT_AVAILABLE))
+
+
+def _arrow(answer: Cells, positions: NDArray[np.int64], columns: Columns) -> pa.Table:
     places = np.unravel_index(positions, tuple(map(len, answer.dimensions)))
     arrays: dict[str, pa.Array] = {}
     for dimension, place in zip(answer.dimensions, places, strict=True):
         arrays[dimension.name] = pa.DictionaryArray.from_arrays(place.astype(np.int32), list(dimension.codes))
     for name, column in columns.items():
-        whole = name != "error"
-        arrays[name] = pa.array(column, pa.int64() if whole else pa.float64(), mask=np.isnan(column), safe=False)
+        if name == "status":
+            arrays[name] = pa.DictionaryArray.from_arrays(column.astype(np.int32), list(STATUSES))
+            continue
+        hidden = _is_hidden(columns["status"]) if name == "value" and "status" in columns else np.isnan(column)
+        kind = pa.float64() if name in ("error", "convergence_ratio") else pa.int64()
+        arrays[name] = pa.array(column, kind, mask=hidden, safe=False)
     return pa.table(arrays)
 
 

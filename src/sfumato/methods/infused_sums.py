@@ -1,0 +1,200 @@
+"""Distorted sums: noise infusion for workforce indicators, flows and graphs, published as whole numbers."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.indicators import CODES, NAME
+from sfumato.methods.method import PlannedError
+from sfumato.methods.noise_infusion import STATEMENT
+from sfumato.methods.synthesise import PairLayout, synthesised
+from sfumato.noise.factors import ONE
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import NoFormalGuarantee
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+STATUSES = ("", "suppressed", "synthesised", "not available")
+"""What the column `status` of a protected table says of a cell, by its number."""
+SUPPRESSED, SYNTHESISED, NOT_AVAILABLE = 1, 2, 3
+
+_SPREAD = float(np.sqrt(2 / np.pi))  # mean absolute deviation of a normal variable with standard deviation 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfusedSums:
+    """Sums over jobs or edges of a label times the secret, permanent factor of an employer.
+
+    Whole numbers are drawn so that a sum of many published cells is right for the distorted sum: a sum of 1.2 becomes
+    1 or 2, the latter with probability 0.2. Rounding to the nearest would publish small cells as they are, and a reader
+    who adds up the small cells of an employer would find its true size. Indicators are rounded together, so that
+    their identities hold exactly. docs/methods/noise-infusion.md describes both.
+    """
+
+    name: ClassVar[str] = "noise-infusion-sums"
+    description: ClassVar[str] = (
+        "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
+        "one, and the sums rounded at random to one of the two nearest whole numbers; zeros were left as they are"
+    )
+    unbiased: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"count", "distorted", "remainder", "factors", "deviation", "available"}
+    )
+
+    minimum: int = 0
+    """Published values below this are suppressed or synthesised; of indicators, the number of jobs decides."""
+    below: Literal["suppressed", "synthesised"] = "suppressed"
+    directed: bool = True
+    """Of flows and graphs: whether the ends of a pair are told apart."""
+    ends: int = 1
+    """Of flows and graphs: by how many attributes each end is classified."""
+    months: int = 3
+    """The months of a period, for average monthly earnings."""
+
+    def __post_init__(self) -> None:
+        if self.below not in ("suppressed", "synthesised"):
+            raise MethodError(
+                f"{self.name}, below",
+                expected='"suppressed" or "synthesised"',
+                found=repr(self.below),
+                do="choose what is done to cells below `minimum`",
+            )
+        if not 0 <= self.minimum <= ONE:
+            raise MethodError(
+                f"{self.name}, minimum",
+                expected=f"a whole number from 0 to {ONE:,}",
+                found=f"{self.minimum:,}",
+                do="give the least value that may be published, such as 3",
+            )
+
+    def guarantee(self) -> NoFormalGuarantee:
+        """None that could be proved; said plainly."""
+        return NoFormalGuarantee(statement=STATEMENT)
+
+    def planned_error(self) -> PlannedError:
+        """None where there is nothing; elsewhere it depends on the factors, which are secret."""
+        return PlannedError(floor=0.0, floor_size=0, share=None, of="its count")
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error over all keys, from the employers' true shares: confidential.
+
+        With one factor it is all but the deviation, with many it is that of a normal variable.
+        """
+        error: Floats = cells["deviation"] / ONE * np.where(cells["factors"] > 1, _SPREAD, 1.0)
+        return error
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """The change by the factors, the same in every release: confidential."""
+        bias: Floats = cells["distorted"] + cells["remainder"] / ONE - cells["count"]
+        if _has_indicators(cells):
+            bias.reshape(-1, len(CODES))[:, CODES.index("average_monthly_earnings")] = 0.0
+        return bias
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Whole numbers in the column `value`, and in `status` what became of a cell."""
+        words = randomness.words(len(cells))
+        status = np.where(cells["available"] == 1, 0, NOT_AVAILABLE)
+        if _has_indicators(cells):
+            value = self._indicators(cells, words)
+            few = (value > 0) & (value < self.minimum)
+            few = np.repeat(few.reshape(-1, len(CODES))[:, CODES.index("employment")], len(CODES))
+            status[few & (status == 0)] = SUPPRESSED
+        else:
+            value = _rounded(cells["distorted"], cells["remainder"], words)
+            few = (value < self.minimum) & (status == 0)
+            if self.below == "synthesised":
+                value = self._synthesised(cells, value, few, randomness)
+                status[few] = SYNTHESISED
+            else:
+                status[few] = SUPPRESSED
+        value = np.where((status == SUPPRESSED) | (status == NOT_AVAILABLE), 0, value)
+        columns = {"value": value, "status": status.astype(np.int64)}
+        return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
+
+    def published_error(self, values: Integers) -> Floats:
+        """Nothing may be told: it would reveal how far factors are from one."""
+        return np.full(len(values), np.nan)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The least value the published one is consistent with, all factors being below 2; there is no greatest.
+
+        A value v ≥ 1 comes from a true one above (v − 1)/2.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        return np.maximum(values // 2, 0).astype(np.float64), np.full(len(values), np.nan)
+
+    def _synthesised(self, cells: Cells, value: Integers, few: NDArray[np.bool_], randomness: Randomness) -> Integers:
+        """Draw the cells below the minimum from a model of the others."""
+        sizes = tuple(map(len, cells.dimensions))
+        layout = PairLayout.of(
+            cells.positions,
+            classes=prod(sizes[: self.ends]),
+            others=prod(sizes[2 * self.ends :]),
+            directed=self.directed,
+        )
+        keep = ~few & (cells["available"] == 1)
+        words = randomness.words(len(cells))
+        return synthesised(value, keep=keep, below=few, layout=layout, minimum=self.minimum, words=words)
+
+    def _indicators(self, cells: Cells, words: NDArray[np.uint64]) -> Integers:
+        """Round the indicators of each cell together."""
+        at = {code: place for place, code in enumerate(CODES)}
+        whole, part = (cells[name].reshape(-1, len(CODES)) for name in ("distorted", "remainder"))
+        word = words.reshape(-1, len(CODES))
+        value = _rounded(whole, part, word)  # payrolls stay as this, the rest is made to agree
+
+        def micro(code: str) -> Integers:
+            summed: Integers = whole[:, at[code]] * ONE + part[:, at[code]]
+            return summed
+
+        stayed, at_beginning, at_end = micro("full_quarter"), micro("beginning"), micro("end")
+        # Every job is in one of four: stayed through, only left, only came, came and left.
+        kinds = np.stack(
+            [
+                stayed,
+                at_beginning - stayed,
+                at_end - stayed,
+                micro("employment") - at_beginning - at_end + stayed,
+            ],
+            axis=1,
+        )
+        start = (word[:, at["employment"]] % np.uint64(ONE)).astype(np.int64)
+        rounded = np.diff((np.cumsum(kinds, axis=1) + start[:, None]) // ONE, axis=1, prepend=0)
+        both, left, came, brief = rounded.T
+        value[:, at["full_quarter"]] = both
+        value[:, at["beginning"]] = beginning = both + left
+        value[:, at["end"]] = end = both + came
+        value[:, at["employment"]] = both + left + came + brief
+        value[:, at["accessions"]] = accessions = came + brief
+        value[:, at["separations"]] = left + brief
+        hired, recalled = micro("new_hires"), micro("recalls")
+        hires = np.where(recalled == 0, accessions, np.minimum(value[:, at["new_hires"]], accessions))
+        value[:, at["new_hires"]] = np.where(hired == 0, 0, hires)
+        value[:, at["recalls"]] = accessions - value[:, at["new_hires"]]
+        net, gained, lost = end - beginning, micro("job_creation"), micro("job_destruction")
+        creation = np.where((gained == 0) | (lost == 0), net, np.maximum(value[:, at["job_creation"]], net))
+        value[:, at["job_creation"]] = np.maximum(creation, 0)
+        value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
+        pay, full = at["full_quarter_payroll"], at["full_quarter"]
+        value[:, pay] = np.minimum(value[:, pay], value[:, at["payroll"]])
+        earned, held = whole[:, pay] + part[:, pay] / ONE, whole[:, full] + part[:, full] / ONE
+        average = np.divide(earned, self.months * held, out=np.zeros(len(held)), where=held > 0)
+        value[:, at["average_monthly_earnings"]] = np.floor(average + 0.5).astype(np.int64)
+        return value.reshape(-1)
+
+
+def _has_indicators(cells: Cells) -> bool:
+    return cells.dimensions[-1].name == NAME
+
+
+def _rounded(whole: Integers, part: Integers, words: NDArray[np.uint64]) -> Integers:
+    """The whole number below or above, by chance, so that it is right on average."""
+    up: Integers = whole + ((words % np.uint64(ONE)).astype(np.int64) < part)
+    return up

@@ -1,0 +1,191 @@
+"""A `[[table]]` section: one statistic, its cells, and how it is protected."""
+
+import re
+from collections import Counter
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from sfumato.frame import Described, Exact
+from sfumato.indicators import CODES
+from sfumato.methods.registry import KEYED
+
+LISTED_CELLS = 100_000
+"""Larger tables are mostly combinations without any establishment, which only make files longer."""
+ENDS = {True: ("origin", "destination"), False: ("first", "second")}
+"""What the two ends of a pair are called, directed and not."""
+
+
+class Protection(Described):
+    """How a table is protected; a method may take further options, which docs/methods describes."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", arbitrary_types_allowed=True)
+
+    method: str = Field("smooth-pareto", description="name of the method of protection")
+    epsilon: Exact | None = Field(
+        None, description="what the whole table spends of the budget; not for methods without a formal guarantee"
+    )
+    alpha: Exact | None = Field(None, description="the budget's alpha when not given")
+
+    @model_validator(mode="after")
+    def _spends(self) -> Self:
+        if self.method not in KEYED and self.epsilon is None:
+            others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
+            raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What only the chosen method knows, such as delta."""
+        return dict(self.model_extra or {})
+
+
+class Flow(Described):
+    """Moves of workers who left one employer and joined another in the same period, by an attribute of both."""
+
+    attribute: tuple[str, ...] = Field(
+        min_length=1, description="attribute of workplaces, or several, that classifies origin and destination"
+    )
+    weight: Literal["edges", "workers"] = Field(
+        "workers", description="count workers who moved, or pairs of employers with a move"
+    )
+    directed: bool = Field(True, description="whether moves there and back are told apart")
+
+    @field_validator("attribute", mode="before")
+    @classmethod
+    def _accepts_one(cls, attribute: object) -> object:
+        return (attribute,) if isinstance(attribute, str) else attribute
+
+
+class Graph(Described):
+    """Pairs of employers that share a worker, or of workers that share an employer, in all jobs of the data."""
+
+    between: Literal["employers", "workers"] = Field("employers", description="what the pairs are made of")
+    attribute: tuple[str, ...] = Field(
+        min_length=1, description="attribute of employers or workers, or several, that classifies both ends"
+    )
+    weight: Literal["edges", "workers", "employers"] = Field(
+        "edges", description="count pairs once, or by the workers (or employers) that both share"
+    )
+
+    @field_validator("attribute", mode="before")
+    @classmethod
+    def _accepts_one(cls, attribute: object) -> object:
+        return (attribute,) if isinstance(attribute, str) else attribute
+
+    @model_validator(mode="after")
+    def _counts_what_is_shared(self) -> Self:
+        if self.weight == self.between:
+            shared = "workers" if self.between == "employers" else "employers"
+            raise ValueError(f"pairs of {self.between} share {shared}: `weight` is edges or {shared}")
+        return self
+
+
+class Table(Described):
+    """A `[[table]]` section: one statistic by some attributes."""
+
+    name: str = Field(description="file name in the bundle: lower-case letters, digits, - and _")
+    title: str = Field("", description="heading of the table; the name when not given")
+    count: Literal["jobs"] | None = Field(None, description="what is counted: jobs")
+    indicators: tuple[str, ...] | None = Field(
+        None, description='workforce indicators of a panel: "all", or a list such as ["beginning", "end"]'
+    )
+    flow: Flow | None = Field(None, description="moves between employers of a panel, by an attribute of both")
+    graph: Graph | None = Field(None, description="pairs of employers or workers, by an attribute of both")
+    by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
+    where: dict[str, tuple[str, ...]] = Field({}, description="count only jobs with these codes, by attribute")
+    protect: Protection = Field(description="how the table is protected, and what it costs")
+    nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
+    structural_zeros: Literal["auto", "listed", "implied"] = Field(
+        "auto",
+        description="whether combinations without any establishment are rows (exactly 0) or left out; "
+        f"auto lists them in tables of up to {LISTED_CELLS:,} cells",
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_file(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+            raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
+        return name
+
+    @field_validator("by")
+    @classmethod
+    def _lists_each_once(cls, by: tuple[str, ...]) -> tuple[str, ...]:
+        repeated = [name for name, times in Counter(by).items() if times > 1]
+        if repeated:
+            raise ValueError(f"'{repeated[0]}' is listed twice")
+        return by
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _accepts_one_code(cls, where: object) -> object:
+        if not isinstance(where, dict):
+            return where
+        return {name: [codes] if isinstance(codes, str) else codes for name, codes in where.items()}
+
+    @field_validator("indicators", mode="before")
+    @classmethod
+    def _accepts_all(cls, indicators: object) -> object:
+        return CODES if indicators == "all" else indicators
+
+    @field_validator("indicators")
+    @classmethod
+    def _knows_each(cls, indicators: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        unknown = [code for code in indicators or () if code not in CODES]
+        if unknown or indicators == ():
+            raise ValueError(f'"all", or some of {", ".join(CODES)}')
+        return None if indicators is None else tuple(code for code in CODES if code in indicators)
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        asked = [name for name in ("count", "indicators", "flow", "graph") if getattr(self, name) is not None]
+        if len(asked) != 1:
+            found = "all of " + ", ".join(asked) if asked else "none of them"
+            raise ValueError(f"a table asks for one of count, indicators, flow and graph; this one for {found}")
+        if self.statistic in ("count", "indicators") and not self.by:
+            raise ValueError("`by` needs at least one attribute")
+        if self.graph is not None and (self.by or self.where):
+            raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
+        if self.nonnegative and self.statistic != "count":
+            raise ValueError("`nonnegative` is for counts of jobs; other statistics are never negative")
+        return self
+
+    @property
+    def statistic(self) -> Literal["count", "indicators", "flow", "graph"]:
+        """Which of the statistics the table asks for."""
+        if self.indicators is not None:
+            return "indicators"
+        if self.flow is not None:
+            return "flow"
+        return "count" if self.graph is None else "graph"
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The attributes that classify both ends of a flow or graph."""
+        pairs = self.flow or self.graph
+        return () if pairs is None else pairs.attribute
+
+    @property
+    def directed(self) -> bool:
+        """Whether the two ends of a pair are told apart."""
+        return self.flow is not None and self.flow.directed
+
+    @property
+    def unit(self) -> str:
+        """What the values of the table are numbers of."""
+        if self.flow is not None:
+            return "pairs of employers" if self.flow.weight == "edges" else "moves of workers"
+        if self.graph is not None:
+            pairs = f"pairs of {self.graph.between}"
+            return pairs if self.graph.weight == "edges" else f"{self.graph.weight} shared by {pairs}"
+        return "jobs" if self.count else "jobs, or units of earnings"
+
+    def end_names(self) -> dict[str, str]:
+        """The dimensions of both ends, each with the attribute it is about.
+
+        >>> table = Table(name="f", flow=Flow(attribute="state"), protect=Protection(method="noise-infusion"))
+        >>> table.end_names()
+        {'origin_state': 'state', 'destination_state': 'state'}
+        """
+        return {f"{end}_{name}": name for end in ENDS[self.directed] for name in self.ends}

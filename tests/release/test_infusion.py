@@ -1,0 +1,124 @@
+"""Noise infusion from a release file: factors from a key, the same answer everywhere, and no secret in any output."""
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.assess.assess import assess
+from sfumato.check import check
+from sfumato.errors import KeyFileError, ReleaseError
+from sfumato.keys import new_key, read_key, rotate_key
+from sfumato.noise.factors import Factors
+from sfumato.noise.keyed import hashes
+from sfumato.publish.bundle import read_manifest
+from sfumato.release_file import load
+from sfumato.run import run
+from tests.release.test_release_file import written
+
+COUNTS = """\
+[release]
+title = "Jobs"
+period = "2025"
+key = "sfumato.key"
+
+[data]
+engine = "duckdb"
+jobs = { path = "jobs.parquet", worker = "worker" }
+workplaces = { path = "workplaces.parquet", key = "workplace" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["place", "industry"]
+
+[data.attributes.sex]
+codes = { F = "Female", M = "Male" }
+
+[[table]]
+name = "by_place"
+count = "jobs"
+by = ["place", "sex"]
+protect = { method = "noise-infusion" }
+"""
+
+
+@pytest.fixture
+def folder(tiny: Path) -> Path:
+    new_key(tiny / "sfumato.key", a=Fraction("1.15"), b=Fraction("1.25"))
+    written(tiny, COUNTS)
+    return tiny
+
+
+def values(folder: Path) -> list[int]:
+    return list(pq.read_table(folder / "bundle/tables/by_place.parquet")["value"].to_pylist())
+
+
+def test_counts_of_jobs_are_distorted_by_the_factors_of_the_key_file(folder: Path) -> None:
+    published = run(load(folder / "release.toml"))
+    assert published.balance is None, "no budget is opened or charged"
+    secret = read_key(folder / "sfumato.key")
+    factor = Factors(key=secret.key, least=secret.a - 1, most=secret.b - 1).of(hashes(["100", "101", "102"]))
+    # Three women at 100 and 101 in A; one man at each of them; two women and a man at 102 in B.
+    women_in_a = int((2 * factor[0] + factor[1] + 500_000) // 1_000_000)
+    assert values(folder)[0] == women_in_a
+    assert read_manifest(published.bundle)["charges"]["by_place"]
+
+
+def test_a_release_without_a_formal_guarantee_needs_no_budget_and_says_so(folder: Path) -> None:
+    found = check(load(folder / "release.toml"))
+    assert found.balance is None
+    assert found.refusal is None
+    statement = (run(load(folder / "release.toml")).bundle / "statement.md").read_text()
+    assert "no formal guarantee" in statement
+    assert "at least a fixed share" in statement
+
+
+def test_another_key_is_another_question_and_the_old_answer_stays_with_the_old_key(folder: Path) -> None:
+    first = run(load(folder / "release.toml"))
+    assert first.charged == ("by_place",)
+    assert run(load(folder / "release.toml")).charged == ()
+    rotate_key(folder / "sfumato.key")
+    assert run(load(folder / "release.toml")).charged == ("by_place",)
+
+
+MISTAKES = {
+    "no key": ('key = "sfumato.key"\n', "", "sfumato keys new"),
+    "an epsilon": ('"noise-infusion" }', '"noise-infusion", epsilon = 1 }', "costs no budget"),
+    "an unknown option": ('"noise-infusion" }', '"noise-infusion", delta = 1 }', "delta"),
+    "a formal method without a budget": ('{ method = "noise-infusion" }', "{ epsilon = 1 }", "a budget"),
+    "a key inside the bundle": ('key = "sfumato.key"', 'key = "bundle/sfumato.key"', "a folder of its own"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "said"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_is_refused_before_anything_is_written(folder: Path, old: str, new: str, said: str) -> None:
+    assert old in COUNTS
+    with pytest.raises(ReleaseError, match=said):
+        run(load(written(folder, COUNTS.replace(old, new, 1))))
+    assert not (folder / "ledger.sqlite").exists()
+
+
+def test_a_key_that_others_can_read_is_refused(folder: Path) -> None:
+    (folder / "sfumato.key").chmod(0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        run(load(folder / "release.toml"))
+    assert not (folder / "ledger.sqlite").exists()
+
+
+def test_two_processes_with_the_same_key_publish_the_same(folder: Path) -> None:
+    found = []
+    for ledger in ("one", "two"):
+        text = COUNTS.replace("[data]", f'ledger = "{ledger}.sqlite"\nbundle = "{ledger}"\n\n[data]', 1)
+        code = "import sys; from sfumato.cli import main; main()"
+        words = [sys.executable, "-c", code, "run", str(written(folder, text)), "--json"]
+        assert json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)["charged"]
+        found.append((folder / ledger / "tables/by_place.parquet").read_bytes())
+    assert found[0] == found[1]
+
+
+def test_a_distorted_count_is_assessed_with_the_attacks_it_does_not_withstand(folder: Path) -> None:
+    run(load(folder / "release.toml"))
+    assessment = assess(load(folder / "release.toml"))
+    assert {found.attack for found in assessment.exposures[0].attacks} >= {"shape", "size"}
