@@ -36,9 +36,15 @@ Column = NDArray[np.int64] | tuple[NDArray[np.int8] | NDArray[np.int32], Codelis
 
 
 @contextmanager
-def staging(folder: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A folder to write into; its files appear in `folder` when all are written, or not at all."""
-    present = [name for name in FILES if (folder / name).exists()]
+def staging(
+    folder: Path, *, overwrite: bool, names: Sequence[str] = FILES, former: Sequence[str] = ()
+) -> Iterator[Path]:
+    """A folder to write into; its files appear in `folder` when all are written, or not at all.
+
+    The last of `names` is the release file: a folder that has it has all the others. Files named in `former` belonged
+    to an economy that is being replaced, and go with it.
+    """
+    present = [name for name in (*names, *former) if (folder / name).exists()]
     if present and not overwrite:
         raise SfumatoError(
             f"folder {folder}",
@@ -52,8 +58,9 @@ def staging(folder: Path, *, overwrite: bool) -> Iterator[Path]:
         (aside / "codelists").mkdir()
         yield aside
         (folder / "codelists").mkdir(exist_ok=True)
-        (folder / RELEASE).unlink(missing_ok=True)
-        for name in FILES:
+        for name in (names[-1], *former):
+            (folder / name).unlink(missing_ok=True)
+        for name in names:
             (aside / name).replace(folder / name)
     finally:
         shutil.rmtree(aside)

@@ -19,6 +19,15 @@ class Purpose(IntEnum):
     WORKFORCES = 8
     LAYOUT = 9
     PEOPLE = 10
+    FEDERAL_EMPLOYERS = 11
+    FEDERAL_CAREERS = 12
+    FEDERAL_PEOPLE = 13
+    FEDERAL_HISTORIES = 14
+    BUSINESS_DESIGN = 15
+    BUSINESS_ESTABLISHMENTS = 16
+    BUSINESS_ACCOUNTS = 17
+    BUSINESS_REPLICATES = 18
+    BUSINESS_STAFF = 19
 
 
 def stream(seed: int, purpose: Purpose, chunk: int = 0) -> np.random.Generator:

@@ -6,16 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.assess.attacks import AttackResult, growth_attack
+from sfumato.assess.attacks import NEAREST, AttackResult, growth_attack
 from sfumato.assess.exposure import attack
 from sfumato.cells import Cells, Integers
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.registry import build
-from sfumato.noise.factors import Factors, hashes
+from sfumato.noise.factors import Factors
+from sfumato.noise.keyed import hashes
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.entrants import ENTRANTS, Protector, enter
 from sfumato.reproduce.legacy import LEAST, MOST
-from sfumato.reproduce.workloads import Tabulated, with_column
+from sfumato.reproduce.workloads import Tabulated
 
 LEGACY = "noise-infusion"
 _SPREAD = 0.15
@@ -69,7 +70,7 @@ def _attacked(name: str, first: Period, second: Period, publish: Publish, reason
         establishments=first.cells["establishments"][blocks[:, 0]],
         true_before=first.cells["count"][blocks],
         true_after=second.cells["count"][blocks],
-        decimals=0,
+        rounding=NEAREST,
     )
     results = (*attack(first.cells, before), growth)
     return [Attacked(attack=result.attack, method=name, result=result, reason=reason) for result in results]
@@ -84,7 +85,7 @@ def _legacy(tabulated: Tabulated, seed: int) -> Publish:
     def publish(period: Period) -> Integers:
         weights = factors[made.unit] * period.jobs
         distorted = np.bincount(made.cell, weights=weights, minlength=made.cells).astype(np.int64)
-        return method.protect(with_column(period.cells, "distorted", distorted), chance)["value"]
+        return method.protect(period.cells.with_sums(distorted), chance)["value"]
 
     return publish
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from sfumato.assess.measures import absolute_error, ranks
 from sfumato.cells import Integers
-from sfumato.methods.registry import build
-from sfumato.noise.factors import Factors, hashes
+from sfumato.methods.noise_infusion import NoiseInfusion
+from sfumato.noise.factors import Factors
+from sfumato.noise.keyed import hashes
 from sfumato.reproduce.chance import Repeatable
-from sfumato.reproduce.workloads import Tabulated, with_column
+from sfumato.reproduce.workloads import Tabulated
 
 LEAST, MOST = Fraction("0.10"), Fraction("0.25")
 """Factors are between 10% and 25% away from one, nearer values being more likely."""
@@ -43,9 +44,8 @@ def draw_legacy(tabulated: Tabulated, *, trials: int, seed: int) -> Legacy:
         distorted = tabulated.contributions.sums(factors)
         sums = {1: distorted.reshape(-1, single).sum(axis=1), 3: distorted}
         for number, column in sums.items():
-            cells = with_column(tabulated.workloads[number].cells, "distorted", column)
-            method = build("noise-infusion", alpha=Fraction(1), epsilon=Fraction(1))  # neither plays a part
-            values[number].append(method.protect(cells, chance)["value"])
+            cells = tabulated.workloads[number].cells.with_sums(column)
+            values[number].append(NoiseInfusion().protect(cells, chance)["value"])
         values[2].append(values[3][-1])  # the same published numbers, looked at one by one
     return Legacy(
         values={number: tuple(drawn) for number, drawn in values.items()},

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.engine.contributions import Contributions, contributions
 from sfumato.engine.question import Question
@@ -92,8 +92,8 @@ def _workloads(
     below = contributed.sums(kept)
     inside = prod(len(d) for d in workers.dimensions if not d.public)
     # The worker cells of a workplace cell stand side by side, because their dimensions come last.
-    workplaces = with_column(workplaces, "count_below_threshold", below.reshape(-1, inside).sum(axis=1))
-    workers = with_column(workers, "count_below_threshold", below)
+    workplaces = workplaces.with_column("count_below_threshold", below.reshape(-1, inside).sum(axis=1))
+    workers = workers.with_column("count_below_threshold", below)
     graduates = np.ones(len(workers), dtype=bool)
     for dimension in workers.dimensions:
         if dimension.name in GRADUATES:
@@ -126,11 +126,6 @@ def _workloads(
         ),
     )
     return {workload.number: workload for workload in found}
-
-
-def with_column(cells: Cells, name: str, column: Integers) -> Cells:
-    """The same cells with one column more."""
-    return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={**cells.columns, name: column})
 
 
 def _each_alone(cells: Cells) -> Cells:
