@@ -8,7 +8,8 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.methods.method import Method
 from sfumato.methods.registry import build
-from sfumato.release import Release, Table
+from sfumato.release import Release
+from sfumato.table import Table
 from sfumato.tune.accuracy import Accuracy
 from sfumato.tune.tune import Tuned, tune
 
@@ -28,10 +29,13 @@ def tune_table(
     name_used = method or release.method_name(table)
     options = {option: value for option, value in protect.options.items() if option != "form"}
 
+    budget = release.about.budget
+    alpha = budget.alpha if protect.alpha is None and budget is not None else protect.alpha
+
     def build_at(epsilon: Fraction) -> Method:
         return build(
             name_used,
-            alpha=release.about.budget.alpha if protect.alpha is None else protect.alpha,
+            alpha=alpha,
             epsilon=epsilon,
             worker_cells=worker_cells,
             options=options if method in (None, protect.method) else {},
