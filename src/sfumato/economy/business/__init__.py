@@ -1,0 +1,1 @@
+"""A synthetic survey of businesses with dominant firms; docs/economy-business.md describes it."""

@@ -1,0 +1,230 @@
+"""A synthetic survey of businesses: establishments of enterprises, their accounts, weights and some employees."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.economy import files
+from sfumato.economy.business.accounts import draw_consent, draw_profit, draw_turnover
+from sfumato.economy.business.codelists import CODELISTS
+from sfumato.economy.business.design import Design, draw_design
+from sfumato.economy.business.divisions import INDUSTRY
+from sfumato.economy.business.establishments import Establishments, draw_establishments
+from sfumato.economy.business.leaders import Led, promote, without_leaders
+from sfumato.economy.business.occupations import OCCUPATION
+from sfumato.economy.business.release import release_text
+from sfumato.economy.business.replicates import NAMES, draw_groups, replicate_weights
+from sfumato.economy.business.sizes import SIZE, size_of
+from sfumato.economy.business.staff import Staff, draw_staff
+from sfumato.economy.business.states import STATE
+from sfumato.economy.codelists import SEX
+from sfumato.economy.streams import Purpose, stream
+from sfumato.errors import SfumatoError
+
+FEWEST, MOST = 1_000, 20_000_000
+MOST_EMPLOYEES = 10_000_000
+"""Rows of the sample of employees."""
+MOST_WITH_REPLICATES = 1_000_000
+"""Larger surveys have no replicate weights unless asked for: sixty columns of ten million rows are 5 GB in memory."""
+BUSINESSES: Final = "businesses.parquet"
+EMPLOYEES: Final = "employees.parquet"
+# The release file comes last: a folder that has it has all the others.
+FILES: Final = (
+    BUSINESSES,
+    EMPLOYEES,
+    *(f"codelists/{codelist.name}.csv" for codelist in CODELISTS),
+    files.RELEASE,
+)
+CHUNK = 1 << 17
+"""Establishments drawn together; each chunk has its streams, so changing this changes the survey."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusinessSurvey:
+    """What was generated, and where."""
+
+    folder: Path
+    seed: int
+    businesses: int
+    enterprises: int
+    employees: int
+    """Rows of the sample of employees."""
+    replicates: bool
+    """Whether there are replicate weights."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file of the survey."""
+        return tuple(self.folder / name for name in FILES)
+
+    @property
+    def release(self) -> Path:
+        """The release file."""
+        return self.folder / files.RELEASE
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Drawn:
+    """A chunk of establishments with everything about them."""
+
+    led: Led
+    profit: NDArray[np.int64]
+    consent: NDArray[np.bool_]
+    group: NDArray[np.int64]
+    staff: Staff
+
+
+def generate_business(
+    folder: Path,
+    *,
+    businesses: int = 100_000,
+    seed: int = 1,
+    replicates: bool | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> BusinessSurvey:
+    """Write a survey of so many businesses to a folder; replicate weights by default up to a million of them.
+
+    The content depends on `businesses` and `seed` alone; leaving the replicate weights out changes nothing else.
+    Memory does not grow with the businesses. `progress` is told how many businesses are done, of how many.
+    """
+    _check(businesses=businesses, seed=seed)
+    if replicates is None:
+        replicates = businesses <= MOST_WITH_REPLICATES
+    folder = Path(folder)
+    with files.staging(folder, overwrite=overwrite, names=FILES) as aside:
+        for codelist in CODELISTS:
+            files.write_codelist(aside / "codelists" / f"{codelist.name}.csv", codelist)
+        (aside / files.RELEASE).write_text(release_text(replicates=replicates), encoding="utf-8")
+        chunks = _draw(businesses, draw_design(seed), seed=seed)
+        enterprises, employees = _write(aside, chunks, businesses, replicates=replicates, progress=progress)
+    return BusinessSurvey(
+        folder=folder,
+        seed=seed,
+        businesses=businesses,
+        enterprises=enterprises,
+        employees=employees,
+        replicates=replicates,
+    )
+
+
+def _check(*, businesses: int, seed: int) -> None:
+    for name, value, least, most in (("businesses", businesses, FEWEST, MOST), ("seed", seed, 0, 2**64 - 1)):
+        if not least <= value <= most:
+            raise SfumatoError(
+                f"survey of businesses: {name}",
+                expected=f"a whole number from {least:,} to {most:,}",
+                found=f"{value:,}",
+                do=f"choose {name} within this range",
+            )
+
+
+def _draw(businesses: int, design: Design, *, seed: int) -> Iterator[_Drawn]:
+    """All establishments, one chunk after the other; those that lead a cell are in the first."""
+    for chunk, begin in enumerate(range(0, businesses, CHUNK)):
+        count = min(CHUNK, businesses - begin)
+        establishments = draw_establishments(count, design, stream(seed, Purpose.BUSINESS_ESTABLISHMENTS, chunk))
+        rng = stream(seed, Purpose.BUSINESS_ACCOUNTS, chunk)
+        turnover = draw_turnover(establishments, rng)
+        if chunk == 0:
+            led = promote(establishments, turnover, design, scale=businesses / count, rng=rng)
+        else:
+            led = without_leaders(establishments, turnover)
+        yield _Drawn(
+            led=led,
+            profit=draw_profit(led.establishments, led.turnover, rng),
+            consent=draw_consent(led.establishments.employees, rng),
+            group=draw_groups(_stratum(led.establishments), stream(seed, Purpose.BUSINESS_REPLICATES, chunk)),
+            staff=draw_staff(
+                led,
+                design,
+                limit=MOST_EMPLOYEES * count // businesses,
+                rng=stream(seed, Purpose.BUSINESS_STAFF, chunk),
+            ),
+        )
+
+
+def _stratum(establishments: Establishments) -> NDArray[np.int64]:
+    return establishments.cell * len(SIZE) + size_of(establishments.employees)
+
+
+def _write(
+    folder: Path, chunks: Iterator[_Drawn], businesses: int, *, replicates: bool, progress: Progress | None
+) -> tuple[int, int]:
+    """Write businesses and employees chunk by chunk; the number of enterprises and of employees.
+
+    Keys run from 1 on, one chunk after the other.
+    """
+    done = enterprises = employees = 0
+    with ExitStack() as open_files:
+        writers: dict[str, pq.ParquetWriter] = {}
+
+        def write(name: str, table: pa.Table) -> None:
+            if name not in writers:
+                writers[name] = open_files.enter_context(files.open_parquet(folder / name, schema=table.schema))
+            writers[name].write_table(table)
+
+        for drawn in chunks:
+            establishments = drawn.led.establishments
+            business = done + 1 + np.arange(len(establishments))
+            enterprise = enterprises + 1 + establishments.enterprise
+            write(BUSINESSES, _businesses_table(drawn, business, enterprise, replicates=replicates))
+            write(EMPLOYEES, _employees_table(drawn, business, enterprise, first=employees + 1))
+            done += len(establishments)
+            enterprises += establishments.enterprises
+            employees += len(drawn.staff)
+            if progress is not None:
+                progress(done, businesses)
+    return enterprises, employees
+
+
+def _businesses_table(
+    drawn: _Drawn, business: NDArray[np.int64], enterprise: NDArray[np.int64], *, replicates: bool
+) -> pa.Table:
+    establishments = drawn.led.establishments
+    table = files.table(
+        {
+            "business": business,
+            "enterprise": enterprise,
+            "state": (establishments.state, STATE),
+            "industry": (establishments.industry, INDUSTRY),
+            "size": (size_of(establishments.employees), SIZE),
+            "turnover": drawn.led.turnover,
+            "profit": drawn.profit,
+            "employees": establishments.employees,
+        }
+    )
+    table = table.append_column("weight", pa.array(establishments.weight))
+    if replicates:
+        for number, name in enumerate(NAMES):
+            table = table.append_column(name, pa.array(replicate_weights(establishments.weight, drawn.group, number)))
+    return table.append_column("consent", pa.array(drawn.consent))
+
+
+def _employees_table(
+    drawn: _Drawn, business: NDArray[np.int64], enterprise: NDArray[np.int64], *, first: int
+) -> pa.Table:
+    establishments, staff = drawn.led.establishments, drawn.staff
+    row = staff.establishment
+    table = files.table(
+        {
+            "employee": first + np.arange(len(staff)),
+            "business": business[row],
+            "enterprise": enterprise[row],
+            "state": (establishments.state[row], STATE),
+            "industry": (establishments.industry[row], INDUSTRY),
+            "occupation": (staff.occupation, OCCUPATION),
+            "sex": (staff.sex, SEX),
+            "wage": staff.wage,
+        }
+    )
+    return table.append_column("weight", pa.array(staff.weight))
