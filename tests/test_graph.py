@@ -149,5 +149,9 @@ def test_pairs_that_share_several_employers_come_in_parts_where_they_are_many() 
     assert len(parts) > 1
     pairs = np.concatenate([part.first * size + part.second for part in parts])
     assert np.array_equal(np.sort(pairs), np.flatnonzero(np.triu(np.ones((size, size), np.int8), k=1)))
-    with pytest.raises(MethodError, match="share many workers"):
-        list(crowd.sharing_several(limit=size * size - 1))
+    assert max(len(part.first) for part in parts) < 100_000  # never all in memory
+    pairs_in_all = size * (size - 1) // 2
+    next(crowd.sharing_several(limit=pairs_in_all))
+    with pytest.raises(MethodError, match="share many workers") as refusal:
+        next(crowd.sharing_several(limit=pairs_in_all - 1))
+    assert "graph between employers" in refusal.value.do

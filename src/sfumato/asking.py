@@ -44,7 +44,12 @@ def ask_records(table: Table, data: Microdata, codelists: Mapping[str, Codelist]
             )
         by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if table.totals else []))))
     return ContributorQuestion(
-        by=tuple(by), measure=table.measure, contributors=contributors, margins=table.totals, where=table.where
+        by=tuple(by),
+        measure=table.measure,
+        contributors=contributors,
+        margins=table.totals,
+        ratio=table.mean is not None,
+        where=table.where,
     )
 
 

@@ -18,8 +18,10 @@ Integers = NDArray[np.int64]
 
 MOST_PAIRS = 50_000_000
 """A projection with more pairs than this is refused: it would not fit in the memory of an ordinary machine."""
-_AT_A_TIME = 2_000_000
-"""Pairs of workers that are looked at together, where all need not be in memory."""
+MOST_SHARING = 5_000_000_000
+"""More pairs of workers that share several employers than this are refused: looking at each takes an hour or so."""
+_AT_A_TIME = 1 << 15
+"""Pairs of workers that are looked at together, where not all are listed: few enough for the processor's cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,32 +139,30 @@ class Bipartite:
         loops: Integers = np.bincount(alone.indices, minlength=self.employers).astype(np.int64)
         return loops
 
-    def sharing_several(self, *, limit: int = MOST_PAIRS) -> Iterator[SharedEmployers]:
-        """The pairs of workers who share more than one employer, each once, some millions at a time.
+    def sharing_several(self, *, limit: int = MOST_SHARING) -> Iterator[SharedEmployers]:
+        """The pairs of workers who share more than one employer, each once, some thousands at a time.
 
         Such a pair shares the edge between two employers. Edges have far fewer workers than employers have, so that
-        these pairs are few where all pairs of colleagues are beyond counting.
+        these pairs are few where all pairs of colleagues are beyond counting. A pair that shares several edges is met
+        at each, but always in one part: parts are made of the pairs of some workers with all those after them.
         """
-        by_worker = self.employers_of_workers()
+        by_worker, employers = self.employers_of_workers(), self.incidence.indices.astype(np.int64)
         one, other = pairs_within(by_worker, itself=False)
         worker = np.repeat(np.arange(self.workers), by_worker * (by_worker - 1) // 2)
-        edge = self.incidence.indices[one].astype(np.int64) * self.employers + self.incidence.indices[other]
-        _, edge = np.unique(edge, return_inverse=True)
-        edges = Bipartite.of(worker, edge, workers=self.workers, employers=int(edge.max(initial=-1)) + 1)
-        through = edges.workers_of_employers()
-        _refuse_more(through, limit, onto="workers", through="employers that share many workers")
-        turned = csr_array(edges.incidence.T)
-        for begin, end in parts(edges.incidence @ through, _AT_A_TIME):
-            met = (edges.incidence[begin:end] @ turned).tocoo()
-            after = met.col > met.row + begin
-            first, second = met.row[after].astype(np.int64) + begin, met.col[after].astype(np.int64)
-            shared = csr_array(self.incidence[first].multiply(self.incidence[second]))
-            yield SharedEmployers(
-                first=first,
-                second=second,
-                pair=np.repeat(np.arange(len(first)), np.diff(shared.indptr)),
-                employer=shared.indices.astype(np.int64),
-            )
+        low, high = np.minimum(employers[one], employers[other]), np.maximum(employers[one], employers[other])
+        _, edge, sizes = np.unique(low * self.employers + high, return_inverse=True, return_counts=True)
+        refuse_more_sharing(int((sizes * (sizes - 1) // 2).sum()), limit=limit)
+        by_edge = np.argsort(edge, kind="stable")  # the workers of every edge, in their order
+        place = np.empty(len(edge), dtype=np.int64)
+        place[by_edge] = np.arange(len(edge))
+        following, fellow = np.cumsum(sizes)[edge] - place - 1, worker[by_edge]
+        rows = np.append(0, np.cumsum(np.bincount(worker, minlength=self.workers)))
+        met = np.append(0, np.cumsum(following))
+        for begin, end in parts(np.diff(met[rows]), _AT_A_TIME):
+            some = slice(rows[begin], rows[end])
+            row = np.repeat(np.arange(some.start, some.stop), following[some])
+            second = fellow[place[row] + 1 + np.arange(len(row)) - (met[row] - met[some.start])]
+            yield _each_once(worker[row], second, low[row], high[row], by_worker)
 
     def components(self) -> Components:
         """The parts of the graph between which there are no jobs."""
@@ -196,6 +196,37 @@ def parts(costs: Integers, most: int) -> list[tuple[int, int]]:
     share = (np.cumsum(costs) - costs) // most
     begins = np.flatnonzero(np.diff(share, prepend=-1)).tolist()
     return list(zip(begins, [*begins[1:], len(costs)], strict=True)) if begins else []
+
+
+def refuse_more_sharing(pairs: int, *, limit: int = MOST_SHARING) -> None:
+    """Refuse to look at more pairs of workers who share several employers than the limit."""
+    # The error names no number of the data: these are confidential.
+    if pairs > limit:
+        raise MethodError(
+            "pairs of workers who share several employers",
+            expected=f"at most {limit:,} of them, as each is looked at",
+            found="more pairs, made by employers that share many workers",
+            do="describe the jobs of fewer employers or of a shorter time, or ask for a graph between employers",
+        )
+
+
+def _each_once(
+    first: Integers, second: Integers, low: Integers, high: Integers, by_worker: Integers
+) -> SharedEmployers:
+    """Pairs that were met at the edges between two employers, with all employers of all edges at which they were."""
+    # Who has two employers shares no third one, so that most pairs are met once.
+    again = (by_worker[first] > 2) & (by_worker[second] > 2)
+    workers, once = len(by_worker), ~again
+    pairs, pair = np.unique(first[again] * workers + second[again], return_inverse=True)
+    most = max(int(high.max(initial=0)), 0) + 1
+    shared = np.unique(np.append(pair * most + low[again], pair * most + high[again]))
+    alone = int(once.sum())
+    return SharedEmployers(
+        first=np.append(first[once], pairs // workers),
+        second=np.append(second[once], pairs % workers),
+        pair=np.append(np.repeat(np.arange(alone), 2), alone + shared // most),
+        employer=np.append(np.stack([low[once], high[once]], axis=1).ravel(), shared % most),
+    )
 
 
 def _edges(projection: "Any") -> Edges:

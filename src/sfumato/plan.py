@@ -25,6 +25,7 @@ from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.noise.cell_words import CellWords
 from sfumato.noise.keyed import Keyed
@@ -114,9 +115,16 @@ class PlannedTable:
         keyed = Keyed(key=secret.key)
         return CellWords(keyed=keyed, cells=cells, topic=topic, where=self.question.where, lasting=lasting)
 
+    @property
+    def noise(self) -> str:
+        """A digest of what decides by how much records are perturbed; empty for other methods."""
+        if not isinstance(self.method, TopContributors):
+            return ""
+        return hashlib.blake2b(repr(self.method.noise_options).encode(), digest_size=8).hexdigest()
+
     def charge(self, data: str) -> Charge:
         """What the ledger is asked to charge for this table."""
-        note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)}" if self.key else ""
+        note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)} {self.noise}" if self.key else ""
         return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data, note=note)
 
 
@@ -205,10 +213,25 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         codelists={**codelists, **_made_codelists(release, codelists)},
         secret=secret,
     )
+    _refuse_two_noises(plan)
     if release.budget is not None:
         # Refuses what the budget excludes.
         balance(release.account, release.budget, [table.guarantee for table in plan.tables])
     return plan
+
+
+def _refuse_two_noises(plan: Plan) -> None:
+    """Records perturbed in two ways are disclosed: the same directions and sizes enter both."""
+    noises = {planned.noise: planned.table.name for planned in plan.tables if planned.noise}
+    if len(noises) > 1:
+        one, other = list(noises.values())[:2]
+        raise ReleaseError(
+            f"tables '{one}' and '{other}'",
+            expected="the same options of top-contributors in all tables, but for `suppress`: two perturbations of the "
+            "same cells, made of the same directions and sizes, can be solved for the truth",
+            found="different ones",
+            do="write the same options in every table",
+        )
 
 
 def _countable(data: Frame | Microdata, question: Asked) -> frozenset[str]:

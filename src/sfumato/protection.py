@@ -108,6 +108,13 @@ def _of_the_table(table: Table, data: Frame | Microdata, question: Asked) -> dic
             )
         return {"months": 3 if data.span is not None and data.span.quarterly else 12}
     if isinstance(data, Microdata):
+        if table.protect.options.get("sampling_relief") and data.records.replicates is None:
+            raise ReleaseError(
+                f"table '{table.name}', sampling_relief",
+                expected="replicate weights, which show the sampling error of units that were not taken for sure",
+                found="none",
+                do="give `replicates` in [data.records], or leave `sampling_relief` out",
+            )
         decimals = table.decimals if table.statistic == "mean" else 0
         return {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
     return {}

@@ -20,7 +20,7 @@ from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 from sfumato.protection import contributors, method_of, name_of_method
-from sfumato.table import Protection, Table
+from sfumato.table import Table
 
 
 class Budget(Described):
@@ -92,10 +92,6 @@ class About(Described):
 class LiveSettings(Described):
     """The `[live]` section: how ad-hoc tables over records are answered."""
 
-    protect: Protection = Field(
-        default_factory=lambda: Protection.model_validate({"method": "top-contributors"}),
-        description="how every table is protected; the default is top-contributors with its defaults",
-    )
     guard: Literal["refuse", "flag", "off"] = Field(
         "refuse", description="what is done to a cell that differs by one unit from a cell answered before"
     )

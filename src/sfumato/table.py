@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -35,6 +36,10 @@ class Protection(Described):
             others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
             raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
         return self
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Only the name: options of a method may be secrets."""
+        yield "method", self.method
 
     @property
     def options(self) -> dict[str, Any]:

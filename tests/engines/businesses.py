@@ -156,22 +156,23 @@ def _cell(data: Microdata, asked: ContributorQuestion, rows: Sequence[Row]) -> R
             for name in ("_value", "_weight", "_weighted"):
                 unit[name] += row[name]
             unit["_asked"] = max(unit["_asked"], row["_asked"])
-        cell |= _level(level, column, units, asked.contributors)
+        cell |= _level(level, column, units, asked.contributors, records=cell.get("cell_key_0"))
     return cell
 
 
-def _level(level: int, column: str, units: Mapping[Any, Row], most: int) -> Row:
+def _level(level: int, column: str, units: Mapping[Any, Row], most: int, *, records: int | None) -> Row:
     key = sum(key_of(column, name) for name in units) % PRIME
     cell = {f"units_{level}": len(units), f"cell_key_{level}": key, f"count_word_{level}": word(key, "count")}
     cell[f"guard_{level}"] = sum(guard_of(column, name) for name in units) % PRIME
-    order = sorted(units, key=lambda name: (-abs(units[name]["_value"]), key_of(column, name), str(name)))
+    asked = [name for name, unit in units.items() if unit["_asked"]]
+    order = sorted(asked, key=lambda name: (-abs(units[name]["_value"]), key_of(column, name), str(name)))
     for rank in range(1, most + 1):
         kinds = ("value", "weighted", "weighted_part", "weight", "consent", "unit_word", "cell_word")
         values = [0] * len(kinds)
         if rank <= len(order):
             name, unit = order[rank - 1], units[order[rank - 1]]
             own = key_of(column, name)
-            words = word(own, "direction"), pair_word(own, key, "size")
+            words = word(own, "direction"), pair_word(own, key if records is None else records, "size")
             values = [unit["_value"], *divmod(unit["_weighted"], ONE), unit["_weight"], unit["_asked"], *words]
         cell |= {f"{kind}_{level}_{rank}": value for kind, value in zip(kinds, values, strict=True)}
     return cell

@@ -1,5 +1,6 @@
 """Totals, largest contributors and keys of every cell: by hand, against a plain count, and the same on both engines."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,19 +63,32 @@ def test_totals_of_a_cell_by_hand(tmp_path: Path, engine: str) -> None:
         assert tuple(found[name] for name in sums) == values, codes
 
 
+EVERYONE = {name: value for name, value in SURVEY.items() if name != "consent"}
+"""The survey where all are protected, whoever asked."""
+
+
 def test_the_largest_businesses_of_a_cell_by_hand(tmp_path: Path, engine: str) -> None:
-    data = microdata(tmp_path, by_hand(), engine=engine)
+    data = microdata(tmp_path, by_hand(), records=EVERYONE, engine=engine)
     found = cell(answer(data, q=question("state", "industry"))["q"], "B", "X")
     kinds = ("value", "weighted", "weighted_part", "weight", "consent")
     ranks = [tuple(found[f"{kind}_0_{rank}"] for kind in kinds) for rank in (1, 2, 3)]
-    # A loss of 80 is larger than a profit of 30. Only business 17 asked.
-    assert ranks == [(-80, -200, 0, 2_500_000, 0), (30, 30, 0, 1_000_000, 0), (10, 10, 10, 1_000_001, 1)]
+    # A loss of 80 is larger than a profit of 30.
+    assert ranks == [(-80, -200, 0, 2_500_000, 1), (30, 30, 0, 1_000_000, 1), (10, 10, 10, 1_000_001, 1)]
     assert found["units_0"] == 3
     assert found["cell_key_0"] == key_of("business", 15) + key_of("business", 16) + key_of("business", 17)
 
 
-def test_a_tie_is_broken_by_the_unit_key(tmp_path: Path, engine: str) -> None:
+def test_where_units_say_whether_they_asked_only_those_have_a_rank(tmp_path: Path, engine: str) -> None:
     data = microdata(tmp_path, by_hand(), engine=engine)
+    found = cell(answer(data, q=question("state", "industry"))["q"], "B", "X")
+    # Only business 17 asked, and so its enterprise did.
+    assert [found[f"value_0_{rank}"] for rank in (1, 2, 3)] == [10, 0, 0]
+    assert [found[f"value_1_{rank}"] for rank in (1, 2)] == [-70, 0]
+    assert (found["units_0"], found["units_1"]) == (3, 2), "all are counted"
+
+
+def test_a_tie_is_broken_by_the_unit_key(tmp_path: Path, engine: str) -> None:
+    data = microdata(tmp_path, by_hand(), records=EVERYONE, engine=engine)
     found = cell(answer(data, q=question("state", "industry", most=2))["q"], "A", "X")
     # Business 12 lost 50 and business 13 won 50; the key of the former is smaller.
     first, second = key_of("business", 12), key_of("business", 13)
@@ -91,14 +105,14 @@ def test_a_unit_without_value_is_a_contributor(tmp_path: Path, engine: str) -> N
 
 
 def test_larger_units_are_the_sums_of_their_records_in_the_cell(tmp_path: Path, engine: str) -> None:
-    data = microdata(tmp_path, by_hand(), engine=engine)
+    data = microdata(tmp_path, by_hand(), records=EVERYONE, engine=engine)
     cells = answer(data, q=question("state", "industry", most=2, margins=True))["q"]
     kinds = ("value", "weighted", "weighted_part", "weight", "consent")
     expected = {
-        # Enterprise 2 has 50 here; enterprise 1 has 70 − 50 = 20, with 105 − 100 = 5 and one of two that asked.
+        # Enterprise 2 has 50 here; enterprise 1 has 70 − 50 = 20, with 105 − 100 = 5.
         ("A", "X"): [2, (50, 62, 500_000, 1_250_000, 1), (20, 5, 0, 3_500_000, 1)],
-        # Enterprise 3 lost 80 and won 10: −189.99999; enterprise 2 did not ask here.
-        ("B", "X"): [2, (-70, -190, 10, 3_500_001, 1), (30, 30, 0, 1_000_000, 0)],
+        # Enterprise 3 lost 80 and won 10: −189.99999.
+        ("B", "X"): [2, (-70, -190, 10, 3_500_001, 1), (30, 30, 0, 1_000_000, 1)],
         # In all, enterprise 2 has 50 + 0 + 30.
         (TOTAL, TOTAL): [3, (80, 92, 500_000, 6_250_000, 1), (-70, -190, 10, 3_500_001, 1)],
         (TOTAL, "Y"): [1, (0, 0, 0, 4_000_000, 1), (0, 0, 0, 0, 0)],
@@ -282,14 +296,39 @@ def test_the_same_records_by_another_question_have_the_same_columns(
 
 def test_one_more_unit_changes_the_word_of_the_cell_but_not_that_of_a_unit(tmp_path: Path) -> None:
     columns = by_hand()
-    found = answer(microdata(tmp_path, columns), q=question("state"))["q"]
+    found = answer(microdata(tmp_path, columns, records=EVERYONE), q=question("state"))["q"]
     fewer = {name: values[:-1] for name, values in columns.items()}
-    before = answer(microdata(tmp_path, fewer), q=question("state"))["q"]
+    before = answer(microdata(tmp_path, fewer, records=EVERYONE), q=question("state"))["q"]
     assert cell(found, "A") == cell(before, "A")
     one, other = cell(found, "B"), cell(before, "B")
     assert one["unit_word_0_1"] == other["unit_word_0_1"]
     assert one["cell_word_0_1"] != other["cell_word_0_1"]
     assert one["count_word_0"] != other["count_word_0"]
+    # Business 17 belongs to enterprise 3, which is there without it too: its noise is drawn anew all the same.
+    assert one["unit_word_1_1"] == other["unit_word_1_1"]
+    assert one["cell_word_1_1"] != other["cell_word_1_1"]
+
+
+@pytest.mark.parametrize("records", [EVERYONE, {**EVERYONE, "replicates": REPLICATES}], ids=["units", "replicates"])
+def test_the_sampling_error_of_a_mean_by_hand(tmp_path: Path, engine: str, records: dict[str, Any]) -> None:
+    columns = by_hand()
+    asked = replace(question("state"), ratio=True)
+    found = cell(answer(microdata(tmp_path, columns, records=records, engine=engine), q=asked)["q"], "A")
+    rows = [n for n, state in enumerate(columns["state"]) if state == "A"]
+    y = np.array([columns["profit"][n] for n in rows], dtype=float)
+
+    def weights(name: str) -> Any:
+        return np.array([columns[name][n] for n in rows], dtype=float)
+
+    w = weights("weight")
+    mean = (w * y).sum() / w.sum()
+    if "replicates" in records:
+        means = [(r * y).sum() / r.sum() for r in (weights("rw_1"), weights("rw_2"))]
+        error = np.sqrt(0.5 * sum((m - mean) ** 2 for m in means))
+    else:
+        n = len(y)
+        error = np.sqrt(n / (n - 1) * ((w * (y - mean)) ** 2).sum()) / w.sum()
+    assert found["mean_sampling_error"] / 1e6 == pytest.approx(error, abs=2e-6)
 
 
 def random_columns(n: int) -> Columns:

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
+from sfumato.engine import worker_pairs
 from sfumato.engine.connect import connect
 from sfumato.engine.moves import available_periods, moves
+from sfumato.engine.pair_sums import PairSums
 from sfumato.engine.pairs import pairs
 from sfumato.engine.question import SUMS, PairQuestion
+from sfumato.engine.worker_pairs import refuse_too_many
 from sfumato.errors import DataError, MethodError, ReleaseError
 from sfumato.frame import Frame
 from sfumato.noise.edges import takes_first
@@ -121,6 +126,7 @@ def test_the_graph_of_workers_by_hand(tmp_path: Path, engine: str) -> None:
 
 # What must not matter --------------------------------------------------------------------------------------------
 
+WEIGHTS = ("edges", "multiplicity")
 ALL = {
     "edges": question(kind="graph"),
     "shared": question(kind="graph", weight="multiplicity"),
@@ -271,12 +277,62 @@ def test_questions_without_sense_are_refused(tmp_path: Path, asked: PairQuestion
         answer(frame_of(tmp_path, PANEL), asked)
 
 
-def test_too_many_pairs_of_workers_who_share_several_employers_are_refused(tmp_path: Path) -> None:
-    crowd = 7_100  # all of them at both employers: just beyond fifty million
-    frame = frame_of(tmp_path, PANEL)
-    write(tmp_path / "workers.parquet", {"worker": list(range(crowd)), "sex": ["F"] * crowd})
+def crowd_at_two_employers(folder: Path, *, engine: str = "duckdb") -> tuple[Frame, int]:
+    """So many workers, all of whom have the same two employers."""
+    frame, crowd = frame_of(folder, PANEL, engine=engine), 300
+    write(folder / "workers.parquet", {"worker": list(range(crowd)), "sex": ["F", "M"] * (crowd // 2)})
     jobs = {"worker": list(range(crowd)) * 2, "workplace": [7] * crowd + [8] * crowd}
-    write(tmp_path / "jobs.parquet", jobs | {"quarter": [QUARTERS[0]] * 2 * crowd, "pay": [1] * 2 * crowd})
-    with pytest.raises(MethodError, match="at most 50,000,000 pairs of workers") as refusal:
-        answer(frame, ALL["colleagues"])
-    assert "50,410,000" not in str(refusal.value)
+    write(folder / "jobs.parquet", jobs | {"quarter": [QUARTERS[0]] * 2 * crowd, "pay": [1] * 2 * crowd})
+    return frame, crowd
+
+
+def test_too_many_pairs_of_workers_who_share_several_employers_are_refused(tmp_path: Path, engine: str) -> None:
+    frame, crowd = crowd_at_two_employers(tmp_path, engine=engine)
+    pairs_in_all = crowd * (crowd - 1) // 2
+    with connect(frame) as tables:
+        refuse_too_many(frame, tables, ALL["colleagues"], limit=pairs_in_all)
+        refuse_too_many(frame, tables, ALL["edges"], limit=0)  # about employers: nothing is looked at one by one
+        with pytest.raises(MethodError, match="share several employers") as refusal:
+            refuse_too_many(frame, tables, ALL["colleagues"], limit=pairs_in_all - 1)
+    assert f"{pairs_in_all:,}" not in str(refusal.value)
+
+
+def test_nobody_shares_employers_where_everybody_has_one(tmp_path: Path, engine: str) -> None:
+    frame = frame_of(tmp_path, [(1, 7, 0), (2, 8, 0)], engine=engine)
+    with connect(frame) as tables:
+        refuse_too_many(frame, tables, ALL["colleagues"], limit=0)
+
+
+# Large numbers ---------------------------------------------------------------------------------------------------
+
+
+def test_labels_that_are_summed_as_they_come_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, crowd = crowd_at_two_employers(tmp_path)
+    asked = {weight: question(kind="graph", between="workers", attribute="sex", weight=weight) for weight in WEIGHTS}
+    at_once = all_answers(frame, asked)
+    assert at_once["edges"]["count"].sum() == crowd * (crowd - 1) // 2
+    assert at_once["multiplicity"]["count"].sum() == crowd * (crowd - 1)
+    monkeypatch.setattr(worker_pairs, "_DENSE", 0)  # as with more employers and cells than fit in one array
+    monkeypatch.setattr(worker_pairs, "_AT_A_TIME", 1_000)
+    in_parts = all_answers(frame, asked)
+    assert all(at_once[weight].equals(in_parts[weight]) for weight in WEIGHTS)
+
+
+@given(
+    labels=st.lists(st.integers(0, 2**50), min_size=1, max_size=6),
+    factor=st.integers(1, 2 * ONE - 1),
+)
+def test_products_of_labels_and_factors_are_exact_beyond_64_bits(labels: list[int], factor: int) -> None:
+    n = len(labels)
+    sums = PairSums.of(
+        np.zeros(n, np.int64), np.arange(n), np.array(labels), factors=np.full(n, factor, np.int64), cells=1
+    )
+    columns = sums.columns(deviation=0.18, edges=np.zeros(1, np.int64), available=np.ones(1, np.int64))
+    assert (columns["distorted"][0], columns["remainder"][0]) == divmod(sum(labels) * factor, ONE)
+    assert columns["deviation"][0] >= 0
+
+
+def test_a_deviation_that_no_column_holds_is_cut() -> None:
+    sums = PairSums.of(*np.array([[0], [0], [2**60]]), factors=np.array([ONE]), cells=1)
+    columns = sums.columns(deviation=0.18, edges=np.zeros(1, np.int64), available=np.ones(1, np.int64))
+    assert 0.99 * 2**63 < columns["deviation"][0] < 2**63

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.connect import connect
+from sfumato.engine.panel_faults import refuse_no_rows
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
 from sfumato.frame import Frame
@@ -177,3 +178,18 @@ def test_earnings_may_be_decimals_that_are_whole(tmp_path: Path, engine: str) ->
     amounts = by_hand().columns()["earnings"]
     frame = by_hand().write(tmp_path, engine=engine)
     check(spoil(tmp_path, frame, earnings=pa.array(amounts, pa.decimal128(12, 2))))
+
+
+@pytest.mark.parametrize(("name", "holder"), [("jobs", "jobs"), ("employers", "workplaces")])
+@pytest.mark.parametrize("typed", [True, False], ids=["with types", "without types"])
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, engine: str, name: str, holder: str, typed: bool) -> None:
+    frame = by_hand().write(tmp_path, engine=engine)
+    columns = by_hand().columns() if name == "jobs" else EMPLOYERS
+    empty = {of: pa.array([], pa.array(values).type if typed else pa.string()) for of, values in columns.items()}
+    with connect(frame) as tables:
+        refuse_no_rows(frame, tables)
+    write(tmp_path / f"{name}.parquet", empty)
+    with connect(frame) as tables, pytest.raises(DataError, match="a file that is empty") as error:
+        refuse_no_rows(frame, tables)
+    assert error.value.where == holder
+    assert f"{name}.parquet" in error.value.expected

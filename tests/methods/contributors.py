@@ -35,7 +35,8 @@ def cells_of(
 def _row(units: Sequence[Unit], contributors: int, keyed: Keyed, sampling: float) -> dict[str, int]:
     keys = (keyed.words(hashes([unit.name for unit in units]), purpose="unit key 0") >> np.uint64(32)).astype(np.int64)
     cell_key = int(sum(map(int, keys))) % PRIME
-    order = sorted(range(len(units)), key=lambda i: (-abs(units[i].value), int(keys[i])))
+    asked = [i for i, unit in enumerate(units) if unit.asked]
+    order = sorted(asked, key=lambda i: (-abs(units[i].value), int(keys[i])))
     total = sum(unit.value * round(unit.weight * ONE) for unit in units)
     weights = sum(round(unit.weight * ONE) for unit in units)
     row = {
@@ -48,10 +49,11 @@ def _row(units: Sequence[Unit], contributors: int, keyed: Keyed, sampling: float
         "weights_part": weights % ONE,
         "sampling_error": round(sampling * ONE),
         "count_sampling_error": 0,
+        "mean_sampling_error": 0,
         "count_word_0": _word(keyed.words(np.array([cell_key], dtype=np.uint64), purpose="count")),
     }
     for rank in range(1, contributors + 1):
-        unit = units[order[rank - 1]] if rank <= len(units) else None
+        unit = units[order[rank - 1]] if rank <= len(order) else None
         key = int(keys[order[rank - 1]]) if unit else 0
         weighted = unit.value * round(unit.weight * ONE) if unit else 0
         one = np.array([key], dtype=np.uint64)

@@ -126,7 +126,9 @@ def test_units_with_a_large_weight_are_moved_less_when_asked() -> None:
 def test_sampling_error_takes_the_place_of_perturbation_when_asked() -> None:
     units = dominated()
     enough = cells_of([units], sampling=10_000.0)
-    assert protected(enough, sampling_relief=True)["value"][0] == TopContributors().true_value(enough)[0]
+    true = TopContributors().true_value(enough)[0]
+    full, relieved = (protected(enough, sampling_relief=relief)["value"][0] - true for relief in (False, True))
+    assert relieved == pytest.approx(full / 2, abs=1), "never by less than half"
     none = cells_of([units], sampling=0.0)
     assert protected(none, sampling_relief=True)["value"][0] == protected(none)["value"][0]
 
@@ -151,6 +153,27 @@ def test_a_cell_that_owes_its_error_to_perturbation_is_marked() -> None:
     units = dominated()
     assert protected(cells_of([units], sampling=0.0))["status"][0] == MOSTLY_PERTURBATION
     assert protected(cells_of([units], sampling=50_000.0))["status"][0] == 0
+
+
+def test_the_published_error_of_a_mean_counts_the_perturbation_of_its_count() -> None:
+    cells = many_keys([Unit(name=MANY[n], value=1_000 + n) for n in range(6)], keys=3_000)
+    method = TopContributors(statistic="mean", decimals=2)
+    found = method.protect(cells, OperatingSystem())
+    seen = found["status"] != SUPPRESSED
+    true = method.true_value(cells)
+    shown = seen & (found["low"] != np.iinfo(np.int64).min)
+    covered = (found["low"] <= true) & (true <= found["high"])
+    assert covered[shown].mean() >= 0.85
+
+
+def test_published_errors_are_raised_by_a_secret_of_the_leader_that_never_changes() -> None:
+    blurs = []
+    for others in (5, 9, 20):
+        method, cells = TopContributors(), cells_of([dominated(others=others)])
+        blurs.append(float(method._blur(cells)[0]))
+    assert len(set(blurs)) == 1
+    assert 1 <= blurs[0] <= 1.5
+    assert len({float(TopContributors()._blur(cells_of([dominated(name=name)]))[0]) for name in "abcd"}) == 4
 
 
 def test_published_relative_errors_are_on_a_coarse_scale_and_never_too_small() -> None:
@@ -183,7 +206,14 @@ def test_half_widths_hold_the_stated_share_of_draws(scales: tuple[float, ...], s
 
 @pytest.mark.parametrize(
     "options",
-    [{"magnitudes": ()}, {"magnitudes": (Fraction(-1),)}, {"spread": Fraction(1)}, {"suppress": -1}, {"decimals": 9}],
+    [
+        {"magnitudes": ()},
+        {"magnitudes": (Fraction(0),)},
+        {"count_variance": Fraction(90)},
+        {"spread": Fraction(1)},
+        {"suppress": -1},
+        {"decimals": 9},
+    ],
 )
 def test_options_out_of_range_are_refused_without_quoting_them(options: dict[str, Any]) -> None:
     with pytest.raises(MethodError) as refusal:

@@ -43,14 +43,23 @@ def haney2017(
 
 
 @reproduce_app.command()
-def chipperfield2019(out: Out = None, as_json: AsJson = False) -> None:
+def chipperfield2019(
+    quick: Annotated[bool, typer.Option("--quick", help="5 keys instead of 20, on as many businesses.")] = False,
+    businesses: Annotated[int, typer.Option(help="Number of businesses in the survey.")] = 100_000,
+    data: Data = None,
+    out: Out = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
     """Chipperfield et al. (2019): business totals perturbed by their largest contributors, the risks and the losses."""
     from sfumato.reproduce.chipperfield2019 import reproduce
     from sfumato.reproduce.chipperfield2019.page import write_reproduction
+    from sfumato.reproduce.chipperfield2019.reproduction import KEYS, QUICK_KEYS
     from sfumato.reproduce.chipperfield2019.summary import reproduction_summary
 
     with progress(hidden=as_json) as update:
-        found = reproduce(progress=update)
+        keys = QUICK_KEYS if quick else KEYS
+        found = reproduce(data=data, businesses=businesses, keys=keys, seed=seed, progress=update)
         update("drawing charts", 0, 1)
         written = write_reproduction(found, out or Path("chipperfield2019"))
     show(reproduction_summary(found, *written), as_json)

@@ -45,6 +45,7 @@ def level_columns(
     units: Integers,
     key: Integers,
     guard: Integers,
+    records: Integers,
     most: int,
     keys: NDArray[np.uint32],
     keyed: Keyed,
@@ -53,6 +54,8 @@ def level_columns(
 
     `units`, `key` and `guard` are every cell's number of units and the sums of their keys and guard words; `placed`
     says in which cells units are, `most` how many of them to keep, and `keys` has the keys of all units by number.
+    `records` is the sum of the keys of the records' own units: the noise of a larger unit depends on it too, so that
+    one record more draws it anew even when its larger unit was there before.
     """
     word = keyed.words(key.astype(np.uint64), purpose="count").view(np.int64)
     columns = {"units": units, "cell_key": key, "guard": guard, "count_word": word}
@@ -60,7 +63,7 @@ def level_columns(
     number = ranks.pop("number")
     there = number >= 0
     unit = keys[number[there]].astype(np.uint64)
-    cell = np.broadcast_to(key[:, None], number.shape)[there].astype(np.uint64)
+    cell = np.broadcast_to(records[:, None], number.shape)[there].astype(np.uint64)
     ranks["unit_word"] = _laid(there, keyed.words(unit, purpose="direction"))
     ranks["cell_word"] = _laid(there, keyed.words_of_pairs(unit, cell, purpose="size"))
     return {f"{name}_{level}": column for name, column in columns.items()} | {
@@ -70,11 +73,12 @@ def level_columns(
 
 def _of_ranks(placed: Sequence[tuple[Integers, Units]], shape: tuple[int, int]) -> dict[str, Integers]:
     """What the largest units of every cell have, by rank; their number is −1 where there are fewer."""
-    filled = {"number": np.full(shape, -1, dtype=np.int64)}
-    for positions, units in placed:
-        rows, ranks = ranked(positions, np.abs(units.columns["value"]), units.columns["number"], most=shape[1])
-        for name, column in units.columns.items():
-            filled.setdefault(name, np.zeros(shape, dtype=np.int64))[positions[rows], ranks] = column[rows]
+    positions = np.concatenate([at for at, _ in placed])
+    columns = {name: np.concatenate([units.columns[name] for _, units in placed]) for name in placed[0][1].columns}
+    rows, ranks = ranked(positions, np.abs(columns["value"]), columns["number"], most=shape[1])
+    filled = {name: np.full(shape, -1 if name == "number" else 0, dtype=np.int64) for name in columns}
+    for name, column in filled.items():
+        column[positions[rows], ranks] = columns[name][rows]
     return filled
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,17 +25,32 @@ def millionths(weight: "ir.NumericColumn") -> "ir.IntegerColumn":
     return (weight.cast("float64") * float(ONE) + 0.5).floor().cast("int64")
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Level:
+    """What is known of the units of one level, beside the rows; never shown."""
+
+    keys: NDArray[np.uint32] = field(repr=False)
+    """The keys of units by their numbers."""
+    repeated: int = field(repr=False)
+    """How many units have several records."""
+    most: int = field(repr=False)
+    """The largest number of records of a unit."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
 def prepared_rows(
     data: Microdata, tables: RecordTables, keyed: Keyed, *, attributes: Iterable[str], measures: Iterable[str]
-) -> "tuple[ir.Table, dict[str, tuple[str, ...]], tuple[NDArray[np.uint32], ...]]":
-    """The rows, the codes that their numbers stand for, and the keys of each level's units by their numbers.
+) -> "tuple[ir.Table, dict[str, tuple[str, ...]], tuple[Level, ...]]":
+    """The rows, the codes that their numbers stand for, and the levels of units.
 
     Each attribute is a number from 0 under its own name, each measure a whole number. Where the data have weights,
     `_weight` is in millionths, and `_weighted_` before its name a measure times that; `_consent` is true or false. Of
-    each level's unit, from 0 on, a row has the number `_unit_0`, the key `_key_0` and the guard word `_guard_0`. Only
-    names of units pass through Python.
+    each level's unit, from 0 on, a row has the number `_unit_0`, the key `_key_0` and the guard word `_guard_0`; from 1
+    on, `_repeated_1` is true where the unit has several rows. Only names of units pass through Python.
     """
-    records, codes, keys = tables.records, {}, []
+    records, codes, levels = tables.records, {}, []
     columns = {f"_id_{level}": records[column] for level, column in enumerate(data.units)}
     columns |= {f"_written_{name}": records[name] for name in attributes}
     columns |= {name: records[name].cast("int64") for name in measures}
@@ -49,10 +65,10 @@ def prepared_rows(
             codes[name], numbered = _numbered(records, name)
             rows = _joined(rows, stack.enter_context(tables.lent(numbered)), f"_written_{name}")
         for level, column in enumerate(data.units):
-            by_number, named = _named(records, column, level, keyed)
-            keys.append(by_number)
+            described, named = _named(records, column, level, keyed)
+            levels.append(described)
             rows = _joined(rows, stack.enter_context(tables.lent(named)), f"_id_{level}")
-        return tables.keep(rows), codes, tuple(keys)
+        return tables.keep(rows), codes, tuple(levels)
 
 
 class UnitColumns:
@@ -93,10 +109,16 @@ def _numbered(records: "ir.Table", name: str) -> tuple[tuple[str, ...], pa.Table
     return tuple(found["_text"].to_pylist()), pa.table({f"_written_{name}": found["_value"], name: numbers})
 
 
-def _named(records: "ir.Table", column: str, level: int, keyed: Keyed) -> tuple[NDArray[np.uint32], pa.Table]:
-    """The keys of a level's units by their numbers, and a table that gives every unit its number and keys."""
+def _named(records: "ir.Table", column: str, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
+    """The units of a level, and a table that gives each of them its number and keys."""
     names = records.select(**{f"_id_{level}": records[column]})
-    found = (names if level == 0 else names.distinct()).to_pyarrow()
+    found = (names if level == 0 else names.group_by(f"_id_{level}").agg(_records=names.count())).to_pyarrow()
     made = unit_keys(found[f"_id_{level}"], level=column, keyed=keyed)
-    keys = {f"_unit_{level}": made.numbers, f"_key_{level}": made.keys, f"_guard_{level}": made.guards}
-    return made.by_number, pa.table({f"_id_{level}": found[f"_id_{level}"], **keys})
+    named = {f"_id_{level}": found[f"_id_{level}"], f"_unit_{level}": made.numbers}
+    named |= {f"_key_{level}": made.keys, f"_guard_{level}": made.guards}
+    if level == 0:  # a unit has one record
+        return Level(keys=made.by_number, repeated=0, most=1), pa.table(named)
+    times = found["_records"].to_numpy()
+    named[f"_repeated_{level}"] = times > 1
+    described = Level(keys=made.by_number, repeated=int((times > 1).sum()), most=int(times.max(initial=1)))
+    return described, pa.table(named)

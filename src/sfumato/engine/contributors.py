@@ -6,36 +6,41 @@ contributors have ranks from 1 to the number that was asked for.
 - `records`; `total`, `total_part`: Σ weight·value in whole units (rounded down) and the millionths left over;
   `weights`, `weights_part`: Σ weight. A weight counts in whole millionths, and is 1 where the data have none.
 - `sampling_error`, `count_sampling_error`: standard errors of both sums in millionths, from replicate weights, else
-  from the unit jackknife, else, without weights, 0.
+  from the unit jackknife, else, without weights, 0; `mean_sampling_error`, where asked for: that of their ratio.
 - `units_0`: distinct units. `cell_key_0`: the sum of their keys modulo 2⁶¹ − 1, `guard_0` that of their guard words.
   `count_word_0`: the keyed word of the cell key.
 - `value_0_1`: what the largest unit's records in the cell add up to; `weighted_0_1`, `weighted_part_0_1` the same with
-  weights; `weight_0_1`: their weights, in millionths; `consent_0_1`: 1 where the unit, or any record of it in the cell,
-  asked to be protected, or where the data have no such column. `unit_word_0_1`: a keyed word of the unit alone,
-  `cell_word_0_1` one of unit and cell; words have 64 bits. All are 0 where a cell has fewer units.
+  weights; `weight_0_1`: their weights, in millionths; `consent_0_1`: 1. Where the data say who asked to be protected,
+  only units that did, or any record of which in the cell did, have a rank. `unit_word_0_1`: a keyed word of the unit
+  alone, `cell_word_0_1` one of unit and all records of the cell; words have 64 bits. All are 0 where a cell has fewer.
 
 Units are ordered by |value|, equal ones by key and then by name, so that all columns follow from the set of records in
 a cell, whatever question led to it. A unit with the value 0 is a contributor too.
 """
 
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from sfumato.cells import Cells, Integers
 from sfumato.engine.contributor_columns import Units, level_columns
 from sfumato.engine.contributor_grid import Grid, added, added_modulo, added_pair
-from sfumato.engine.contributor_rows import UnitColumns, prepared_rows
-from sfumato.engine.largest_units import largest_units, unit_parts
+from sfumato.engine.contributor_rows import Level, UnitColumns, prepared_rows
+from sfumato.engine.largest_units import Found, largest_units, sums_of_units, unit_parts
 from sfumato.engine.question import ContributorQuestion
 from sfumato.engine.records import RecordTables
-from sfumato.engine.sampling_errors import jackknife_errors, replicate_errors, squares, sum_of_squares
-from sfumato.engine.wide_sums import modulo_prime, split, wide_sum
+from sfumato.engine.sampling_errors import (
+    jackknife_errors,
+    jackknife_ratio_errors,
+    replicate_errors,
+    squares,
+    sum_of_squares,
+)
+from sfumato.engine.unit_keys import PRIME
+from sfumato.engine.wide_sums import modulo_prime, split, unbounded, wide_product, wide_sum
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
@@ -43,6 +48,9 @@ from sfumato.noise.keyed import Keyed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+Placed = tuple[Integers, Units]
+"""Units, and the cells they are in."""
 
 
 def contributors(
@@ -72,7 +80,7 @@ def prepare(
     keyed = Keyed(key=secret.key)
     measures = tuple(data.measures if measures is None else measures)
     attributes = tuple(data.attributes if attributes is None else attributes)
-    rows, codes, keys = prepared_rows(data, tables, keyed, attributes=attributes, measures=measures)
+    rows, codes, levels = prepared_rows(data, tables, keyed, attributes=attributes, measures=measures)
     asked = {"_records": rows.count()} | {name: rows[name].abs().max() for name in measures}
     if data.records.weight is not None:
         asked |= {"_weight": rows["_weight"].max()}
@@ -84,8 +92,8 @@ def prepare(
         keyed=keyed,
         rows=rows,
         codes=codes,
-        keys=keys,
-        columns=UnitColumns(rows, len(keys[0])),
+        levels=levels,
+        columns=UnitColumns(rows, len(levels[0])),
         largest=largest,
     )
 
@@ -100,8 +108,7 @@ class Prepared:
     rows: "ir.Table" = field(repr=False)
     codes: Mapping[str, tuple[str, ...]] = field(repr=False)
     """The codes of each attribute that its numbers in the rows stand for."""
-    keys: tuple[NDArray[np.uint32], ...] = field(repr=False)
-    """The keys of each level's units by their numbers."""
+    levels: tuple[Level, ...] = field(repr=False)
     columns: UnitColumns = field(repr=False)
     largest: Mapping[str, int] = field(repr=False)
     """The largest size of each measure, of its product with the weight, and of the weight."""
@@ -111,8 +118,8 @@ class Prepared:
         grid = Grid(by=question.by, margins=question.margins)
         rows = self._asked(question)
         columns = self._records(rows, grid, question)
-        for level in range(1, len(self.keys)):
-            columns |= self._level(rows, grid, question, level)
+        for level in range(1, len(self.levels)):
+            columns |= self._level(rows, grid, question, level, columns["cell_key_0"])
         return Cells(dimensions=question.by, positions=np.arange(grid.size), columns=columns)
 
     @property
@@ -150,37 +157,39 @@ class Prepared:
         sums = {"_total": wide_sum(rows["_weighted"]), "_weights": wide_sum(rows["_weight"])}
         jackknife = self._is_weighted and self.data.records.replicates is None
         if jackknife:
-            sizes = {"_total": ("_weighted", f"_weighted_{question.measure}"), "_weights": ("_weight", "_weight")}
-            for name, (column, size) in sizes.items():
-                asked = squares(rows[column], self.largest[size if question.measure else "_weight"])
-                sums |= {f"{name}{part}": square for part, square in asked.items()}
-        found = largest_units(
-            self.tables,
-            _of_level(rows, 0),
-            grid.names,
-            most=question.contributors,
-            numbers=len(self.keys[0]),
-            largest=1 if question.measure is None else self.largest[question.measure],
-            sums=sums,
-            known=partial(self._known, question.measure),
-        )
-        cells = found.cells
-        everywhere = grid.everywhere(grid.codes(cells, self.codes), cells.num_rows)
+            weighted = "_weight" if question.measure is None else f"_weighted_{question.measure}"
+            sums |= {f"_total{part}": s for part, s in squares(rows["_weighted"], self.largest[weighted]).items()}
+            sums |= {f"_weights{part}": s for part, s in squares(rows["_weight"], self.largest["_weight"]).items()}
+            if question.ratio:
+                sums["_products"] = wide_product(rows["_weighted"], rows["_weight"])
+        parts = _of_level(rows, 0)
+        found = self._largest(parts, grid.names, question, 0, sums)
+        cells, everywhere = found.cells, self._everywhere(found.cells, grid)
         records = added(grid.size, everywhere, cells["_units"].to_numpy())
         total, weights = (
             added_pair(grid.size, everywhere, split(cells[name], by=self._parts)) for name in ("_total", "_weights")
         )
-        errors = [np.zeros_like(records), np.zeros_like(records)]
+        errors = [np.zeros_like(records) for _ in range(3)]
         if self.data.records.replicates is not None:
             errors = replicate_errors(self.data, self.tables, question, grid, (total, weights))
         elif jackknife:
             errors = [
-                jackknife_errors(records, sums, added(grid.size, everywhere, sum_of_squares(cells, name)))
-                for name, sums in (("_total", total), ("_weights", weights))
+                jackknife_errors(records, pair, added(grid.size, everywhere, sum_of_squares(cells, name)))
+                for name, pair in (("_total", total), ("_weights", weights))
             ]
-        key, guard = (added_modulo(grid.size, everywhere, modulo_prime(cells[name])) for name in ("_key", "_guard"))
-        chosen = grid.everywhere(grid.codes(found.units, self.codes), found.units.num_rows)
-        units = Units.of(found.units, parts=self._parts)
+            if question.ratio:
+                sizes = (
+                    sum_of_squares(cells, "_total"),
+                    unbounded(cells["_products"]),
+                    sum_of_squares(cells, "_weights"),
+                )
+                summed = [added(grid.size, everywhere, size) for size in sizes]
+                errors.append(jackknife_ratio_errors(records, total, weights, summed))
+        if self.tables.is_duckdb:
+            units = self._known(found.chosen, question.measure)
+        else:
+            units = sums_of_units(self.tables, parts, grid.names, found.chosen)
+        keys = {name: added_modulo(grid.size, everywhere, modulo_prime(cells[name])) for name in ("_key", "_guard")}
         return {
             "records": records,
             "total": total[0],
@@ -189,54 +198,95 @@ class Prepared:
             "weights_part": weights[1],
             "sampling_error": errors[0],
             "count_sampling_error": errors[1],
-            **level_columns(
-                0,
-                [(positions, units) for positions in chosen],
-                units=records,
-                key=key,
-                guard=guard,
-                most=question.contributors,
-                keys=self.keys[0],
-                keyed=self.keyed,
+            **({"mean_sampling_error": errors[2]} if question.ratio else {}),
+            **self._keyed(
+                0, question, {"_units": records, "_records": keys["_key"], **keys}, self._placed(units, grid)
             ),
         }
 
-    def _known(self, measure: str | None, numbers: Integers, sizes: Integers) -> dict[str, Integers]:
+    def _level(
+        self, rows: "ir.Table", grid: Grid, question: ContributorQuestion, level: int, records: Integers
+    ) -> dict[str, Integers]:
+        """The columns of larger units.
+
+        Those with one record are in one cell, and merged to totals. The others can be in many cells, and are added up
+        anew for every kind of total.
+        """
+        rows = _of_level(rows, level)
+        once, repeated = (rows.filter(rows[f"_repeated_{level}"] == is_so) for is_so in (False, True))
+        sums = {name: np.zeros(grid.size, dtype=np.int64) for name in ("_units", "_key", "_guard")}
+        placed: list[Placed] = []
+
+        def add(found: Found, rows: "ir.Table", names: Sequence[str], kept: Sequence[str] | None) -> None:
+            everywhere = self._everywhere(found.cells, grid, kept)
+            sums["_units"] += added(grid.size, everywhere, found.cells["_units"].to_numpy())
+            for name in ("_key", "_guard"):
+                sums[name] += added_modulo(grid.size, everywhere, modulo_prime(found.cells[name]))
+                sums[name] %= PRIME
+            placed.extend(self._placed(sums_of_units(self.tables, rows, names, found.chosen), grid, kept))
+
+        if self.levels[level].repeated < len(self.levels[level]):
+            add(self._largest(once, grid.names, question, level), once, grid.names, None)
+        if self.levels[level].repeated:
+            with unit_parts(repeated, grid.names).cache() as finest:
+                for kept in grid.kept():
+                    parts = finest if kept == grid.names else unit_parts(finest, kept)
+                    add(self._largest(parts, kept, question, level), repeated, kept, kept)
+        return self._keyed(level, question, {**sums, "_records": records}, placed)
+
+    def _largest(
+        self,
+        parts: "ir.Table",
+        names: Sequence[str],
+        question: ContributorQuestion,
+        level: int,
+        sums: "Mapping[str, ir.DecimalScalar] | None" = None,
+    ) -> Found:
+        of_records = 1 if question.measure is None else self.largest[question.measure]
+        return largest_units(
+            self.tables,
+            parts,
+            names,
+            most=question.contributors,
+            numbers=len(self.levels[level]),
+            largest=of_records * self.levels[level].most,
+            asked_only=self.data.records.consent is not None,
+            sums=sums,
+        )
+
+    def _known(self, chosen: pa.Table, measure: str | None) -> pa.Table:
         """What the records of units have, from the numbers of the units and the sizes of their values."""
+        numbers, sizes = chosen["_unit"].to_numpy(), chosen["_size"].to_numpy()
         value = sizes if measure is None else sizes * self.columns.signs(measure)[numbers]
         one = np.ones_like(sizes)
         weight = self.columns.column("_weight")[numbers] if self._is_weighted else one
         consent = one if self.data.records.consent is None else self.columns.column("_consent")[numbers]
-        return {"_value": value, "_weighted": value * weight, "_weight": weight, "_consent": consent.astype(np.int64)}
+        known = {"_value": value, "_weighted": value * weight, "_weight": weight, "_consent": consent}
+        return pa.table({**dict(zip(chosen.column_names, chosen.columns, strict=True)), **known})
 
-    def _level(self, rows: "ir.Table", grid: Grid, question: ContributorQuestion, level: int) -> dict[str, Integers]:
-        """The columns of larger units, which can be in many cells and are added up anew for every kind of total."""
-        counted, key, guard = (np.zeros(grid.size, dtype=np.int64) for _ in range(3))
-        placed = []
-        with unit_parts(_of_level(rows, level), grid.names).cache() as finest:
-            for kept in grid.kept():
-                with nullcontext(finest) if kept == grid.names else unit_parts(finest, kept).cache() as parts:
-                    found = largest_units(
-                        self.tables,
-                        parts,
-                        kept,
-                        most=question.contributors,
-                        numbers=len(self.keys[level]),
-                        largest=int(parts["_value"].abs().max().fill_null(0).execute()),
-                    )
-                cells = grid.positions(grid.codes(found.cells, self.codes), kept, found.cells.num_rows)
-                counted[cells] = found.cells["_units"].to_numpy()
-                key[cells], guard[cells] = modulo_prime(found.cells["_key"]), modulo_prime(found.cells["_guard"])
-                chosen = grid.positions(grid.codes(found.units, self.codes), kept, found.units.num_rows)
-                placed.append((chosen, Units.of(found.units, parts=self._parts)))
+    def _everywhere(self, found: pa.Table, grid: Grid, kept: Sequence[str] | None = None) -> list[Integers]:
+        """The cells that rows of an answer count in: all of them, or those where some attributes are kept."""
+        codes = grid.codes(found, self.codes)
+        if kept is None:
+            return grid.everywhere(codes, found.num_rows)
+        return [grid.positions(codes, kept, found.num_rows)]
+
+    def _placed(self, units: pa.Table, grid: Grid, kept: Sequence[str] | None = None) -> list[Placed]:
+        read = Units.of(units, parts=self._parts)
+        return [(positions, read) for positions in self._everywhere(units, grid, kept)]
+
+    def _keyed(
+        self, level: int, question: ContributorQuestion, sums: Mapping[str, Integers], placed: Sequence[Placed]
+    ) -> dict[str, Integers]:
         return level_columns(
             level,
             placed,
-            units=counted,
-            key=key,
-            guard=guard,
+            units=sums["_units"],
+            key=sums["_key"],
+            guard=sums["_guard"],
+            records=sums["_records"],
             most=question.contributors,
-            keys=self.keys[level],
+            keys=self.levels[level].keys,
             keyed=self.keyed,
         )
 

@@ -6,7 +6,8 @@ from sfumato.cells import Integers
 from sfumato.engine.contributors import Prepared
 
 
-def guard_words(prepared: Prepared) -> Integers:
-    """The word of every record's unit, ascending."""
-    words = prepared.rows.select("_guard_0").to_pyarrow()["_guard_0"].to_numpy()
+def guard_words(prepared: Prepared, level: int) -> Integers:
+    """The words of all units of a level, ascending."""
+    name = f"_guard_{level}"
+    words = prepared.rows.select(name).distinct().to_pyarrow()[name].to_numpy()
     return np.sort(words.astype(np.int64))

@@ -46,7 +46,7 @@ def calendar(frame: Frame, tables: Tables) -> "ir.Table":
     }
     for name, (begin, end) in {"_now": (0, 0), **AROUND}.items():
         for word in words(span):
-            bits = [_bits(place + begin, place + end, word, len(codes)) for place in range(len(codes))]
+            bits = [bits_of(place + begin, place + end, word=word, periods=len(codes)) for place in range(len(codes))]
             columns[f"{name}{word}"] = pa.array(bits, pa.int64())
     return tables.lend(pa.table(columns))
 
@@ -56,15 +56,20 @@ def words(span: Span) -> range:
     return range((span.high - span.low) // _BITS + 1)
 
 
-def held(history: "ir.Table", span: Span) -> "dict[str, ir.IntegerScalar]":
-    """In `_held0`, `_held1` and so on, the bits of all periods in some rows of a history."""
+def gathered(rows: "ir.Table", span: Span, *, bits: str = "_now") -> "dict[str, ir.IntegerScalar]":
+    """All bits that any row has in `_now0`, `_now1` and so on, or in the other bits of a calendar."""
     import ibis  # noqa: PLC0415 (an engine is imported when it is used)
 
     @ibis.udf.agg.builtin(name="bit_or", signature=(("int64",), "int64"))  # Ibis knows it for DuckDB only
     def bit_or(bits):  # type: ignore[no-untyped-def]
         """Not run: it stands for the engine's own."""
 
-    return {f"_held{word}": bit_or(history[f"_now{word}"]) for word in words(span)}
+    return {f"{bits}{word}": bit_or(rows[f"{bits}{word}"]) for word in words(span)}
+
+
+def held(history: "ir.Table", span: Span) -> "dict[str, ir.IntegerScalar]":
+    """In `_held0`, `_held1` and so on, the bits of all periods in some rows of a history."""
+    return {name.replace("_now", "_held"): bits for name, bits in gathered(history, span).items()}
 
 
 def periods_held(jobs: "ir.Table", span: Span) -> "ir.IntegerColumn":
@@ -126,7 +131,7 @@ def _history(frame: Frame, tables: Tables, employers: "ir.Table", attributes: Se
     return rows.inner_join(calendar(frame, tables), "_written").inner_join(numbered, "_workplace")
 
 
-def _bits(begin: int, end: int, word: int, periods: int) -> int:
+def bits_of(begin: int, end: int, *, word: int, periods: int) -> int:
     """The bits of the periods from begin to end that are in the panel and in one of its whole numbers."""
     first, last = word * _BITS, min((word + 1) * _BITS, periods) - 1
     return sum(1 << (place - first) for place in range(max(begin, first), min(end, last) + 1))

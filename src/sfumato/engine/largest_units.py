@@ -1,6 +1,6 @@
 """The largest units of every cell, with sums over all of them: in one pass of the engine where it can."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,22 +11,24 @@ import pyarrow.compute as pc
 
 from sfumato.cells import Integers
 from sfumato.engine.records import RecordTables
-from sfumato.engine.wide_sums import unbounded, wide_sum
+from sfumato.engine.wide_sums import narrow_sum, unbounded, wide_sum
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _ALL = "_all"
 """Tells cells apart where nothing else does: there is one."""
-_OF_UNITS = ("_unit", "_value", "_weighted", "_weight", "_consent")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """An engine's answer: cells with `_units`, `_key`, `_guard` and other sums, and the largest units of each."""
+    """An engine's answer: cells with `_units`, `_key`, `_guard` and other sums, and the largest units of each.
+
+    Of those, `chosen` has the number `_unit` and the `_size`, which is |value|.
+    """
 
     cells: pa.Table
-    units: pa.Table
+    chosen: pa.Table
 
 
 def largest_units(
@@ -37,66 +39,82 @@ def largest_units(
     most: int,
     numbers: int,
     largest: int,
+    asked_only: bool = False,
     sums: "Mapping[str, ir.DecimalScalar] | None" = None,
-    known: "Callable[[Integers, Integers], dict[str, Integers]] | None" = None,
 ) -> Found:
     """Sum `parts` by the attributes that tell cells apart, and pick `most` units of each cell.
 
-    A part is what a unit has in a cell, its `_key` and `_guard` included. Units are ordered by |`_value`|, none of them
-    above `largest`, and then by their number `_unit`, below `numbers`. Where units have one part each, `known` may say
-    from their numbers and |values| what else the part has; otherwise the engine is asked.
+    A part is what a unit has in a cell: its `_value`, `_key` and `_guard`. Units are ordered by |`_value`|, none above
+    `largest`, and then by their number `_unit`, below `numbers`. With `asked_only` only units with `_consent` are
+    picked.
     """
     import ibis  # noqa: PLC0415 (an engine is imported when it is used)
 
-    if not names:
-        parts, names = parts.mutate(**{_ALL: ibis.literal(0, "int16")}), (_ALL,)
+    by = list(names)
+    if not by:
+        parts, by = parts.mutate(**{_ALL: ibis.literal(0, "int16")}), [_ALL]
     asked = {"_units": parts.count(), "_key": wide_sum(parts["_key"]), "_guard": wide_sum(parts["_guard"])}
     asked |= sums or {}
     if not tables.is_duckdb:
-        cells = parts.group_by(list(names)).agg(**asked).to_pyarrow()
-        return Found(cells=cells, units=_by_window(parts, names, most))
+        return Found(cells=parts.group_by(by).agg(**asked).to_pyarrow(), chosen=_by_window(parts, by, most, asked_only))
     room = 1 << (max(numbers, 1) - 1).bit_length()
-    asked["_largest"] = _packed(parts, room, largest, most)
-    answered = parts.group_by(list(names)).agg(**asked).to_pyarrow()
-    cells, (sizes, units) = answered.drop("_largest"), _unpacked(answered["_largest"].combine_chunks(), room)
-    chosen = cells.select(list(names)).take(_rows(answered["_largest"])).append_column("_unit", pa.array(units))
-    if known is not None:
-        for name, column in known(units, sizes).items():
-            chosen = chosen.append_column(name, pa.array(column))
-        return Found(cells=cells, units=chosen)
-    with tables.lent(chosen) as lent:
-        return Found(
-            cells=cells, units=parts.semi_join(lent, [*names, "_unit"]).select(*names, *_OF_UNITS).to_pyarrow()
-        )
+    cells = parts.group_by(by).agg(**asked, _largest=_packed(parts, room, largest, most, asked_only)).to_pyarrow()
+    sizes, units = _unpacked(cells["_largest"].combine_chunks(), room)
+    sizes = sizes - asked_only
+    chosen = cells.select(names).take(_rows(cells["_largest"]))
+    chosen = pa.table({**dict(zip(names, chosen.columns, strict=True)), "_unit": units, "_size": sizes})
+    chosen = chosen.filter(sizes >= 0) if asked_only else chosen
+    return Found(cells=cells.drop("_largest"), chosen=chosen)
 
 
 def unit_parts(rows: "ir.Table", names: Sequence[str]) -> "ir.Table":
-    """Add up the rows of each unit in each cell that the attributes tell apart."""
+    """What each unit has in each cell that the attributes tell apart; also of parts by more attributes."""
     return rows.group_by([*names, "_unit"]).agg(
-        _value=wide_sum(rows["_value"]).cast("int64"),
-        _weighted=wide_sum(rows["_weighted"]),
-        _weight=wide_sum(rows["_weight"]).cast("int64"),
+        _value=narrow_sum(rows["_value"]),
+        _key=rows["_key"].arbitrary(),
+        _guard=rows["_guard"].arbitrary(),
         _consent=rows["_consent"].max(),
-        _key=rows["_key"].max(),
-        _guard=rows["_guard"].max(),
     )
 
 
-def _by_window(parts: "ir.Table", names: Sequence[str], most: int) -> pa.Table:
+def sums_of_units(tables: RecordTables, rows: "ir.Table", names: Sequence[str], chosen: pa.Table) -> pa.Table:
+    """Values, weighted values, weights and consent of some units in some cells, added up from their rows."""
+    by = [*names, "_unit"]
+    with tables.lent(chosen.select(by)) as lent:
+        kept = rows.semi_join(lent, by)
+        return (
+            kept.group_by(by)
+            .agg(
+                _value=narrow_sum(kept["_value"]),
+                _weighted=wide_sum(kept["_weighted"]),
+                _weight=narrow_sum(kept["_weight"]),
+                _consent=kept["_consent"].max(),
+            )
+            .to_pyarrow()
+        )
+
+
+def _by_window(parts: "ir.Table", names: Sequence[str], most: int, asked_only: bool) -> pa.Table:
     """Rank all units of every cell; slower, but every engine can do it."""
     import ibis  # noqa: PLC0415 (an engine is imported when it is used)
 
-    order = ibis.window(group_by=list(names), order_by=[parts["_value"].abs().desc(), parts["_unit"]])
-    numbered = parts.mutate(_rank=ibis.row_number().over(order))
-    return numbered.filter(numbered["_rank"] < most).select(*names, *_OF_UNITS).to_pyarrow()
+    parts = parts.filter(parts["_consent"] == 1) if asked_only else parts
+    sized = parts.mutate(_size=parts["_value"].abs())
+    order = ibis.window(group_by=list(names), order_by=[sized["_size"].desc(), sized["_unit"]])
+    ranked = sized.mutate(_rank=ibis.row_number().over(order))
+    return ranked.filter(ranked["_rank"] < most).select(*names, "_unit", "_size").to_pyarrow()
 
 
-def _packed(parts: "ir.Table", room: int, largest: int, most: int) -> "ir.ArrayScalar":
-    """The `most` largest of whole numbers that are larger for a larger value, and among equal ones a smaller number."""
+def _packed(parts: "ir.Table", room: int, largest: int, most: int, asked_only: bool) -> "ir.ArrayScalar":
+    """The `most` largest of whole numbers that are larger for a larger value, and among equal ones a smaller number.
+
+    With `asked_only` sizes are one larger, and 0 for units that did not ask.
+    """
     import ibis  # noqa: PLC0415 (an engine is imported when it is used)
 
     size, place = parts["_value"].abs(), (room - 1) - parts["_unit"].cast("int64")
-    if (largest + 1) * room < 2**63:
+    size = (size + 1) * parts["_consent"] if asked_only else size
+    if (largest + 2) * room < 2**63:
         return _greatest("int64")(size * room + place, most)
     wide = size.cast("decimal(19, 0)") * ibis.literal(room, "decimal(11, 0)") + place.cast("decimal(19, 0)")
     return _greatest("decimal(38, 0)")(wide.cast("decimal(38, 0)"), most)

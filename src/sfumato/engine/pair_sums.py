@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from sfumato.cells import Integers
 from sfumato.noise.factors import ONE
 
+_MOST = float(2**63 - 2**10)
+"""The greatest deviation that a column can hold, in millionths; larger ones are cut to it."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairSums:
@@ -38,12 +41,14 @@ class PairSums:
         cell, employer = cell[begins], employer[begins]
         used = label != 0
         cell, employer, label = cell[used], employer[used], label[used]
-        product = label * factors[employer]
+        # A label is split before it is multiplied: a factor times all of it would leave 64 bits beyond some 10^12.
+        millions, units = np.divmod(label, ONE)
+        product = units * factors[employer]
         # In the order of cells and employers, so that the rounding is the same on every engine.
         squares = np.bincount(cell, weights=label.astype(np.float64) ** 2, minlength=cells)
         return cls(
             count=_by_cell(cell, label, cells),
-            whole=_by_cell(cell, product // ONE, cells),
+            whole=_by_cell(cell, millions * factors[employer] + product // ONE, cells),
             rest=_by_cell(cell, product % ONE, cells),
             factors=_by_cell(cell, np.ones_like(label), cells),
             squares=squares.astype(np.float64),  # whole numbers when there are no rows
@@ -65,7 +70,7 @@ class PairSums:
             "distorted": self.whole + self.rest // ONE,
             "remainder": self.rest % ONE,
             "factors": self.factors,
-            "deviation": np.rint(np.sqrt(self.squares) * (deviation * ONE)).astype(np.int64),
+            "deviation": np.minimum(np.rint(np.sqrt(self.squares) * (deviation * ONE)), _MOST).astype(np.int64),
             "available": available,
             "edges": edges,
         }

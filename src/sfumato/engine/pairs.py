@@ -31,13 +31,15 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
     """Answer every question with its cells: the columns of `SUMS`, and the number of distinct pairs as `edges`.
 
     Every combination of codes is listed, also those without pairs; of undirected pairs each unordered combination
-    once. The jobs are scanned once for all graphs of employers, and once for all flows.
+    once. The jobs are scanned once for all graphs of employers, once for those of workers, and once for all flows.
     """
     for question in questions.values():
         _refuse_senseless(question)
     graphs = [q for q in questions.values() if q.kind == "graph" and q.between == "employers"]
     flows = [q for q in questions.values() if q.kind == "flow"]
     edges = _edges(frame, tables) if graphs else None
+    colleagues = {name: q for name, q in questions.items() if q.between == "workers"}
+    of_workers = worker_pairs(frame, tables, colleagues, factors) if colleagues else {}
     answers = {}
     # What is kept on the engine is dropped on leaving, also by an error, while the engine is still open.
     with ExitStack() as kept:
@@ -46,8 +48,8 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
             moved = kept.enter_context(moved.cache())
         for name, question in questions.items():
             listed = listed_positions(question)
-            if question.between == "workers":
-                columns = worker_pairs(frame, tables, question, factors, listed)
+            if name in of_workers:
+                columns = of_workers[name]
             else:
                 found = edges if moved is None or question.kind == "graph" else _flows(frame, tables, moved, question)
                 columns = _employer_pairs(frame, tables, question, factors, listed=listed, found=found)

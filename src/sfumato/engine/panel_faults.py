@@ -31,6 +31,20 @@ _NAMED = 8
 """At most so many periods are named in a message."""
 
 
+def refuse_no_rows(frame: Frame, tables: Tables) -> None:
+    """Refuse a panel without rows, and a table of workplaces without any: an empty file tells no types either."""
+    jobs = [("jobs", tables.jobs, frame.jobs.path)] if frame.span is not None else []
+    units = [("workplaces", tables.workplaces, frame.workplaces.path)] if frame.workplaces is not None else []
+    for name, table, path in jobs + units:
+        if table is not None and not table.limit(1).count().execute():
+            raise DataError(
+                name,
+                expected=f"rows in {path}",
+                found="a file that is empty, or has column names only",
+                do="write the file again, or correct `path` in the release file",
+            )
+
+
 def check_panel_columns(frame: Frame, tables: Tables) -> None:
     """Check that the columns with the period and the earnings exist and can hold them."""
     span, period, earnings, _ = panel(frame)

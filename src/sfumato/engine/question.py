@@ -123,6 +123,8 @@ class ContributorQuestion:
     contributors: int
     """How many of the largest units are told of every cell."""
     margins: bool = False
+    ratio: bool = False
+    """Whether the sampling error of the mean is asked for too."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

@@ -30,7 +30,7 @@ _BITS = 31
 def replicate_errors(
     data: Microdata, tables: RecordTables, question: ContributorQuestion, grid: Grid, estimates: Sequence[Pair]
 ) -> list[Integers]:
-    """The standard errors of two estimates, totals and sums of weights, in millionths, from replicate weights.
+    """The standard errors of totals, of sums of weights, and of their ratios, in millionths, from replicate weights.
 
     An estimate comes as whole units and millionths. Its variance is the rule's factor times the sum of its squared
     differences from the replicates' estimates.
@@ -51,14 +51,16 @@ def replicate_errors(
     places = _everywhere(grid, found)
     totals = "weights" if question.measure is None else "total"
     factor = float(described.factor(len(columns)))
-    errors = []
-    for estimate, kind in zip(estimates, (totals, "weights"), strict=True):
-        squares = np.zeros(grid.size)
-        for at in range(len(columns)):  # one after the other: the order of a sum of floats matters
-            replicate = added_pair(grid.size, places, split(found[f"_{kind}_{at}"]))
-            squares += _difference(estimate, replicate) ** 2
-        errors.append(_whole(np.sqrt(factor * squares)))
-    return errors
+    squares = [np.zeros(grid.size) for _ in range(3)]
+    means = _ratio(*estimates)
+    for at in range(len(columns)):  # one after the other: the order of a sum of floats matters
+        replicates = [added_pair(grid.size, places, split(found[f"_{kind}_{at}"])) for kind in (totals, "weights")]
+        for place, (estimate, replicate) in enumerate(zip(estimates, replicates, strict=True)):
+            squares[place] += _difference(estimate, replicate) ** 2
+        # A replicate without any weight in a cell has no mean there, and shows nothing of it.
+        own = _ratio(*replicates)
+        squares[2] += np.where(np.isnan(own) | np.isnan(means), 0.0, own - means) ** 2 * float(ONE) ** 2
+    return [_whole(np.sqrt(factor * part)) for part in squares]
 
 
 def squares(column: "ir.IntegerColumn", most: int) -> "dict[str, ir.DecimalScalar]":
@@ -91,6 +93,33 @@ def jackknife_errors(units: Integers, sums: Pair, squares: NDArray[Any]) -> Inte
     if any(root >= 2**63 for root in roots):
         raise _too_large()
     return np.array(roots, dtype=np.int64)
+
+
+def jackknife_ratio_errors(units: Integers, total: Pair, weights: Pair, summed: Sequence[NDArray[Any]]) -> Integers:
+    """The unit jackknife's standard errors of means R = T/W in millionths: √(n/(n−1)·Σ(w(y − R))²)/W.
+
+    `summed` has Σ(wy)², Σ(wy)w and Σw², all in millionths squared.
+    """
+    above, below = (pair[0].astype(object) * ONE + pair[1].astype(object) for pair in (total, weights))
+    first, mixed, second = summed
+    several = np.maximum(units - 1, 1).astype(object)
+    # Of Σ(w(y − R))²·W², exactly: W²Σ(wy)² − 2TWΣ(wy)w + T²Σw².
+    spread = below * below * first - 2 * above * below * mixed + above * above * second
+    fourfold = [
+        0 if n < 2 or w == 0 else 4 * ONE * ONE * int(n) * v // (int(m) * w**4)
+        for n, v, m, w in zip(units.tolist(), spread, several, below, strict=True)
+    ]
+    roots = [(isqrt(max(variance, 0)) + 1) // 2 for variance in fourfold]
+    if any(root >= 2**63 for root in roots):
+        raise _too_large()
+    return np.array(roots, dtype=np.int64)
+
+
+def _ratio(total: Pair, weights: Pair) -> NDArray[np.float64]:
+    """Means; NaN where there is no weight."""
+    above, below = (pair[0] + pair[1] / ONE for pair in (total, weights))
+    ratio: NDArray[np.float64] = np.divide(above, below, out=np.full(len(below), np.nan), where=below > 0)
+    return ratio
 
 
 def _everywhere(grid: Grid, found: pa.Table) -> list[Integers]:

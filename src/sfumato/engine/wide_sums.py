@@ -1,5 +1,6 @@
 """Sums that leave 64 bits: exact on every engine, and split into 64-bit numbers afterwards."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,30 @@ def wide_sum(column: "ir.Column") -> "ir.DecimalScalar":
     if column.type().is_decimal() or column.get_backend().name == "duckdb":  # which sums integers in 128 bits
         return column.sum().cast(_WIDE)
     return column.cast("decimal(19, 0)").sum().cast(_WIDE)
+
+
+def wide_product(one: "ir.IntegerColumn", other: "ir.IntegerColumn") -> "ir.DecimalScalar":
+    """The exact sum of products of whole numbers of 64 bits, as a decimal of 38 digits."""
+    return (one.cast("decimal(19, 0)") * other.cast("decimal(19, 0)")).sum().cast(_WIDE)
+
+
+def narrow_sum(column: "ir.IntegerColumn") -> "ir.IntegerScalar":
+    """The sum of whole numbers where it is known to fit 64 bits, as such a number.
+
+    DuckDB sums in 128 bits, which Ibis does not know; left like that, every further step would be slower.
+    """
+    return _sum()(column).cast("int64")
+
+
+@cache
+def _sum() -> Any:
+    """An engine's own sum, said to be wide so that a cast to 64 bits is not left out."""
+    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+
+    def sum_(x):  # type: ignore[no-untyped-def]
+        ...
+
+    return ibis.udf.agg.builtin(sum_, name="sum", signature=((ibis.dtype("int64"),), ibis.dtype(_WIDE)))
 
 
 def split(column: pa.ChunkedArray, *, by: int = ONE) -> tuple[Integers, Integers]:

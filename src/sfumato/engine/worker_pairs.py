@@ -1,6 +1,6 @@
 """Pairs of workers who share an employer, by attributes of both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from sfumato.cells import Integers
 from sfumato.engine.connect import Tables
-from sfumato.engine.graph import links, numbered, several_employers
+from sfumato.engine.graph import employer_edges, links, numbered, several_employers
 from sfumato.engine.pair_sums import PairSums
 from sfumato.engine.positions import positions_of
 from sfumato.engine.question import PairQuestion
 from sfumato.engine.text import text
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
-from sfumato.graph import Bipartite, pairs_within, parts
+from sfumato.graph import MOST_SHARING, Bipartite, pairs_within, parts, refuse_more_sharing
 from sfumato.noise.edges import chosen_employers
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import Keyed, hashes
@@ -26,21 +26,18 @@ from sfumato.noise.keyed import Keyed, hashes
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    CellOf = Callable[[Integers, Integers], Integers]
-
 _AT_A_TIME = 4_000_000
-"""Pairs of classes of one employer's workers that are looked at together."""
+"""Pairs of classes of one employer's workers that are looked at together, and labels that wait to be summed."""
+_DENSE = 1 << 25
+"""Up to so many combinations of an employer and a cell, each has its place in one array."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Corrections:
-    """What pairs that share several employers add to, or take from, labels that were counted at each employer."""
-
-    employer: Integers
-    cell: Integers
-    label: Integers
-    repeats: Integers
-    """By cell: how many times pairs were met beyond the first."""
+def refuse_too_many(frame: Frame, tables: Tables, question: PairQuestion, *, limit: int = MOST_SHARING) -> None:
+    """Refuse a graph of workers, more of whom share several employers than can be looked at; nothing is answered."""
+    if question.between != "workers":
+        return
+    shared = employer_edges(frame, tables)["_workers"].cast("float64")
+    refuse_more_sharing(int((shared * (shared - 1) / 2).sum().fill_null(0).execute()), limit=limit)
 
 
 def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> "ir.Table":
@@ -60,84 +57,95 @@ def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> "ir.Tabl
 
 
 def worker_pairs(
-    frame: Frame, tables: Tables, question: PairQuestion, factors: Factors, listed: Integers
-) -> dict[str, Integers]:
-    """Sum pairs of workers, each with the factor of an employer that both have, into the listed cells.
+    frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors
+) -> dict[str, dict[str, Integers]]:
+    """Sum pairs of workers, each with the factor of an employer that both have, into the cells of every question.
 
     Pairs are not listed: an employer with n workers of one class and m of another links n·m pairs. Only pairs that
-    share several employers are, to take the factor of one of them and to count once as an edge.
+    share several employers are, some thousands at a time, to take the factor of one of them and to count once as an
+    edge. This is done once for all questions.
     """
-    ends = question.by[: len(question.attributes)]
-    columns = {end.name: of for end, of in zip(ends, question.attributes, strict=True)}
-    classes = prod(map(len, ends))
-
-    def cell_of(one: Integers, other: Integers) -> Integers:
-        return np.searchsorted(listed, np.minimum(one, other) * classes + np.maximum(one, other))
-
-    workers = people(frame, tables, columns)
+    names = dict.fromkeys(name for question in questions.values() for name in question.attributes)
+    workers = people(frame, tables, {name: name for name in names})
     with links(frame, tables).cache() as jobs:
         placed = jobs.inner_join(workers, "_worker")
-        staff = placed.group_by("_workplace", *columns).agg(_workers=placed.count().cast("int64"))
-        staff = staff.mutate(_workplace=text(staff["_workplace"], "_workplace")).to_pyarrow()
+        staff = {name: _staff(placed, question) for name, question in questions.items()}
         linking = several_employers(jobs).inner_join(workers, "_worker")
         linking = linking.mutate(**{name: text(linking[name], name) for name in ("_worker", "_workplace")}).to_pyarrow()
-    employers, employer = numbered(staff["_workplace"])
-    kind, n = positions_of(staff, ends, ends), staff["_workers"].to_numpy().astype(np.int64)
+    employers, _ = numbered(next(iter(staff.values()))["_workplace"])  # the same in all
+    mended = _corrections(linking, employers, questions, factors)
+    owned = factors.of(hashes(employers))
+    columns = {}
+    for name, question in questions.items():
+        employer, n = _places(staff[name], employers), staff[name]["_workers"].to_numpy().astype(np.int64)
+        sums, edges = _summed(employer, _kinds(staff[name], question), n, mended[name], factors=owned)
+        available = np.ones_like(edges)
+        columns[name] = sums.columns(deviation=factors.deviation, edges=edges, available=available)
+    return columns
+
+
+def _staff(placed: "ir.Table", question: PairQuestion) -> pa.Table:
+    """The number of workers of every employer by their attributes."""
+    counted = placed.group_by("_workplace", *question.attributes).agg(_workers=placed.count().cast("int64"))
+    return counted.mutate(_workplace=text(counted["_workplace"], "_workplace")).to_pyarrow()
+
+
+def _places(jobs: pa.Table, employers: pa.Array) -> Integers:
+    places: Integers = pc.index_in(jobs["_workplace"].combine_chunks(), value_set=employers).to_numpy().astype(np.int64)
+    return places
+
+
+def _kinds(rows: pa.Table, question: PairQuestion) -> Integers:
+    """The place of every row in the product of the codelists of the attributes."""
+    ends = question.by[: len(question.attributes)]
+    named = rows.select(list(question.attributes)).rename_columns([end.name for end in ends])
+    return positions_of(named, ends, ends)
+
+
+def _summed(
+    employer: Integers, kind: Integers, n: Integers, mended: "_Corrections", *, factors: Integers
+) -> tuple[PairSums, Integers]:
+    """The sums over all pairs and the number of distinct ones, from the number of workers of each kind at employers."""
     order = np.lexsort((kind, employer))
     employer, kind, n = employer[order], kind[order], n[order]
-
-    kinds = positions_of(linking, ends, ends)
-    once = question.weight == "edges"
-    mended = _corrections(linking, kinds, employers, factors, cell_of=cell_of, cells=len(listed), once=once)
-
-    edges, owned = -mended.repeats, factors.of(hashes(employers))
-    sizes = np.bincount(employer, minlength=len(employers))
+    sizes = np.bincount(employer, minlength=len(factors))
     rows = np.append(0, np.cumsum(sizes))
-    nothing = np.empty(0, dtype=np.int64)
-    sums = PairSums.of(nothing, nothing, nothing, factors=owned, cells=len(listed))
+    at, cells, labels = mended.labels.sums()
+    edges, nothing = -mended.repeats, np.empty(0, dtype=np.int64)
+    sums = PairSums.of(nothing, nothing, nothing, factors=factors, cells=len(edges))
     for begin, end in parts(sizes * (sizes + 1) // 2, _AT_A_TIME):
         one, other = (rows[begin] + row for row in pairs_within(sizes[begin:end], itself=True))
         met = np.where(one == other, n[one] * (n[one] - 1) // 2, n[one] * n[other])
-        cell = cell_of(kind[one], kind[other])
+        cell = mended.cell_of(kind[one], kind[other])
         np.add.at(edges, cell, met)
-        those = slice(*np.searchsorted(mended.employer, [begin, end]))
+        those = slice(*np.searchsorted(at, [begin, end]))
         sums += PairSums.of(
-            np.concatenate([cell, mended.cell[those]]),
-            np.concatenate([employer[one], mended.employer[those]]),
-            np.concatenate([met, mended.label[those]]),
-            factors=owned,
-            cells=len(listed),
+            np.concatenate([cell, cells[those]]),
+            np.concatenate([employer[one], at[those]]),
+            np.concatenate([met, labels[those]]),
+            factors=factors,
+            cells=len(edges),
         )
-    return sums.columns(deviation=factors.deviation, edges=edges, available=np.ones_like(listed))
+    return sums, edges
 
 
 def _corrections(
-    jobs: pa.Table,
-    kinds: Integers,
-    employers: pa.Array,
-    factors: Factors,
-    *,
-    cell_of: "CellOf",
-    cells: int,
-    once: bool,
-) -> _Corrections:
+    jobs: pa.Table, employers: pa.Array, questions: Mapping[str, PairQuestion], factors: Factors
+) -> "dict[str, _Corrections]":
     """Look at every pair of workers who share several employers; its whole label goes to one of them.
 
-    `jobs` are those of workers with several employers and `kinds` the classes of their workers. The label of a pair is
-    the number of employers it shares, or `once` one.
+    `jobs` are those of workers with several employers. The label of a pair is the number of employers it shares, or
+    one where pairs count once.
     """
     workers, worker = numbered(jobs["_worker"])
-    employer = pc.index_in(jobs["_workplace"].combine_chunks(), value_set=employers).to_numpy().astype(np.int64)
-    kind = np.zeros(len(workers), dtype=np.int64)
-    kind[worker] = kinds
-    graph = Bipartite.of(worker, employer, workers=len(workers), employers=len(employers))
+    graph = Bipartite.of(worker, _places(jobs, employers), workers=len(workers), employers=len(employers))
+    kinds = {name: np.zeros(len(workers), dtype=np.int64) for name in questions}
+    for name, question in questions.items():
+        kinds[name][worker] = _kinds(jobs, question)
+    mended = {name: _Corrections.of(question, employers=len(employers)) for name, question in questions.items()}
     keyed, persons, firms = Keyed(key=factors.key), hashes(workers), hashes(employers)
-    keys, labels = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    repeats = np.zeros(cells, dtype=np.int64)
     for shared in graph.sharing_several():
-        cell, pair = cell_of(kind[shared.first], kind[shared.second]), shared.pair
-        times = np.bincount(pair, minlength=len(cell))
-        np.add.at(repeats, cell, times - 1)
+        pair, times = shared.pair, np.bincount(shared.pair, minlength=len(shared.first))
         chosen = chosen_employers(
             pair,
             persons[shared.first][pair],
@@ -145,13 +153,68 @@ def _corrections(
             firms[shared.employer],
             keyed=keyed,
         )
-        label = np.where(chosen, 1 if once else times[pair], 0) - 1
-        key, at = np.unique(shared.employer * cells + cell[pair], return_inverse=True)
-        summed = np.zeros(len(key), dtype=np.int64)
-        np.add.at(summed, at, label)
-        keys.append(key)
-        labels.append(summed)
-    key = np.concatenate(keys)
-    order = np.argsort(key, kind="stable")
-    employer, cell = np.divmod(key[order], max(cells, 1))
-    return _Corrections(employer=employer, cell=cell, label=np.concatenate(labels)[order], repeats=repeats)
+        for name, question in questions.items():
+            whole = chosen if question.weight == "edges" else chosen * times[pair]
+            cell = mended[name].cell_of(kinds[name][shared.first], kinds[name][shared.second])
+            mended[name].labels.add(shared.employer, cell[pair], whole.astype(np.int64) - 1)
+            np.add.at(mended[name].repeats, cell, times - 1)
+    return mended
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Corrections:
+    """What pairs that share several employers add to, or take from, labels that were counted at each employer."""
+
+    classes: int
+    labels: "_Labels"
+    repeats: Integers
+    """By cell: how many times pairs were met beyond the first."""
+
+    @classmethod
+    def of(cls, question: PairQuestion, *, employers: int) -> "_Corrections":
+        """None yet."""
+        classes = prod(map(len, question.by[: len(question.attributes)]))
+        cells = classes * (classes + 1) // 2
+        labels = _Labels(employers=employers, cells=cells)
+        return cls(classes=classes, labels=labels, repeats=np.zeros(cells, dtype=np.int64))
+
+    def cell_of(self, one: Integers, other: Integers) -> Integers:
+        """The cell of two kinds of workers: row by row in the upper triangle of the table of both."""
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        cell: Integers = low * (2 * self.classes - low - 1) // 2 + high
+        return cell
+
+
+class _Labels:
+    """Labels summed by employer and cell as they come: there are as many as pairs, which would not fit in memory."""
+
+    def __init__(self, *, employers: int, cells: int) -> None:
+        self._cells = cells
+        keys = employers * cells
+        self._all = np.zeros(keys, dtype=np.int64) if keys <= _DENSE else None
+        self._some = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]  # sums, then what is not summed yet
+
+    def add(self, employer: Integers, cell: Integers, label: Integers) -> None:
+        """Add labels, each at an employer and in a cell."""
+        key = employer * self._cells + cell
+        if self._all is not None:
+            np.add.at(self._all, key, label)
+            return
+        self._some.append((key, label))
+        if sum(len(more) for more, _ in self._some[1:]) > max(_AT_A_TIME, len(self._some[0][0])):
+            self._sum_up()
+
+    def sums(self) -> tuple[Integers, Integers, Integers]:
+        """The employers, in order, the cells and the sums that are not zero."""
+        if self._all is not None:
+            key = np.flatnonzero(self._all)
+            return key // self._cells, key % self._cells, self._all[key]
+        self._sum_up()
+        key, label = self._some[0]
+        return key // self._cells, key % self._cells, label
+
+    def _sum_up(self) -> None:
+        keys, at = np.unique(np.concatenate([key for key, _ in self._some]), return_inverse=True)
+        summed = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(summed, at, np.concatenate([label for _, label in self._some]))
+        self._some = [(keys[summed != 0], summed[summed != 0])]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import prod
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.live.released import Released
 from sfumato.methods.status import SUPPRESSED
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
 from sfumato.publish.table import published_table
@@ -37,10 +39,11 @@ FLAGGED = "differs by one unit from a cell answered before"
 class Live:
     """Records in memory, and the cells that were answered; it shows nothing of either."""
 
-    release: Release
+    release: Release = field(repr=False)
     codelists: Mapping[str, Codelist]
     prepared: Prepared = field(repr=False)
     released: Released = field(repr=False)
+    _one_at_a_time: Lock = field(default_factory=Lock, repr=False)  # an engine's connection answers one question
 
     def answer(
         self,
@@ -58,7 +61,8 @@ class Live:
         `differencing`, as the `[live]` section of the release says.
         """
         planned = self._planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
-        counted = self.prepared.answer(_of_records(planned))
+        with self._one_at_a_time:
+            counted = self.prepared.answer(_of_records(planned))
         protected = planned.method.protect(counted, OperatingSystem())
         settings = self.release.live
         if settings.guard == "off":
@@ -77,17 +81,22 @@ class Live:
             protected = planned.method.protect(counted, OperatingSystem())
             seen = protected["status"] != SUPPRESSED
             with self._alone():
-                self.released.remember(_topic(table), counted["units_0"][seen], counted["guard_0"][seen])
+                for level in range(len(self.released.words)):
+                    units, sums = counted[f"units_{level}"][seen], counted[f"guard_{level}"][seen]
+                    self.released.remember(_topic(table), level, units, sums)
 
     def _noticed(self, planned: PlannedTable, counted: Cells, protected: Cells) -> Flags:
         """Notice cells that differ by one unit from those answered before, and remember all that are answered now."""
         near = np.zeros(len(counted), dtype=np.bool_)
         seen = np.flatnonzero(protected["status"] != SUPPRESSED)
-        units, sums, topic = counted["units_0"][seen], counted["guard_0"][seen], _topic(planned.table)
+        levels, topic = range(len(self.released.words)), _topic(planned.table)
+        cells = [(counted[f"units_{level}"][seen], counted[f"guard_{level}"][seen]) for level in levels]
         with self._alone():
-            near[seen] = self.released.near(topic, units, sums)
+            for level in levels:
+                near[seen] |= self.released.near(topic, level, *cells[level])
             given = ~near[seen] if self.release.live.guard == "refuse" else np.ones(len(seen), dtype=np.bool_)
-            self.released.remember(topic, units[given], sums[given])
+            for level in levels:
+                self.released.remember(topic, level, *(part[given] for part in cells[level]))
         return near
 
     def _alone(self) -> AbstractContextManager[None]:
@@ -99,14 +108,23 @@ class Live:
         self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
     ) -> PlannedTable:
         release = self.release
+        if isinstance(by, str) or not isinstance(where, Mapping) or not isinstance(totals, bool):
+            raise ReleaseError(
+                "live table",
+                expected="`by` as a list of attributes, `where` as codes by attribute, `totals` as true or false",
+                found="another question",
+                do="correct the question",
+            )
         try:
             table = Table.model_validate(
                 {
                     "name": "live",
                     "by": tuple(by),
-                    "where": {name: tuple(codes) for name, codes in where.items()},
+                    "where": {
+                        name: (codes,) if isinstance(codes, str) else tuple(codes) for name, codes in where.items()
+                    },
                     "totals": totals,
-                    "protect": release.live.protect,
+                    "protect": release.tables[0].protect,
                     **statistic,
                 }
             )
@@ -117,7 +135,7 @@ class Live:
                 expected=first["msg"].removeprefix("Value error, "),
                 found="another question",
                 do="correct the question",
-            ) from error
+            ) from None
         release.know_attributes(table)
         cells = prod(len(self.codelists[name].codes) + totals for name in table.by)
         if cells > release.live.most_cells:
@@ -145,9 +163,17 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
                 found="another release",
                 do="describe records = { … } under [data]",
             )
+        if any(isinstance(p.method, TopContributors) and p.method.parity for p in ready.plan.tables):
+            raise ReleaseError(
+                "live tables",
+                expected="a perturbation without the parity rule",
+                found="parity = true",
+                do="leave it out: directions that turn with the number of units are averaged away by asking often",
+            )
         progress("prepare")
         prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret)
-        released = Released(path=release.store / "live.cells", words=guard_words(prepared))
+        words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
+        released = Released(path=release.store / "live.cells", words=words)
         live = Live(release=release, codelists=ready.opened.codelists(), prepared=prepared, released=released)
         live.remember_release()
         yield live

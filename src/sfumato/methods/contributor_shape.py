@@ -27,7 +27,7 @@ class Shape:
     def __post_init__(self) -> None:
         sizes = tuple(sorted(self.sizes, key=abs, reverse=True))
         object.__setattr__(self, "sizes", sizes)
-        if not sizes or not all(map(isfinite, (*sizes, self.rest))) or sizes[0] == 0 or self.total == 0:
+        if not sizes or not all(map(isfinite, (*sizes, self.rest, self.total))) or sizes[0] == 0 or self.total == 0:
             raise MethodError(
                 _WHERE,
                 expected="at least one number that is not 0, and a total that is not 0",

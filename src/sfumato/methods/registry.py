@@ -118,7 +118,7 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     raise ReleaseError(
         f"method {method!r}, option {option!r}",
         expected=words.get(kind, str(kind)),
-        found=repr(value),
+        found="another value" if method in KEYED else repr(value),  # options of keyed methods are secrets
         do="correct the value",
     )
 

@@ -1,6 +1,6 @@
 """Fill the cells of a table of pairs that are too small to publish, with draws from a model of the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,16 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_ROUNDS = 500
-_CLOSE = 1e-9
+_PRIOR = 0.5
+"""How many pairs the expectation without an effect counts for beside those seen: as in Jeffreys' prior for counts."""
+_PRIOR_IN_PLACE = 2.0
+"""The same for the effects of a class in one place, beside those it has in all: places mostly resemble each other."""
+_ROUNDS = 100
+_CLOSE = 1e-3
+_LONGEST = 64.0
+"""The rounds are extrapolated by at most so many of them."""
+_FAR = 40.0
+"""No effect is above the exponential of this, or below its inverse."""
 _BEYOND = 600.0
 """A cell that is fitted so far above the minimum is drawn as if it were so far: closer, probabilities vanish."""
 
@@ -34,11 +42,9 @@ class PairLayout:
         first, second = np.divmod(ends, classes)
         return cls(first=first, second=second, other=other, classes=classes, others=others, directed=directed)
 
-
-def kept(values: Integers, *, minimum: int) -> Flags:
-    """Which protected values are published as they are: those that reach the minimum. True values play no part."""
-    reach: Flags = values >= minimum
-    return reach
+    def among(self, cells: Flags) -> "PairLayout":
+        """The layout of some of the cells."""
+        return replace(self, first=self.first[cells], second=self.second[cells], other=self.other[cells])
 
 
 def synthesised(
@@ -61,42 +67,143 @@ def synthesised(
 
 
 def fitted(values: Integers, *, keep: Flags, below: Flags, layout: PairLayout, minimum: int) -> Floats:
-    """The mean of every cell under quasi-independence: an effect of the first end times one of the second.
+    """The mean of every cell: effects of both ends and of the place in the further dimensions, times each other.
 
-    The effects, apart in every place of the further dimensions, fit the cells to keep, and the others as far as these
-    are known to be below the minimum: each counts as what it is expected to be, over and over (EM with proportional
-    fitting). Undirected pairs have one effect for both ends. Pairs within one class, which are far more frequent than
-    between two, are not fitted. A class none of whose pairs with another is kept is expected to have none.
+    There are effects of the first end, of the second, and of the place; of each end in each place; and of each pair of
+    classes, the same in all places. In a table without further dimensions only pairs within one class, which are far
+    more frequent than between two, have one of their own. Undirected pairs have the same effects for both ends.
+
+    The effects fit the cells to keep, and the others as far as these are known to be below the minimum: each counts as
+    what it is expected to be, over and over (EM with proportional fitting, extrapolated). An effect of which little is
+    seen stays near one, its mean under a gamma prior, so that classes none of whose pairs is kept get what others in
+    their place, and they in other places, lead one to expect, and not nothing.
+
+    What remains: nothing that is published tells what the cells below the minimum sum to. With a minimum of 3, their
+    sum came out within a tenth in flows of a large economy by quarter, from a third too low to a third too high in
+    simulated sparse tables, and lower where hardly any cell is kept. With larger minima, the cells that reach them are
+    the exceptions where pairs of classes differ much: the others are expected to be too large, in the worst example
+    three times. Where no pair between two classes is kept, or none within one, all of these are expected to be zero.
     """
-    size = layout.classes * layout.others
-    used = (keep | below) & (layout.first != layout.second)
-    one = (layout.first * layout.others + layout.other)[used]
-    two = (layout.second * layout.others + layout.other)[used]
-    known, value = keep[used], values[used].astype(np.float64)
-    if not layout.directed:
-        one, two = np.append(one, two), np.append(two, one)
-        known, value = np.tile(known, 2), np.tile(value, 2)
+    within = (layout.first == layout.second).astype(np.int64)
+    used = keep | below
+    reached = np.bincount(within, weights=np.where(keep, values, 0), minlength=2).astype(np.float64)
+    level = _ratio(reached, np.bincount(within, weights=used, minlength=2).astype(np.float64))
+    used &= level[within] > 0
+    model, cells = _Model.of(values[used], keep[used], layout.among(used), minimum)
+    logs = model.solved(np.log(level, out=np.zeros(2), where=level > 0))
+    means = np.zeros(len(values))
+    means[used] = np.bincount(cells, weights=model.weight * model.means(logs), minlength=int(used.sum()))
+    return means
 
-    def by_row(weights: Floats) -> Floats:
-        return np.bincount(one, weights=weights, minlength=size).astype(np.float64)
 
-    def by_column(weights: Floats) -> Floats:
-        return np.bincount(two, weights=weights, minlength=size).astype(np.float64)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Effect:
+    """One kind of effect: which of them every cell has, how many there are, and what draws them to one."""
 
-    rows, columns = (by(known * value).astype(np.bool_).astype(np.float64) for by in (by_row, by_column))
-    mean = rows[one] * columns[two]
-    for _ in range(_ROUNDS):
-        before, full = mean, np.where(known, value, _mean_below(mean, minimum))
-        rows *= _ratio(by_row(full), by_row(mean))
-        mean = rows[one] * columns[two]
-        columns *= _ratio(by_column(full), by_column(mean))
-        mean = rows[one] * columns[two]
-        if bool(np.all(np.abs(mean - before) <= _CLOSE * np.maximum(mean, 1.0))):
-            break
-    first, second = (end * layout.others + layout.other for end in (layout.first, layout.second))
-    means: Floats = rows[first] * columns[second]
-    # Of n members of a class, n²/2 pairs are within it when a pair has no direction.
-    return means if layout.directed else np.where(layout.first == layout.second, means / 2, means)
+    level: Integers
+    number: int
+    prior: float = _PRIOR
+
+    def sums(self, amounts: Floats) -> Floats:
+        """What cells add up to for each of them."""
+        summed: Floats = np.bincount(self.level, weights=amounts, minlength=self.number).astype(np.float64)
+        return summed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Model:
+    """Cells whose means are products of effects; these are held as logarithms, all kinds after each other."""
+
+    known: Flags
+    value: Floats
+    weight: Floats
+    """What a cell counts for: undirected pairs are there in both orders, each as a half."""
+    effects: tuple[_Effect, ...]
+    minimum: int
+
+    @classmethod
+    def of(cls, values: Integers, keep: Flags, layout: PairLayout, minimum: int) -> "tuple[_Model, Integers]":
+        """The model of a table, and the cell of the table that each of its cells stands for."""
+        turned = np.flatnonzero((layout.first != layout.second) & (not layout.directed))
+        cells = np.append(np.arange(len(values)), turned)
+        one, two = np.append(layout.first, layout.second[turned]), np.append(layout.second, layout.first[turned])
+        weight = np.ones(len(values))
+        weight[turned] = 0.5
+        model = cls(
+            known=keep[cells],
+            value=np.where(keep, values, 0)[cells].astype(np.float64),
+            weight=weight[cells],
+            effects=_effects(one, two, layout.other[cells], layout),
+            minimum=minimum,
+        )
+        return model, cells
+
+    def means(self, logs: Floats) -> Floats:
+        """The mean of every cell."""
+        total = np.zeros(len(self.value))
+        for effect, part in zip(self.effects, self._parts(logs), strict=True):
+            total += part[effect.level]
+        means: Floats = np.exp(total)
+        return means
+
+    def solved(self, level: Floats) -> Floats:
+        """The effects that fit, beginning with the level of pairs between classes and within them.
+
+        Two rounds show where rounds lead to; a step as long as many of them follows, and a round to smooth it
+        (Varadhan and Roland 2008).
+        """
+        logs = np.zeros(sum(effect.number for effect in self.effects))
+        logs[:2] = level
+        means = self.means(logs)
+        for _ in range(_ROUNDS):
+            before = means
+            once = self.improved(logs)
+            twice = self.improved(once)
+            change, turn = once - logs, twice - 2 * once + logs
+            rounds = np.sqrt(np.sum(change**2) / max(float(np.sum(turn**2)), np.finfo(np.float64).tiny))
+            longer = float(np.clip(rounds, 1.0, _LONGEST))
+            logs = self.improved(np.clip(logs + 2 * longer * change + longer**2 * turn, -_FAR, _FAR))
+            means = self.means(logs)
+            if bool(np.all(np.abs(means - before) <= _CLOSE * np.maximum(means, 1.0))):
+                break
+        return logs
+
+    def improved(self, logs: Floats) -> Floats:
+        """The effects after one round: what cells are expected to be, then every kind of effect in turn."""
+        logs, mean, full = logs.copy(), self.means(logs), self.value.copy()
+        full[~self.known] = _mean_below(mean[~self.known], self.minimum)
+        full *= self.weight
+        for effect, part in zip(self.effects, self._parts(logs), strict=True):
+            had = np.exp(part)
+            wanted = effect.prior + effect.sums(full)
+            without = effect.prior + effect.sums(self.weight * mean) / had
+            new = np.maximum(np.divide(wanted, without, out=had.copy(), where=without > 0), np.exp(-_FAR))
+            mean *= (new / had)[effect.level]
+            part[:] = np.log(new)
+        return logs
+
+    def _parts(self, logs: Floats) -> list[Floats]:
+        """The logarithms of each kind."""
+        return np.split(logs, np.cumsum([effect.number for effect in self.effects])[:-1])
+
+
+def _effects(one: Integers, two: Integers, other: Integers, layout: PairLayout) -> tuple[_Effect, ...]:
+    """The effects of cells with these classes of their ends and places in the further dimensions."""
+    classes, others = layout.classes, layout.others
+    low, high = (one, two) if layout.directed else (np.minimum(one, two), np.maximum(one, two))
+    apart = (one == two) | (others > 1)
+    everywhere = (
+        # The levels of pairs between classes and within them are not drawn to anything.
+        _Effect(level=(one == two).astype(np.int64), number=2, prior=0.0),
+        _Effect(level=other, number=others),
+        _Effect(level=one, number=classes),
+        _Effect(level=two, number=classes),
+        _Effect(level=np.where(apart, low * classes + high + 1, 0), number=classes * classes + 1),
+    )
+    if others == 1:
+        return everywhere
+    in_places = (_Effect(level=e * others + other, number=classes * others, prior=_PRIOR_IN_PLACE) for e in (one, two))
+    return (*everywhere, *in_places)
 
 
 def _mean_below(mean: Floats, minimum: int) -> Floats:

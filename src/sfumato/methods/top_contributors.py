@@ -35,6 +35,8 @@ UNKNOWN = np.iinfo(np.int64).min
 """Stands for a limit that is not told."""
 MOSTLY = 0.5
 """A cell is marked when perturbation makes up more than this share of its variance."""
+LEAST_RELIEF = 0.5
+"""Sampling error never takes the place of more than half of the perturbation."""
 STATEMENT = (
     "every published figure was changed by an amount that follows from its largest contributors and a secret key, the "
     "same whenever the same contributors are asked about. Nothing about it can be proved; what can be computed is how "
@@ -81,9 +83,9 @@ class TopContributors:
     """Cells with at most so many contributors at any protected level are not published."""
     parity: bool = field(default=False, repr=False)
     weight_relief: bool = field(default=False, repr=False)
-    """Divide a magnitude by the square root of the unit's weight: an attacker does not know the weight."""
+    """Divide a magnitude by the square root of the record's weight: an attacker does not know the weight."""
     sampling_relief: bool = field(default=False, repr=False)
-    """Perturb only as much as sampling error falls short of the variance that is wanted."""
+    """Perturb less where replicate weights show a sampling error, but never by less than half."""
     count_variance: Fraction = field(default=Fraction(3), repr=False)
     count_deviation: int = field(default=5, repr=False)
     decimals: int = of_table(0)
@@ -92,7 +94,7 @@ class TopContributors:
     def __post_init__(self) -> None:
         rules = (
             (1 <= len(self.magnitudes) <= 6, "magnitudes", "one to six numbers"),
-            (all(0 <= m <= 2 for m in self.magnitudes), "magnitudes", "numbers from 0 to 2"),
+            (all(0 < m <= 2 for m in self.magnitudes), "magnitudes", "numbers above 0, up to 2"),
             (not self.by_shape or len(self.magnitudes) == CONTRIBUTORS, "magnitudes", "three numbers with by_shape"),
             (0 < self.spread < 1 and (self.spread * ONE).denominator == 1, "spread", "above 0, below 1, in millionths"),
             (0 <= self.suppress <= 1000, "suppress", "a whole number from 0 to 1,000"),
@@ -104,7 +106,15 @@ class TopContributors:
                 raise MethodError(
                     f"{self.name}, {option}", expected=expected, found="another value", do="correct the release file"
                 )
-        _ = self._table  # refuses moments that no table has, before anything is charged
+        try:
+            _ = self._table  # refuses moments that no table has, before anything is charged
+        except MethodError as error:
+            raise MethodError(
+                f"{self.name}, count_variance and count_deviation",
+                expected=error.expected,
+                found="another value",
+                do="correct the release file",
+            ) from None
 
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
@@ -113,7 +123,16 @@ class TopContributors:
     @cached_property
     def _risks(self) -> str:
         magnitudes = None if self.by_shape else [float(magnitude) for magnitude in self.magnitudes]
-        return risk_statement(magnitudes, spread=float(self.spread), parity=self.parity)
+        text = risk_statement(magnitudes, spread=float(self.spread), parity=self.parity)
+        if self.weight_relief or self.sampling_relief:
+            text += ". This does not hold where perturbation was reduced because of sampling"
+        return text
+
+    @property
+    def noise_options(self) -> tuple[object, ...]:
+        """Everything that decides by how much a cell is moved: one set of data must never be perturbed by two."""
+        moved = (self.magnitudes, self.by_shape, self.spread, self.parity, self.weight_relief, self.sampling_relief)
+        return (*moved, self.count_variance, self.count_deviation)
 
     @property
     def contributors(self) -> int:
@@ -148,14 +167,18 @@ class TopContributors:
         """`value`, its `status`, and `rse`, `low` and `high`, rounded so that they tell little of the contributors."""
         hidden = self._hidden(cells)
         value = np.rint(self._value(cells))
-        sampling, perturbing = self._variances(cells)
-        whole = np.sqrt(sampling + perturbing)
-        mostly = perturbing > MOSTLY * (sampling + perturbing)
+        sampling, perturbing, counting = self._variances(cells)
+        whole = np.sqrt(sampling + perturbing + counting)
+        mostly = perturbing + counting > MOSTLY * whole**2
         shown = np.abs(value)
         width = half_widths(
-            self._published_scales(cells), np.sqrt(sampling), spread=float(self.spread), confidence=CONFIDENCE
+            self._published_scales(cells),
+            np.sqrt(sampling + counting),
+            spread=float(self.spread),
+            confidence=CONFIDENCE,
         )
-        rse, apart = (rounded_up(_relative(error, shown)) for error in (whole, width))
+        blur = self._blur(cells)
+        rse, apart = (rounded_up(_relative(blur * error, shown)) for error in (whole, width))
         known = np.isfinite(apart) & ~hidden
         outward = np.where(known, apart, 0.0) * shown
         status = np.where(hidden, SUPPRESSED, np.where(mostly & (shown > 0), MOSTLY_PERTURBATION, 0))
@@ -181,6 +204,17 @@ class TopContributors:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.full(len(values), -np.inf), np.full(len(values), np.nan)
+
+    def _blur(self, cells: Cells) -> Floats:
+        """By how much published errors of each cell are raised: a secret of its largest contributor, from 1 to 1.5.
+
+        The relative error of a cell tells the size of its leader up to the scale. A reader who asks about many cells
+        with the same leader would narrow that down; what comes out is the product with this number, which never
+        changes for a unit.
+        """
+        words = cells["unit_word_0_1"].view(np.uint64)
+        raised: Floats = 1 + 0.5 * (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return raised
 
     @cached_property
     def _table(self) -> CellKeyTable:
@@ -237,14 +271,18 @@ class TopContributors:
             units=cells[f"units_{level}"],
         )
 
-    def _magnitudes(self, level: Level, total: Floats) -> Floats:
-        """The magnitude of every contributor; 0 for one that did not ask to be protected."""
+    def _magnitudes(self, level: Level, total: Floats, *, own: bool) -> Floats:
+        """The magnitude of every contributor; 0 for one that did not ask to be protected.
+
+        Weights relieve the records' own units only: a larger unit of many records taken for sure has a large sum of
+        weights, all of which are known.
+        """
         shape = level.values.shape
         if self.by_shape:
             magnitudes = interpolated_magnitudes(_shape(level.weighted, total), published_optima())
         else:
             magnitudes = np.broadcast_to(np.array([float(m) for m in self.magnitudes]), shape)
-        if self.weight_relief:
+        if self.weight_relief and own:
             magnitudes = magnitudes / np.sqrt(np.maximum(level.weights, 1.0))
         asked: Floats = magnitudes * level.consent
         return asked
@@ -252,13 +290,16 @@ class TopContributors:
     def _decisive(self, cells: Cells) -> tuple[list[Level], list[Floats], NDArray[np.intp]]:
         """All levels, their magnitudes, and for every cell the level that asks for the largest perturbation."""
         levels = [self._level(cells, level) for level in range(self.levels)]
-        magnitudes = [self._magnitudes(level, _whole(cells, "total")) for level in levels]
+        magnitudes = [
+            self._magnitudes(level, _whole(cells, "total"), own=place == 0) for place, level in enumerate(levels)
+        ]
         variances = np.stack([self._variance(level, m) for level, m in zip(levels, magnitudes, strict=True)])
         relief = np.ones(len(cells))
         if self.sampling_relief:
             wanted = variances.max(axis=0)
             missing = np.maximum(wanted - self._sampling(cells), 0.0)
             relief = np.sqrt(np.divide(missing, wanted, out=np.ones(len(cells)), where=wanted > 0))
+            relief = np.maximum(relief, LEAST_RELIEF)
         return levels, [m * relief[:, None] for m in magnitudes], variances.argmax(axis=0)
 
     def _variance(self, level: Level, magnitudes: Floats) -> Floats:
@@ -309,17 +350,22 @@ class TopContributors:
         error: Floats = cells["sampling_error"] / ONE
         return error * error
 
-    def _variances(self, cells: Cells) -> tuple[Floats, Floats]:
-        """Of what is published: the variance by sampling, and by perturbation."""
+    def _variances(self, cells: Cells) -> tuple[Floats, Floats, Floats]:
+        """Of what is published: the variance by sampling, by perturbation of the total, and of the count of a mean."""
+        nothing = np.zeros(len(cells))
         scales = self._published_scales(cells)
         second = 1 + float(self.spread) ** 2 / 6 if self.statistic != "count" else 1.0
         perturbing = second * (scales * scales).sum(axis=1)
         if self.statistic == "count":
             error = cells["count_sampling_error"] / ONE
-            return error * error, perturbing
-        error = np.sqrt(self._sampling(cells))
-        error = self._as_published(error, cells) if self.statistic == "mean" else error
-        return error * error, perturbing
+            return error * error, perturbing, nothing
+        if self.statistic == "total":
+            return self._sampling(cells), perturbing, nothing
+        error = cells["mean_sampling_error"] / ONE * 10**self.decimals
+        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse.
+        count = np.maximum(self._count(cells), 1)
+        moved = np.abs(self._value(cells)) * np.sqrt(float(self.count_variance)) / count
+        return error * error, perturbing, moved * moved
 
 
 def _relative(error: Floats, value: Floats) -> Floats:

@@ -66,11 +66,11 @@ def _infused(planned: PlannedTable, answer: Cells) -> Columns:
 
 def _perturbed(planned: PlannedTable, answer: Cells) -> Columns:
     """Values with the quality that the method itself published; means have digits after the point."""
-    unit = 10.0 ** -(planned.table.decimals if planned.table.statistic == "mean" else 0)
-    columns: Columns = {"value": answer["value"] * unit, "status": answer["status"]}
+    unit = 10 ** (planned.table.decimals if planned.table.statistic == "mean" else 0)
+    columns: Columns = {"value": answer["value"] / unit, "status": answer["status"]}
     columns["rse"] = np.where(answer["rse"] < 0, np.nan, answer["rse"] / 10)
     for end in ("low", "high"):
-        columns[end] = np.where(answer[end] == UNKNOWN, np.nan, answer[end] * unit)
+        columns[end] = np.where(answer[end] == UNKNOWN, np.nan, answer[end] / unit)
     return columns if planned.table.statistic == "mean" else {**columns, "value": answer["value"]}
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 
 from sfumato.reproduce.chipperfield2019.published import SPREAD, VARIANCE_OF_NOISE
+from sfumato.reproduce.chipperfield2019.published_tables import AGREEMENTS, TABLE_3, TABLE_4, Estimate
 from sfumato.reproduce.chipperfield2019.reproduction import FoundOptimum, Reproduction, listed
 from sfumato.reproduce.chipperfield2019.worked_example import noises_out_of_range
+
+_ROUNDING = 0.1  # estimates and impacts are printed with one digit after the point
 
 
 def errata(found: Reproduction) -> list[str]:
     """One sentence for each; the ones about risks are found by computing, not copied from a list."""
-    return [*_noise(), *_figure_1(found), *_violated(found), *_dear(found), *_parity(found)]
+    return [*_noise(), *_figure_1(found), *_violated(found), *_dear(found), *_parity(found), *_totals()]
 
 
 def _noise() -> Iterator[str]:
@@ -66,6 +69,25 @@ def _parity(found: Reproduction) -> Iterator[str]:
             f"{len(found.optima)} shapes, for {most.published.contributors} from "
             f"{limits[most.published.contributors].risk:.3f} to {most.with_parity:.2f}."
         )
+
+
+def _totals() -> Iterator[str]:
+    """The same employees are in the last rows of Tables 3 and 4, and the same set always gets the same answer."""
+    for agreement, one, other in zip(AGREEMENTS, TABLE_3["All"], TABLE_4["All"], strict=True):
+        (low, high), (least, most) = _unperturbed(one), _unperturbed(other)
+        if max(low, least) <= min(high, most) and abs(one.impact - other.impact) > _ROUNDING:
+            yield (
+                f"Tables 3 and 4, all of '{agreement}': {one.value:g} ({one.impact:+g}%) and {other.value:g} "
+                f"({other.impact:+g}%) are one estimate of about {(max(low, least) + min(high, most)) / 2:,.0f}, but "
+                "the same employees must be perturbed alike."
+            )
+
+
+def _unperturbed(cell: Estimate) -> tuple[float, float]:
+    """The least and greatest estimate that a printed one can have come from."""
+    half = _ROUNDING / 2
+    ends = [(cell.value + by) / (1 + (cell.impact + of) / 100) for by in (-half, half) for of in (-half, half)]
+    return min(ends), max(ends)
 
 
 def _magnitudes(line: FoundOptimum) -> str:

@@ -6,6 +6,8 @@ Releasing Population Totals via a Remote Server", Journal of Official Statistics
 
 from dataclasses import dataclass
 
+from sfumato.methods.contributor_optima import PUBLISHED_OPTIMA
+
 SPREAD = 0.3
 """b: the noise h is triangular on 1 ± b, as section 2.1 says."""
 VARIANCE_OF_NOISE = 0.075
@@ -50,16 +52,8 @@ class Optimum:
     magnitudes: tuple[float, ...]
 
 
-TABLE_2 = (
-    Optimum(contributors="90,5,5", magnitudes=(0.15, 0.1, 0.1)),
-    Optimum(contributors="80,10,5,5", magnitudes=(0.15, 0.1, 0.1)),
-    Optimum(contributors="70,20,10", magnitudes=(0.15, 0.1, 0.1)),
-    Optimum(contributors="60,20,10,10", magnitudes=(0.2, 0.1, 0.1)),
-    Optimum(contributors="60,40", magnitudes=(0.25, 0.15)),
-    Optimum(contributors="50,20,20,10", magnitudes=(0.25, 0.15, 0.1)),
-    Optimum(contributors="40,30,30", magnitudes=(0.3, 0.2, 0.1)),
-    Optimum(contributors="30,30,30,10", magnitudes=(0.4, 0.3, 0.2)),
-    Optimum(contributors="25,25,25,25", magnitudes=(0.5, 0.4, 0.3)),
+TABLE_2 = tuple(
+    Optimum(contributors=contributors, magnitudes=magnitudes) for contributors, magnitudes in PUBLISHED_OPTIMA.items()
 )
 
 

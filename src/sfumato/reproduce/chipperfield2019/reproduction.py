@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sfumato.methods.contributor_calibration import Search, optimum
@@ -18,10 +19,13 @@ from sfumato.reproduce.chipperfield2019.published import (
     Optimum,
     Panel,
 )
+from sfumato.reproduce.chipperfield2019.survey import SurveyTables, survey_tables
 from sfumato.reproduce.chipperfield2019.worked_example import Moved, worked_example
 
 PAPER = "chipperfield2019"
 DIFFERENCING = ATTACKS[1]
+BUSINESSES = 100_000
+KEYS, QUICK_KEYS = 20, 5
 Progress = Callable[[str, int, int], None]
 
 
@@ -65,6 +69,8 @@ class Reproduction:
     example: tuple[Moved, ...]
     panels: tuple[FoundPanel, ...]
     optima: tuple[FoundOptimum, ...]
+    survey: SurveyTables
+    """Tables in the form of 3, 4, 6 and 7, on synthetic data."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One object for every figure: what it is about, what was published about it, and ours."""
@@ -77,10 +83,24 @@ class Reproduction:
             yield from _panel_rows(panel)
         for shape in self.optima:
             yield from _optimum_rows(shape)
+        for table in self.survey.tables:
+            yield from table.rows()
 
 
-def reproduce(*, progress: Progress = lambda *_: None) -> Reproduction:
-    """Compute Table 1, Table 2 and Figure 1 again, and the optimal magnitudes under all attacks and under attack 2."""
+def reproduce(
+    *,
+    data: Path | None = None,
+    businesses: int = BUSINESSES,
+    keys: int = KEYS,
+    seed: int = 1,
+    progress: Progress = lambda *_: None,
+) -> Reproduction:
+    """Compute Table 1, Table 2 and Figure 1 again, and the optimal magnitudes under all attacks and under attack 2.
+
+    Tables like 3, 4, 6 and 7 are made from a synthetic survey of so many businesses, under several keys. It is made in
+    a temporary folder, or taken from `data`, where it is made if there is none yet.
+    """
+    survey = survey_tables(data=data, businesses=businesses, keys=keys, seed=seed, progress=progress)
     optima = []
     for done, line in enumerate(TABLE_2):
         progress("optimal magnitudes", done, len(TABLE_2))
@@ -89,6 +109,7 @@ def reproduce(*, progress: Progress = lambda *_: None) -> Reproduction:
         example=tuple(worked_example()),
         panels=tuple(_panel(panel) for panel in FIGURE_1),
         optima=tuple(optima),
+        survey=survey,
     )
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.reproduce.chipperfield2019.errata import errata
+from sfumato.reproduce.chipperfield2019.layout import Laid, laid_out
 from sfumato.reproduce.chipperfield2019.reproduction import PAPER, Reproduction, listed
 
 
@@ -20,6 +21,12 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
         _figure_1(found),
         _table_2(found),
         _optima(found),
+        Text(
+            f"Tables like the paper's from a synthetic survey: {found.survey.businesses:,} businesses and "
+            f"{found.survey.employees:,} employees. Cells are under one key and of other data than the paper's; what "
+            "can be compared is utility by cell."
+        ),
+        *(_laid(table) for table in laid_out(found.survey)),
         Text("What does not agree with the paper's own definitions:", style="bold"),
         *(Text(f"- {sentence}") for sentence in errata(found)),
         Text(f"\nCharts: {page}\nAll figures: {table}"),
@@ -67,6 +74,13 @@ def _optima(found: Reproduction) -> Table:
         bests = (line.ours, line.under(1, 2, 3), line.under(1, 2, 3, falling=True), line.under(2))
         table.add_row(line.published.contributors, *(f"{listed(best.magnitudes)}\n{best.loss:.3f}" for best in bests))
     return table
+
+
+def _laid(laid: Laid) -> Group:
+    table = _table(*laid.heads, numbers=len(laid.heads) - laid.words)
+    for row in laid.rows:
+        table.add_row(*row)
+    return Group(Text(laid.title, style="bold"), table)
 
 
 def _table(*headings: str, numbers: int = 0) -> Table:
