@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 Results = dict[str, Any]
-"""What one run of the benchmark measured, as it stands in foundation.json."""
+"""What one part of the benchmark measured, as it stands in its file of results."""
 
 JOBS = 10_900_000
 """The size of economy that the targets are about."""
@@ -30,19 +30,44 @@ class Claim:
         return {None: "—", True: "met", False: "missed"}[self.met]
 
 
-def claims(results: Results) -> list[Claim]:
-    """Every claim of a run whose results passed the gate."""
-    return [*_warm(results), *_memory(results), *_commands(results), *_others(results)]
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One part of the report, in the terminal and in the documentation."""
+
+    name: str
+    heading: str
+    lines: tuple[Claim, ...]
+    notes: tuple[str, ...]
+
+
+def foundation_section(results: Results) -> Section:
+    """Every claim about counts of jobs, of a run whose results passed the gate."""
+    errors = results["mean_error"]
+    rounds = len(results["seconds"]["floor"])
+    elsewhere = [] if results["jobs"] == JOBS else [f"The targets are for {JOBS:,} jobs; this run had another size."]
+    return Section(
+        name="figures",
+        heading=f"{results['jobs']:,} jobs, {results['cells']:,} cells with an establishment",
+        lines=(*_warm(results), *_memory(results), *_commands(results), *_others(results)),
+        notes=(
+            *elsewhere,
+            f"Medians of {rounds} rounds, with the fastest and the slowest; ratios of medians, to DuckDB alone. "
+            f"{WARMED}",
+            "Every result was checked: the floor's cells equal the true ones, and the published values of the last run "
+            f"are {errors['observed']:.3f} jobs from them on average, where {errors['expected']:.3f} is expected.",
+            f"Measured {results['about']}",
+        ),
+    )
 
 
 def _warm(results: Results) -> list[Claim]:
     runs, labels = results["seconds"], results["labels"]
     targets = {"seen": 1.5, "first": 2.5}
-    lines = [Claim(what=labels["floor"], figure=_range(runs["floor"]))]
+    lines = [Claim(what=labels["floor"], figure=range_of(runs["floor"]))]
     for name in runs:
         if name != "floor":
-            ratio, figure = _ratio(runs[name], runs["floor"])
-            lines.append(_limited(labels[name], ratio, figure, targets.get(name), "×"))
+            ratio, figure = ratio_of(runs[name], runs["floor"])
+            lines.append(limited(labels[name], ratio, figure, targets.get(name), "×"))
     return lines
 
 
@@ -51,7 +76,7 @@ def _memory(results: Results) -> list[Claim]:
     for name, peak in results["peak_bytes"].items():
         limit = None if name == "floor" else 1.5
         figure = f"{peak / 1e9:.2f} GB"
-        lines.append(_limited(f"Peak memory: {results['labels'][name]}", peak / 1e9, figure, limit, " GB"))
+        lines.append(limited(f"Peak memory: {results['labels'][name]}", peak / 1e9, figure, limit, " GB"))
     return lines
 
 
@@ -60,7 +85,7 @@ def _commands(results: Results) -> list[Claim]:
     return [
         Claim(
             what=f"Whole command, with interpreter start: {labels[name]}",
-            figure=_range(seconds) if name == "floor" else _ratio(seconds, runs["floor"])[1],
+            figure=range_of(seconds) if name == "floor" else ratio_of(seconds, runs["floor"])[1],
         )
         for name, seconds in runs.items()
     ]
@@ -69,14 +94,14 @@ def _commands(results: Results) -> list[Claim]:
 def _others(results: Results) -> list[Claim]:
     sampler, imports = results["draws_a_second"], results["import_seconds"]
     lines = [
-        _limited(f"`{command}`", seconds, f"{seconds:.1f} s", 60, " s")
+        limited(f"`{command}`", seconds, f"{seconds:.1f} s", 60, " s")
         for command, seconds in (
             (f"sfumato economy --jobs {results['jobs']}", results["economy_seconds"]),
             ("sfumato demo", results["demo_seconds"]),
         )
     ]
     lines += [
-        _limited(f"`{code}`, net of Python's start", seconds, f"{seconds:.3f} s", limit, " s")
+        limited(f"`{code}`, net of Python's start", seconds, f"{seconds:.3f} s", limit, " s")
         for code, seconds, limit in (
             ("import sfumato", imports["sfumato"], 0.3),
             ("import sfumato.release_file, sfumato.run", imports["what publishing needs"], None),
@@ -96,18 +121,20 @@ def _others(results: Results) -> list[Claim]:
     return lines
 
 
-def _limited(what: str, value: float, figure: str, limit: float | None, unit: str) -> Claim:
+def limited(what: str, value: float, figure: str, limit: float | None, unit: str) -> Claim:
+    """A line with its verdict, where there is a limit."""
     if limit is None:
         return Claim(what=what, figure=figure)
     return Claim(what=what, figure=figure, target=f"≤ {limit:g}{unit}", met=value <= limit)
 
 
-def _ratio(seconds: list[float], floor: list[float]) -> tuple[float, str]:
+def ratio_of(seconds: list[float], floor: list[float]) -> tuple[float, str]:
     """The ratio of the medians; and in words, with how far the ratios of single rounds spread."""
     ratio = median(seconds) / median(floor)
     rounds = [ours / theirs for ours, theirs in zip(seconds, floor, strict=True)]
-    return ratio, f"{ratio:.2f}×, by round {min(rounds):.2f}–{max(rounds):.2f} ({_range(seconds)})"
+    return ratio, f"{ratio:.2f}×, by round {min(rounds):.2f}–{max(rounds):.2f} ({range_of(seconds)})"
 
 
-def _range(seconds: list[float]) -> str:
+def range_of(seconds: list[float]) -> str:
+    """The median in words, with the fastest and the slowest."""
     return f"{median(seconds):.2f} s, {min(seconds):.2f}–{max(seconds):.2f}"

@@ -50,15 +50,15 @@ def measure_foundation(folder: Path, cases: Sequence[Case], truth: Truth, *, rep
 def _checked_run(folder: Path, case: Case | None, truth: Truth) -> tuple[float, Errors | None]:
     """Seconds of one run whose result is right; without a case, of the floor."""
     if case is None:
-        taken, table = _timed(lambda: floor(folder))
+        taken, table = timed(lambda: floor(folder))
         truth.check_floor(table)
         return taken, None
     release = case.prepare()
-    taken, _ = _timed(case.publish)
+    taken, _ = timed(case.publish)
     return taken, truth.check_published(release)
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
+def timed(work: Callable[[], T]) -> tuple[float, T]:
     """Seconds of some work, begun with nothing left over from before: no garbage, no unwritten files."""
     gc.collect()
     os.sync()

@@ -1,4 +1,8 @@
-"""Peak memory of one run, told by the process that made it: `python peak.py floor FOLDER | release FILE`."""
+"""Peak memory of one run, told by the process that made it: `python peak.py WHAT PATH`.
+
+WHAT is `floor` or `aggregate`, which are DuckDB alone; `release`, which runs a release file; or `live`, which opens one
+and answers one question.
+"""
 
 import resource
 import sys
@@ -26,6 +30,17 @@ def main() -> None:
         from floor import floor
 
         floor(path)
+    elif what == "aggregate":
+        from contributor_floor import SAME, Floor
+
+        Floor(path).answer(SAME)
+    elif what == "live":
+        from sfumato.live import open_live
+        from sfumato.release_file import load
+
+        release = load(path)
+        with open_live(release) as live:
+            live.answer(total=release.tables[0].total, by=release.tables[0].by)
     else:
         from sfumato.release_file import load
         from sfumato.run import run

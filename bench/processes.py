@@ -13,7 +13,7 @@ from foundation import Tell
 from gate import Truth
 
 _HERE = Path(__file__).parent
-_SFUMATO = Path(sys.executable).with_name("sfumato")
+SFUMATO = Path(sys.executable).with_name("sfumato")
 _IMPORTS = {
     "sfumato": "import sfumato",
     "what publishing needs": "import sfumato.release_file, sfumato.run",
@@ -22,13 +22,13 @@ _IMPORTS = {
 
 def make_economy(folder: Path, *, jobs: int) -> float:
     """Seconds of `sfumato economy`; its data are what everything else is measured on."""
-    return _seconds(_SFUMATO, "economy", folder, "--jobs", jobs)
+    return seconds_of(SFUMATO, "economy", folder, "--jobs", jobs)
 
 
 def demo_seconds() -> float:
     """Seconds of `sfumato demo` in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        return _seconds(_SFUMATO, "demo", "--out", Path(folder) / "demo")
+        return seconds_of(SFUMATO, "demo", "--out", Path(folder) / "demo")
 
 
 def command_seconds(
@@ -38,38 +38,41 @@ def command_seconds(
     seconds: dict[str, list[float]] = {name: [] for name in ("floor", *(case.name for case in cases))}
     for number in range(1, repeat + 1):
         tell(f"whole commands, round {number} of {repeat}")
-        seconds["floor"].append(_seconds(sys.executable, _HERE / "floor.py", folder))
+        seconds["floor"].append(seconds_of(sys.executable, _HERE / "floor.py", folder))
         for case in cases:
             release = case.prepare()
             os.sync()
-            seconds[case.name].append(_seconds(_SFUMATO, "run", case.file))
+            seconds[case.name].append(seconds_of(SFUMATO, "run", case.file))
             truth.check_published(release)
     return seconds
 
 
 def peak_memory(folder: Path, cases: Sequence[Case], truth: Truth) -> dict[str, int]:
     """Bytes that the floor and each case held at most, each in a fresh process."""
-    peak = {"floor": int(_output(sys.executable, _HERE / "peak.py", "floor", folder))}
+    peak = {"floor": int(output_of(sys.executable, _HERE / "peak.py", "floor", folder))}
     for case in cases:
         release = case.prepare()
-        peak[case.name] = int(_output(sys.executable, _HERE / "peak.py", "release", case.file))
+        peak[case.name] = int(output_of(sys.executable, _HERE / "peak.py", "release", case.file))
         truth.check_published(release)
     return peak
 
 
 def import_seconds(*, times: int = 10) -> dict[str, float]:
     """Seconds an import adds to the start of Python: the best of several processes, less the best without it."""
-    bare = min(_seconds(sys.executable, "-c", "pass") for _ in range(times))
+    bare = min(seconds_of(sys.executable, "-c", "pass") for _ in range(times))
     return {
-        name: min(_seconds(sys.executable, "-c", code) for _ in range(times)) - bare for name, code in _IMPORTS.items()
+        name: min(seconds_of(sys.executable, "-c", code) for _ in range(times)) - bare
+        for name, code in _IMPORTS.items()
     }
 
 
-def _seconds(*command: object) -> float:
+def seconds_of(*command: object) -> float:
+    """Seconds of a command that must succeed."""
     begin = perf_counter()
-    _output(*command)
+    output_of(*command)
     return perf_counter() - begin
 
 
-def _output(*command: object) -> str:
+def output_of(*command: object) -> str:
+    """What a command prints; it must succeed."""
     return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout

@@ -1,7 +1,8 @@
-"""The benchmark: sfumato beside DuckDB alone, on the same files, in one run on this machine.
+"""The benchmark: sfumato beside DuckDB alone, on the same data, in one run on this machine.
 
-`make bench` runs it at full size. Results go to a folder; the page docs/benchmarks.md and its chart are rewritten
-whenever that is the committed one, so that they always show what is committed.
+`make bench` runs all parts at full size; a part can be named to run it alone. Results go to a folder; the page
+docs/benchmarks.md and its chart are rewritten whenever that is the committed one, so that they always show what is
+committed.
 """
 
 import argparse
@@ -9,17 +10,24 @@ import json
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from cases import write_cases
 from chart import draw_chart
-from claims import JOBS, Results, claims
+from claims import JOBS, Results, Section, foundation_section
+from contributor_claims import contributors_section
+from contributors import measure_contributors
 from foundation import Tell, measure_foundation
 from gate import Truth, WrongResultError
+from infusion import PERSONS, measure_infusion
+from infusion_claims import infusion_section
 from machine import Machine
 from processes import command_seconds, demo_seconds, import_seconds, make_economy, peak_memory
+from records import RECORDS
 from report import print_report, update_page
 from rich.console import Console
 from sampler import measure_sampler
@@ -28,51 +36,58 @@ from sfumato.errors import SfumatoError
 
 _ROOT = Path(__file__).resolve().parent.parent
 _COMMITTED = _ROOT / "bench" / "results"
+_SECTIONS: dict[str, Callable[[Results], Section]] = {
+    "foundation": foundation_section,
+    "contributors": contributors_section,
+    "infusion": infusion_section,
+}
 
 
 def main() -> int:
-    """Measure, check and report; with anything wrong no figure is shown."""
+    """Measure, check and report, one part after the other; with anything wrong no figure of a part is shown."""
     asked = _arguments()
     console = Console()
-    try:
-        with console.status("starting") as status:
-            results = measure(asked.out, jobs=asked.jobs, repeat=asked.repeat, tell=status.update)
-    except (WrongResultError, SfumatoError, subprocess.CalledProcessError) as error:
-        console.print(f"No figures: {error}", style="bold red", markup=False)
-        if isinstance(error, subprocess.CalledProcessError):
-            console.print(error.stderr, markup=False)
-        return 1
-    lines = claims(results)
-    print_report(console, results, lines)
-    (asked.out / "foundation.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if asked.out.resolve() == _COMMITTED:
-        draw_chart(_ROOT / "docs" / "images" / "foundation.svg", results)
-        update_page(_ROOT / "docs" / "benchmarks.md", results, lines)
+    for part in asked.parts or _SECTIONS:
+        try:
+            with console.status("starting") as status, _data_folder(asked.out) as folder:
+                machine = Machine.now()
+                results = _measure(part, folder, asked, status.update)
+        except (WrongResultError, SfumatoError, subprocess.CalledProcessError) as error:
+            console.print(f"No figures: {error}", style="bold red", markup=False)
+            if isinstance(error, subprocess.CalledProcessError):
+                console.print(error.stderr, markup=False)
+            return 1
+        results = {"about": str(machine), "machine": asdict(machine), **results}
+        section = _SECTIONS[part](results)
+        print_report(console, section)
+        (asked.out / f"{part}.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        if asked.out.resolve() == _COMMITTED:
+            update_page(_ROOT / "docs" / "benchmarks.md", section)
+            if part == "foundation":
+                draw_chart(_ROOT / "docs" / "images" / "foundation.svg", results)
     return 0
 
 
-def measure(out: Path, *, jobs: int, repeat: int, tell: Tell) -> Results:
-    """Make an economy, measure everything on it, and delete it."""
-    machine = Machine.now()
-    data = out / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    try:
-        # Beside the results rather than in a temporary folder, which may be memory where writing costs nothing.
-        with tempfile.TemporaryDirectory(dir=data) as temporary:
-            folder = Path(temporary)
-            tell("making an economy")
-            economy_seconds = make_economy(folder, jobs=jobs)
-            cases = write_cases(folder)
-            plain = cases[:2]
-            tell("the true table")
-            truth = Truth.of(plain[0].file, jobs=jobs)
-            foundation = measure_foundation(folder, cases, truth, repeat=repeat, tell=tell)
-            commands = command_seconds(folder, plain, truth, repeat=repeat, tell=tell)
-            tell("peak memory")
-            peak = peak_memory(folder, [case for case in cases if case.first], truth)
-    finally:
-        with suppress(OSError):  # not empty: somebody else's
-            data.rmdir()
+def _measure(part: str, folder: Path, asked: argparse.Namespace, tell: Tell) -> dict[str, Any]:
+    if part == "contributors":
+        return measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell)
+    if part == "infusion":
+        return measure_infusion(folder, persons=asked.persons, tell=tell)
+    return _foundation(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell)
+
+
+def _foundation(folder: Path, *, jobs: int, repeat: int, tell: Tell) -> dict[str, Any]:
+    """Make an economy and measure everything about counts of jobs on it."""
+    tell("making an economy")
+    economy_seconds = make_economy(folder, jobs=jobs)
+    cases = write_cases(folder)
+    plain = cases[:2]
+    tell("the true table")
+    truth = Truth.of(plain[0].file, jobs=jobs)
+    foundation = measure_foundation(folder, cases, truth, repeat=repeat, tell=tell)
+    commands = command_seconds(folder, plain, truth, repeat=repeat, tell=tell)
+    tell("peak memory")
+    peak = peak_memory(folder, [case for case in cases if case.first], truth)
     tell("the sampler")
     sampler = measure_sampler(truth, repeat=repeat)
     tell("imports")
@@ -81,8 +96,6 @@ def measure(out: Path, *, jobs: int, repeat: int, tell: Tell) -> Results:
     return {
         "jobs": jobs,
         "cells": len(truth.cells),
-        "about": str(machine),
-        "machine": asdict(machine),
         "labels": {"floor": "DuckDB alone (the floor)", **{case.name: case.label for case in cases}},
         "seconds": foundation.seconds,
         "mean_error": asdict(foundation.errors),
@@ -95,14 +108,37 @@ def measure(out: Path, *, jobs: int, repeat: int, tell: Tell) -> Results:
     }
 
 
+@contextmanager
+def _data_folder(out: Path) -> Iterator[Path]:
+    """A folder for data, deleted afterwards.
+
+    It is beside the results rather than in a temporary folder, which may be memory where writing costs nothing.
+    """
+    data = out / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=data) as temporary:
+            yield Path(temporary)
+    finally:
+        with suppress(OSError):  # not empty: somebody else's
+            data.rmdir()
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"one or more of {', '.join(_SECTIONS)} (default: all of them)"
+    )
     parser.add_argument("--jobs", type=int, default=JOBS, help="size of the economy (default: %(default)s)")
+    parser.add_argument("--records", type=int, default=RECORDS, help="records to perturb (default: %(default)s)")
+    parser.add_argument("--persons", type=int, default=PERSONS, help="size of the workforce (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=_COMMITTED, help="folder for the results (default: bench/results)")
     asked = parser.parse_args()
     if asked.repeat < 1:
         parser.error("--repeat must be 1 or more")
+    if unknown := [part for part in asked.parts if part not in _SECTIONS]:
+        parser.error(f"there is no part {unknown[0]}: choose from {', '.join(_SECTIONS)}")
     return asked
 
 

@@ -1,0 +1,199 @@
+"""Perturbed totals of records that were opened once, beside DuckDB's aggregates of the same records."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from contributor_floor import BARE, PACKED, SAME, WEIGHTED, Floor
+from foundation import Tell, timed
+from gate import TOLERANCE, Errors, WrongResultError
+from processes import SFUMATO, output_of, seconds_of
+from records import ATTRIBUTES, TABLE, write_records
+
+from sfumato.cells import Cells, Integers
+from sfumato.live import Live, open_live
+from sfumato.methods.top_contributors import TopContributors
+from sfumato.noise.factors import ONE
+from sfumato.noise.randomness import OperatingSystem
+from sfumato.plan import PlannedTable
+from sfumato.publish.bundle import read_manifest
+from sfumato.publish.table import published_table
+from sfumato.release import Release
+from sfumato.release_file import load
+
+_HERE = Path(__file__).parent
+_LARGEST = 3
+_COMMANDS = 3
+
+LABELS = {
+    "bare": "DuckDB alone, in memory: the sum",
+    "floor": "DuckDB alone, in memory: sum, count, sum of keys, three largest (the floor)",
+    "packed": "…with the three largest packed into numbers, as sfumato asks for them",
+    "ours": "sfumato, records opened before: the same, perturbed, with errors and intervals, as a table",
+    "live": "…as a live answer, with the differencing guard",
+    "weighted_floor": "With weights: DuckDB alone, without standard errors",
+    "weighted": "With weights: sfumato, with standard errors by the unit jackknife",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Asked:
+    """The table, asked of open records as a release would ask it."""
+
+    live: Live
+    planned: PlannedTable
+    method: TopContributors
+
+    @classmethod
+    def of(cls, live: Live) -> "_Asked":
+        (table,) = live.release.tables
+        question = live.release.question(table, live.codelists)
+        method = live.release.method(table, question)
+        assert isinstance(method, TopContributors)
+        return cls(live=live, planned=PlannedTable(table=table, question=question, method=method), method=method)
+
+    def count(self) -> Cells:
+        return self.live.prepared.answer(self.planned.question)
+
+    def publish(self) -> pa.Table:
+        """What is timed: count, perturb, and lay out the table."""
+        return published_table(self.planned, self.method.protect(self.count(), OperatingSystem()))
+
+    def publish_live(self) -> pa.Table:
+        return self.live.answer(total="turnover", by=list(ATTRIBUTES))
+
+
+def measure_contributors(folder: Path, *, records: int, repeat: int, tell: Tell) -> dict[str, Any]:
+    """Everything about perturbed totals; a wrong result ends it."""
+    tell("making records")
+    files = write_records(folder, records=records)
+    plain, weighted = load(files.plain), load(files.weighted)
+    tell("reading records into DuckDB")
+    opening = {"floor": timed(lambda: Floor(files.records).close())[0]}
+    floor = Floor(files.records)
+    with _opened(plain, opening, "plain", tell) as asked:
+        errors = _check(asked, floor, records, SAME)
+        turns = {
+            "bare": lambda: floor.answer(BARE),
+            "floor": lambda: floor.answer(SAME),
+            "packed": lambda: floor.answer(PACKED),
+            "ours": asked.publish,
+            "live": asked.publish_live,
+        }
+        seconds = _in_turn(turns, repeat, tell, "perturbed totals")
+    with _opened(weighted, opening, "weighted", tell) as asked:
+        _check(asked, floor, records, WEIGHTED)
+        turns = {"weighted_floor": lambda: floor.answer(WEIGHTED), "weighted": asked.publish}
+        seconds |= _in_turn(turns, repeat, tell, "weighted totals")
+    floor.close()
+    commands: dict[str, list[float]] = {"floor": [], "ours": []}
+    for number in range(1, _COMMANDS + 1):
+        tell(f"whole commands, round {number} of {_COMMANDS}")
+        commands["floor"].append(seconds_of(sys.executable, _HERE / "contributor_floor.py", files.records))
+        _forget(plain)
+        commands["ours"].append(seconds_of(SFUMATO, "run", files.plain))
+        read_manifest(plain.bundle)
+    tell("peak memory")
+    peak = {"floor": int(output_of(sys.executable, _HERE / "peak.py", "aggregate", files.records))}
+    for name, what in (("ours", "release"), ("live", "live")):
+        _forget(plain)
+        peak[name] = int(output_of(sys.executable, _HERE / "peak.py", what, files.plain))
+    return {
+        "records": records,
+        "cells": int(np.prod(list(ATTRIBUTES.values()))),
+        "labels": LABELS,
+        "seconds": seconds,
+        "opening_seconds": opening,
+        "command_seconds": commands,
+        "peak_bytes": peak,
+        "mean_error": asdict(errors),
+    }
+
+
+@contextmanager
+def _opened(release: Release, opening: dict[str, float], name: str, tell: Tell) -> Iterator[_Asked]:
+    """Open records for the first time, and note how long validating them and making them ready took."""
+    _forget(release)
+    began = {"": perf_counter()}
+
+    def step(what: str) -> None:
+        began[what] = perf_counter()
+        tell(f"opening {name} records: {what}")
+
+    with open_live(release, step) as live:
+        done = perf_counter()
+        opening[f"{name}: read and validate"] = began["prepare"] - began[""]
+        opening[f"{name}: prepare"] = done - began["prepare"]
+        yield _Asked.of(live)
+
+
+def _forget(release: Release) -> None:
+    """Remove what an earlier run left, so that files are validated and tables answered anew."""
+    for path in release.ledger.parent.glob(f"{release.ledger.name}*"):
+        path.unlink()
+    for folder in (release.store, release.bundle):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_turn(turns: dict[str, Callable[[], pa.Table]], repeat: int, tell: Tell, what: str) -> dict[str, list[float]]:
+    """Seconds of each, one after the other, every round beginning with another; all answers must stay the same."""
+    first = {name: _sorted(turn()) for name, turn in turns.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in turns}
+    names = list(turns)
+    for number in range(repeat):
+        tell(f"{what}, round {number + 1} of {repeat}")
+        start = number % len(names)
+        for name in names[start:] + names[:start]:
+            taken, answer = timed(turns[name])
+            if not _sorted(answer).equals(first[name]):
+                raise WrongResultError(f"{LABELS[name]}: asked again, it gives another answer")
+            seconds[name].append(taken)
+    return seconds
+
+
+def _sorted(answer: pa.Table) -> pa.Table:
+    """In the order of the cells, as ours are; which of equal contributors DuckDB names is left to it."""
+    if "total" not in answer.column_names:
+        return answer
+    kept = [name for name in answer.column_names if name != "largest"]
+    return answer.select(kept).sort_by([(name, "ascending") for name in ATTRIBUTES])
+
+
+def _check(asked: _Asked, floor: Floor, records: int, query: str) -> Errors:
+    """Refuse totals that DuckDB does not find, and published values that are not as far from them as expected."""
+    cells = asked.count()
+    found = _sorted(floor.answer(query))
+    weighted = "weights" in found.column_names
+    at = np.ravel_multi_index([found[name].to_numpy() for name in ATTRIBUTES], tuple(ATTRIBUTES.values()))
+    if int(cells["records"].sum()) != records or not (
+        np.array_equal(cells["records"][at], found["records"].to_numpy())
+        and _exact(cells, "total", at) == _integers(found["total"], ONE if not weighted else 1)
+        and (not weighted or _exact(cells, "weights", at) == _integers(found["weights"], 1))
+    ):
+        raise WrongResultError("sfumato and DuckDB alone do not find the same totals")
+    published = asked.publish()
+    values = published["value"].to_numpy(zero_copy_only=False)
+    true, expected = asked.method.true_value(cells), asked.method.expected_error(cells)
+    shown = np.flatnonzero(~np.isnan(values.astype(np.float64)) & (expected > 0))
+    errors = np.abs(values[shown] - true[shown])
+    apart = abs(float(np.mean(errors / expected[shown])) - 1)
+    if len(shown) < len(cells) / 2 or apart > max(TOLERANCE, 4.5 / np.sqrt(len(shown))):
+        raise WrongResultError(
+            f"{len(shown):,} published totals of '{TABLE}' are {apart:.1%} from the error that is expected of them"
+        )
+    return Errors(observed=float(np.mean(errors / true[shown])), expected=float(np.mean(expected[shown] / true[shown])))
+
+
+def _exact(cells: Cells, name: str, at: Integers) -> list[int]:
+    return [w * ONE + p for w, p in zip(cells[name][at].tolist(), cells[f"{name}_part"][at].tolist(), strict=True)]
+
+
+def _integers(column: pa.ChunkedArray, unit: int) -> list[int]:
+    return [int(value) * unit for value in column.to_pylist()]
