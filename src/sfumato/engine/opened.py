@@ -14,6 +14,7 @@ from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion
 from sfumato.engine.record_faults import validate_records
 from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
 from sfumato.engine.validate import check_columns, read_public_codes, validate
+from sfumato.engine.worker_pairs import refuse_too_many
 from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
@@ -63,10 +64,12 @@ class OpenJobs:
         validate(self.frame, self.tables, codelists)
 
     def suits(self, asked: Mapping[str, Asked]) -> None:
-        """Refuse identifiers that the rule of an edge cannot read."""
-        rules = {question.rule for question in asked.values() if isinstance(question, PairQuestion)}
-        if "twelve-characters" in rules:
+        """Refuse identifiers that the rule of an edge cannot read, and graphs of workers that take too long."""
+        pairs = [question for question in asked.values() if isinstance(question, PairQuestion)]
+        if any(question.rule == "twelve-characters" for question in pairs):
             refuse_other_lengths(self.frame, self.tables)
+        for question in pairs:
+            refuse_too_many(self.frame, self.tables, question)
 
     def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
         """Counts, indicators, flows and graphs."""

@@ -19,7 +19,7 @@ from sfumato.engine.column_faults import (
 )
 from sfumato.engine.connect import Tables
 from sfumato.engine.keys import Range, job_faults, repeated_keys
-from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel
+from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel, refuse_no_rows
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Frame
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 def check_columns(frame: Frame, tables: Tables) -> None:
     """Check that every column the frame names exists where it belongs and has a suitable type."""
+    refuse_no_rows(frame, tables)
     need(tables.jobs, "jobs", frame.jobs.workplace)
     if frame.jobs.worker is not None:
         need(tables.jobs, "jobs", frame.jobs.worker)

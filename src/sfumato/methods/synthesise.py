@@ -83,10 +83,11 @@ def fitted(values: Integers, *, keep: Flags, below: Flags, layout: PairLayout, m
     in their place, and they in other places, lead one to expect, and not nothing.
 
     What remains: nothing that is published tells what the cells below the minimum sum to. With a minimum of 3, their
-    sum came out within a tenth in flows of a large economy by quarter, from a third too low to a third too high in
-    simulated sparse tables, and lower where hardly any cell is kept. With larger minima, the cells that reach them are
-    the exceptions where pairs of classes differ much: the others are expected to be too large, in the worst example
-    three times. Where no pair between two classes is kept, or none within one, all of these are expected to be zero.
+    sum came out within a tenth in flows by quarter between the states of a large economy, within a third in simulated
+    sparse tables, and two to four times too high in small ones most of whose classes hardly occur. With larger minima,
+    the cells that reach them are the exceptions where pairs of classes differ much, and the others are expected to be
+    too large, about three times in such tables. Where no pair between two classes is kept, or none within one, all of
+    these are expected to be zero.
     """
     within = (layout.first == layout.second).astype(np.int64)
     used = keep | below
