@@ -132,7 +132,7 @@ def test_an_answer_about_other_cells_is_refused(release_folder: Path) -> None:
 
 def legacy_table() -> tuple[Cells, np.ndarray]:
     """Workplaces by sex and education under the legacy protection, in whole jobs."""
-    places = workplaces(8, cells=2_000)
+    places = workplaces(8, cells=8_000)
     true = places.cells()
     dimensions = (
         Dimension(name="place", codes=tuple(map(str, range(len(true))))),

@@ -314,7 +314,7 @@ def test_the_release_file_names_only_columns_that_exist(tmp_path: Path, replicat
     data = Microdata.model_validate({**release["data"], "folder": tmp_path})
     records = data.records
     columns = set(pq.read_schema(tmp_path / records.path).names)
-    assert {*data.units, records.weight, records.consent, *data.attributes, *data.measures} <= columns
+    assert {*data.units, records.weight, *data.attributes, *data.measures} <= columns
     assert data.units == ("business", "enterprise")
     replicated = records.replicates.columns if records.replicates else ()
     assert [fnmatch.filter(columns, pattern) != [] for pattern in replicated] == [True] * replicates

@@ -23,8 +23,8 @@ Flags = NDArray[np.bool_]
 
 PRECISION = 0.005
 """Rounding may blur a share by half a percentage point, or a factor or a growth rate by half a percent."""
-NEAREST = 0.5
-"""Rounding to the nearest whole number changes a value by no more than this."""
+BY_CHANCE = 1.0
+"""Rounding to one of the two nearest whole numbers changes a value by less than this."""
 LARGEST_REDRAWN = 2
 """A published value up to this may stand for another small count."""
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks import NEAREST, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
+from sfumato.assess.attacks import BY_CHANCE, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
 from sfumato.assess.measures import mean
 from sfumato.assess.risk import SizeOdds, Uniques, ZeroChanges, share_exact, size_odds, uniques, zero_changes
 from sfumato.assess.suppression import Suppression, suppression
@@ -72,14 +72,14 @@ def attack(counted: Cells, protected: NDArray[np.int64]) -> tuple[AttackResult, 
     establishments = counted["establishments"][blocks[:, 0]]
     known = published.argmax(axis=1)
     results = [
-        shape_attack(published=published, establishments=establishments, true=true, rounding=NEAREST),
+        shape_attack(published=published, establishments=establishments, true=true, rounding=BY_CHANCE),
         size_attack(
             published=published,
             establishments=establishments,
             known_column=known,
             known_count=true[np.arange(len(true)), known],
             true=true,
-            rounding=NEAREST,
+            rounding=BY_CHANCE,
         ),
     ]
     kinds = _kinds(counted)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.assess.attacks import NEAREST, AttackResult, growth_attack
+from sfumato.assess.attacks import BY_CHANCE, AttackResult, growth_attack
 from sfumato.assess.exposure import attack
 from sfumato.cells import Cells, Integers
 from sfumato.methods.node_laplace import NodeLaplace
@@ -70,7 +70,7 @@ def _attacked(name: str, first: Period, second: Period, publish: Publish, reason
         establishments=first.cells["establishments"][blocks[:, 0]],
         true_before=first.cells["count"][blocks],
         true_after=second.cells["count"][blocks],
-        rounding=NEAREST,
+        rounding=BY_CHANCE,
     )
     results = (*attack(first.cells, before), growth)
     return [Attacked(attack=result.attack, method=name, result=result, reason=reason) for result in results]
