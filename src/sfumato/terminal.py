@@ -13,6 +13,7 @@ from rich.text import Text
 
 from sfumato.methods.method import LARGEST
 from sfumato.methods.requirements import requirements
+from sfumato.plan import KEY_NOTE
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
 from sfumato.publish.statement import meaning
 from sfumato.publish.structure import describe, number
@@ -217,7 +218,8 @@ def budget_summary(ledger: "Ledger") -> Summary:
         where = f"{entry.account.population}, {entry.account.period}"
         epsilon = plain(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"
         time = entry.time.replace("T", " ").removesuffix("+00:00")
-        history.add_row(time, where, what, epsilon, entry.note)
+        note = " ".join(entry.note.split(" ")[:2]) if entry.note.startswith(KEY_NOTE) else entry.note
+        history.add_row(time, where, what, epsilon, note)
         data["history"].append(
             {
                 "sequence": entry.sequence,
