@@ -207,9 +207,9 @@ def test_a_file_that_others_can_use_is_refused(path: Path, mode: int) -> None:
 @pytest.mark.parametrize("use", [read_key, rotate_key, describe_key])
 def test_a_missing_file_says_how_to_make_one(path: Path, use: object) -> None:
     with pytest.raises(KeyFileError, match="sfumato keys new"):
-        use(path)  # type: ignore[operator]
+        use(path)
     with pytest.raises(KeyFileError, match="a folder"):
-        use(path.parent)  # type: ignore[operator]
+        use(path.parent)
     assert not list(path.parent.iterdir())
 
 

@@ -61,6 +61,8 @@ RECORDS: dict[str, Any] = {"path": "records.parquet", "unit": "business"}
 """The records without weights, consent or larger units."""
 SURVEY = {**RECORDS, "levels": ["enterprise"], "weight": "weight", "consent": "asked"}
 """The records with all of them."""
+EVERYONE = {name: value for name, value in SURVEY.items() if name != "consent"}
+"""The survey where all are protected, whoever asked."""
 REPLICATES = {"columns": "rw_*", "rule": "jackknife"}
 
 

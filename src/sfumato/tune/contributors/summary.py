@@ -60,14 +60,8 @@ def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[Ren
 def _evaluation(answer: Answer, found: Evaluation, words: str) -> Iterator[RenderableType]:
     yield Text(f"{words}: m = {listed(found)}, mean loss {found.loss:.1%} of the total", style="bold")
     table = Table(box=box.SIMPLE_HEAD)
-    for heading, side in (
-        ("attack", "left"),
-        ("within", "right"),
-        ("risk", "right"),
-        ("at most", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    for heading in ("attack", "within", "risk", "at most", ""):
+        table.add_column(heading, justify="left" if heading in ("attack", "") else "right")
     for verdict in found.verdicts:
         attack = verdict.attack
         mark = Text("kept", style="green") if verdict.is_met else Text("broken", style="bold red")
