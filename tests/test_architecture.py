@@ -19,6 +19,7 @@ ORDER = (
     "frame",
     "microdata",
     "cells",
+    "cube",
     "graph",
     "noise",
     "engine",
