@@ -16,8 +16,9 @@ from pydantic_core import PydanticUndefined
 
 from sfumato.cli import app
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
+from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
-from sfumato.release import About, Budget
+from sfumato.release import About, Budget, LiveSettings
 from sfumato.table import Flow, Graph, Protection, Table
 
 DOCS = Path(__file__).parent
@@ -25,6 +26,9 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "release": About,
     "budget": Budget,
     "data": Frame,
+    "microdata": Microdata,
+    "records": Records,
+    "replicates": Replicates,
     "jobs": Jobs,
     "units": Unit,
     "attribute": Attribute,
@@ -32,6 +36,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "table": Table,
     "flow": Flow,
     "graph": Graph,
+    "live": LiveSettings,
     "protect": Protection,
 }
 """The marker of each section in docs/release-file.md, and the model it documents."""
@@ -80,6 +85,8 @@ def _keys(model: type[BaseModel]) -> Iterator[str]:
 
 def _default(field: FieldInfo) -> str:
     value = field.default
+    if field.default_factory is not None:
+        return "as described"
     if value is PydanticUndefined:
         return "required"
     if value is None or value in ((), {}, ""):
@@ -88,7 +95,7 @@ def _default(field: FieldInfo) -> str:
         return f"`{plain(value)}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    return f'`"{value}"`'
+    return f"`{value}`" if isinstance(value, int) else f'`"{value}"`'
 
 
 def _type(annotation: Any) -> str:
@@ -100,7 +107,14 @@ def _type(annotation: Any) -> str:
         return f"list of {_type(inside[0])}" if origin is tuple else f"table: name = {_type(inside[1])}"
     if origin is Annotated or NoneType in inside:
         return _type(inside[0])  # an optional value is written value | None
-    words = {str: "text", bool: "true or false", Path: "path", Fraction: "number", Codelist: "list, or table of text"}
+    words = {
+        str: "text",
+        int: "whole number",
+        bool: "true or false",
+        Path: "path",
+        Fraction: "number",
+        Codelist: "list, or table of text",
+    }
     if annotation in words:
         return words[annotation]
     marker = next(name for name, model in SECTIONS.items() if model is annotation)

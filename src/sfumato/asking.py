@@ -1,31 +1,67 @@
 """From a table of a release to the question that the engine answers."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import TOTAL, Asked, ContributorQuestion, IndicatorQuestion, PairQuestion, Question
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.indicators import CODES, NAME
 from sfumato.methods.registry import needs
+from sfumato.microdata import Microdata
 from sfumato.table import Table
 
 
+def ask_records(table: Table, data: Microdata, codelists: Mapping[str, Codelist], *, contributors: int) -> Asked:
+    """What a table asks of a table of records; `contributors` is how many of the largest units must be known."""
+    if not table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected='a total, a mean or count = "records": the data are records, not jobs',
+            found=f"{table.statistic}",
+            do='write total = "…", mean = "…" or count = "records"',
+        )
+    if table.measure is not None and table.measure not in data.measures:
+        close = get_close_matches(table.measure, list(data.measures), n=1)
+        raise ReleaseError(
+            f"table '{table.name}', {table.statistic}",
+            expected=f"a measure: {', '.join(data.measures) or 'none is described'}",
+            found=f"'{table.measure}'",
+            do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
+        )
+    codes = {name: codelist.codes for name, codelist in codelists.items()}
+    _refuse_unknown_codes(table, codes)
+    by = []
+    for name in table.by:
+        kept = tuple(code for code in codes[name] if code in table.where.get(name, (code,)))
+        if table.totals and TOTAL in kept:
+            raise ReleaseError(
+                f"table '{table.name}', totals",
+                expected=f"attributes without a code '{TOTAL}', which names the sum of the others",
+                found=f"one in '{name}'",
+                do="rename the code, or leave out `totals`",
+            )
+        by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if table.totals else []))))
+    return ContributorQuestion(
+        by=tuple(by), measure=table.measure, contributors=contributors, margins=table.totals, where=table.where
+    )
+
+
 def ask(table: Table, frame: Frame, codelists: Mapping[str, Codelist], *, method: str) -> Asked:
-    """What a table asks of the data, given the codes of the attributes and the method that will protect it."""
+    """What a table asks of jobs, given the codes of the attributes and the method that will protect it."""
+    if table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a table of records: records = { … } under [data]",
+            found="jobs",
+            do="count jobs, or describe the records under [data]",
+        )
     span, period = frame.span, frame.jobs.period
     codes = {name: codelist.codes for name, codelist in codelists.items()}
     if span is not None and period is not None:
         codes[period] = span.codes()
-    for name, kept in table.where.items():
-        unknown = [code for code in kept if code not in codes[name]]
-        if unknown or not kept:
-            raise ReleaseError(
-                f"table '{table.name}', where {name}",
-                expected=f"codes of {name}, such as {', '.join(codes[name][:5])}",
-                found=", ".join(unknown) or "none",
-                do="correct the codes",
-            )
+    _refuse_unknown_codes(table, codes)
 
     def dimension(name: str, of: str) -> Dimension:
         kept = tuple(code for code in codes[of] if code in table.where.get(of, (code,)))
@@ -42,6 +78,18 @@ def ask(table: Table, frame: Frame, codelists: Mapping[str, Codelist], *, method
         return IndicatorQuestion(by=(*by, Dimension(name=NAME, codes=CODES)), where=table.where)
     ends = tuple(dimension(name, of) for name, of in table.end_names().items())
     return _pairs(table, frame, (*ends, *by))
+
+
+def _refuse_unknown_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> None:
+    for name, kept in table.where.items():
+        unknown = [code for code in kept if code not in codes[name]]
+        if unknown or not kept:
+            raise ReleaseError(
+                f"table '{table.name}', where {name}",
+                expected=f"codes of {name}, such as {', '.join(codes[name][:5])}",
+                found=", ".join(unknown) or "none",
+                do="correct the codes",
+            )
 
 
 def _pairs(table: Table, frame: Frame, by: tuple[Dimension, ...]) -> PairQuestion:

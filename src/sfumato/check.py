@@ -7,12 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sfumato.cells import Cells
-from sfumato.engine.answer import answer
-from sfumato.engine.connect import Tables, connect, data_files
-from sfumato.engine.identifiers import refuse_other_lengths
+from sfumato.engine.connect import data_files
 from sfumato.engine.memory import Memory, file_state
-from sfumato.engine.question import PairQuestion
-from sfumato.engine.validate import check_columns, read_public_codes, validate
+from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.plan import Plan, PlannedTable, make_plan
@@ -43,15 +40,14 @@ class Checked:
     """A release whose data passed validation, with the engine still open."""
 
     plan: Plan
-    tables: Tables
+    opened: OpenJobs | OpenRecords
     fingerprint: str
     states: list[list[int]]
 
     def count(self, planned: Mapping[str, PlannedTable]) -> dict[str, Cells]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
-        frame = self.plan.release.frame
         asked = {name: table.question for name, table in planned.items()}
-        counted = answer(frame, self.tables, asked, self.plan.secret)
+        counted = self.opened.answer(asked, self.plan.secret)
         _refuse_changed(self.plan.release, self.states)
         return counted
 
@@ -81,27 +77,26 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
 def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
-    files, states = data_files(release.frame), _states(release)
+    files, states = data_files(release.data), _states(release)
     memory = Memory(release.store / "memory.json")
-    with ThreadPoolExecutor(max_workers=1) as pool, connect(release.frame) as tables:
+    with ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
         digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
         with _explaining():
-            check_columns(release.frame, tables)
-            codelists = read_public_codes(release.frame, tables)
+            opened.check_columns()
+            codelists = opened.codelists()
         plan = make_plan(release, codelists)
         progress("fingerprint")
         fingerprint = digesting.result()
         progress("validate")
-        described = release.frame.model_dump_json() + repr(sorted(codelists.items()))
+        described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
         if not memory.validated(key):
             with _explaining():
-                validate(release.frame, tables, codelists)
+                opened.validate(codelists)
             _refuse_changed(release, states)
             memory.remember(key)
-        if any(isinstance(t.question, PairQuestion) and t.question.rule == "twelve-characters" for t in plan.tables):
-            refuse_other_lengths(release.frame, tables)
-        yield Checked(plan=plan, tables=tables, fingerprint=fingerprint, states=states)
+        opened.suits({planned.table.name: planned.question for planned in plan.tables})
+        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
 
 
 @contextmanager
@@ -128,8 +123,8 @@ def stored_answers(release: Release) -> Answers:
 def _declared_codes(release: Release) -> dict[str, Codelist]:
     """The codelists of the release file alone."""
     codelists = {}
-    for name in release.frame.attributes:
-        declared = release.frame.declared_codes(name)
+    for name in release.data.attributes:
+        declared = release.data.declared_codes(name)
         if declared is None:
             raise ReleaseError(
                 f"attribute '{name}'",
@@ -142,7 +137,7 @@ def _declared_codes(release: Release) -> dict[str, Codelist]:
 
 
 def _states(release: Release) -> list[list[int]]:
-    return [file_state(path) for paths in data_files(release.frame).values() for path in paths]
+    return [file_state(path) for paths in data_files(release.data).values() for path in paths]
 
 
 def _refuse_changed(release: Release, seen: list[list[int]]) -> None:

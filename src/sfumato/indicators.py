@@ -23,23 +23,23 @@ class Indicator:
 
 
 INDICATORS = (
-    Indicator(code="employment", label="Jobs with any earnings in the quarter", unit="jobs"),
-    Indicator(code="beginning", label="Jobs at the beginning of the quarter", unit="jobs", before=1),
-    Indicator(code="end", label="Jobs at the end of the quarter", unit="jobs", after=1),
-    Indicator(code="full_quarter", label="Jobs held the whole quarter", unit="jobs", before=1, after=1),
+    Indicator(code="employment", label="Jobs with any earnings in the period", unit="jobs"),
+    Indicator(code="beginning", label="Jobs at the beginning of the period", unit="jobs", before=1),
+    Indicator(code="end", label="Jobs at the end of the period", unit="jobs", after=1),
+    Indicator(code="full_quarter", label="Jobs held the whole period", unit="jobs", before=1, after=1),
     Indicator(code="accessions", label="Jobs that began", unit="jobs", before=1),
     Indicator(code="separations", label="Jobs that ended", unit="jobs", after=1),
     Indicator(code="new_hires", label="Jobs that began, new to the employer", unit="jobs", before=4),
-    Indicator(code="recalls", label="Jobs that began again after one to three quarters away", unit="jobs", before=4),
+    Indicator(code="recalls", label="Jobs that began again after one to three periods away", unit="jobs", before=4),
     Indicator(code="job_creation", label="Jobs gained by growing employers", unit="jobs", before=1, after=1),
     Indicator(code="job_destruction", label="Jobs lost by shrinking employers", unit="jobs", before=1, after=1),
     Indicator(code="payroll", label="Total payroll", unit="earnings"),
     Indicator(
-        code="full_quarter_payroll", label="Payroll of jobs held the whole quarter", unit="earnings", before=1, after=1
+        code="full_quarter_payroll", label="Payroll of jobs held the whole period", unit="earnings", before=1, after=1
     ),
     Indicator(
         code="average_monthly_earnings",
-        label="Average monthly earnings of jobs held the whole quarter",
+        label="Average monthly earnings of jobs held the whole period",
         unit="earnings",
         before=1,
         after=1,

@@ -3,17 +3,30 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any, cast
 
 from sfumato import __version__
-from sfumato.engine.question import COLUMNS, SUMS, Asked, PairQuestion, Question
+from sfumato.cells import Cells
+from sfumato.engine.question import (
+    COLUMNS,
+    SUMS,
+    TOTAL,
+    Asked,
+    ContributorQuestion,
+    IndicatorQuestion,
+    PairQuestion,
+    Question,
+)
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED
+from sfumato.microdata import Microdata
+from sfumato.noise.cell_words import CellWords
 from sfumato.noise.keyed import Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge
@@ -23,6 +36,8 @@ from sfumato.privacy.spending import balance
 from sfumato.release import Release
 from sfumato.table import LISTED_CELLS, Table
 
+KEY_NOTE = "key "
+"""Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
 MOST_CELLS = 50_000_000
 """Tables are held in memory; beyond this many cells a release is refused before it is charged."""
 
@@ -36,6 +51,8 @@ class PlannedTable:
     method: Method
     links: str = ""
     """How the tables of the frame hang together: another link between the same files is another question."""
+    period: str = ""
+    """The column with the period of a panel."""
     key: str = ""
     """The fingerprint of the key, when the method has one: another key gives another answer."""
 
@@ -62,16 +79,19 @@ class PlannedTable:
             return False  # every pair of codes is listed, and which employers share a worker is not public
         return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
 
-    def digest(self, data: str) -> str:
-        """Name this question to these data: the same name means that the stored answer is given again."""
+    def digest(self, data: str, *, any_key: bool = False) -> str:
+        """Name this question to these data: the same name means that the stored answer is given again.
+
+        With `any_key` the name is the same under every key.
+        """
         asked = {
             "data": data,
             "links": self.links,
             "statistic": self._statistic(),
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
-            "method": repr(self.method),
-            "key": self.key,
+            "method": repr(self.method) + _unspoken(self.method),
+            "key": "" if any_key else self.key,
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
@@ -80,17 +100,24 @@ class PlannedTable:
         asked = self.question
         if isinstance(asked, PairQuestion):
             return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
+        if isinstance(asked, ContributorQuestion):
+            return [self.table.statistic, asked.measure, asked.margins]
         return [self.table.statistic]
 
-    def randomness(self, secret: Secret | None) -> Randomness:
-        """Where the method's chance comes from: a keyed method gives the same answer on every engine and machine."""
+    def randomness(self, secret: Secret | None, cells: Cells) -> Randomness:
+        """Where the method's chance comes from: of a keyed method, from what each cell is about, for ever."""
         if secret is None or not self.key:
             return OperatingSystem()
-        return Keyed(key=secret.key).stream(f"answer {self.digest('')}")
+        # Rounding that is the same in every period leaves the end of one equal to the beginning of the next.
+        lasting = frozenset([self.period] if isinstance(self.question, IndicatorQuestion) else [])
+        topic = json.dumps(["answer", *self._statistic()])
+        keyed = Keyed(key=secret.key)
+        return CellWords(keyed=keyed, cells=cells, topic=topic, where=self.question.where, lasting=lasting)
 
     def charge(self, data: str) -> Charge:
         """What the ledger is asked to charge for this table."""
-        return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data)
+        note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)}" if self.key else ""
+        return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data, note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +154,12 @@ class Plan:
         )
 
 
+def _unspoken(method: Method) -> str:
+    """The parameters that the text of a method leaves out because they are secret: they decide the answer too."""
+    hidden = {part.name: getattr(method, part.name) for part in fields(cast(Any, method)) if not part.repr}
+    return repr(sorted(hidden.items())) if hidden else ""
+
+
 def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     """Plan every table; a table that cannot be protected as asked is refused here, by name."""
     secret = release.secret()
@@ -143,10 +176,10 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         try:
             method = release.method(table, question)
         except SfumatoError as error:
-            raise type(error)(
-                f"table '{table.name}': {error.where}", expected=error.expected, found=error.found, do=error.do
-            ) from error
-        lacking = sorted(method.needs - _countable(release.frame, question))
+            named = f"table '{table.name}'"
+            where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
+            raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
+        lacking = sorted(method.needs - _countable(release.data, question))
         if lacking:
             # Found out here, and not after the budget was charged.
             raise ReleaseError(
@@ -157,7 +190,14 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             )
         key = secret.fingerprint if secret is not None and method.name in KEYED else ""
         planned.append(
-            PlannedTable(table=table, question=question, method=method, links=release.frame.links(), key=key)
+            PlannedTable(
+                table=table,
+                question=question,
+                method=method,
+                links=release.data.links(),
+                period=release.period or "",
+                key=key,
+            )
         )
     plan = Plan(
         release=release,
@@ -171,19 +211,28 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     return plan
 
 
-def _countable(frame: Frame, question: Asked) -> frozenset[str]:
+def _countable(data: Frame | Microdata, question: Asked) -> frozenset[str]:
     """The columns that the engine can supply for a question."""
+    if isinstance(question, ContributorQuestion):
+        return frozenset({"records"})
     if not isinstance(question, Question):
         return SUMS
     # Establishments without jobs are in no joined table, so their number is not known there.
-    return COLUMNS - {"establishments"} if frame.joined else COLUMNS
+    return COLUMNS - {"establishments"} if isinstance(data, Frame) and data.joined else COLUMNS
 
 
 def _made_codelists(release: Release, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
     """The codelists of dimensions that are no attributes themselves: periods, indicators, the ends of pairs."""
     made = {NAME: Codelist(codes=tuple(i.code for i in INDICATORS), labels=tuple(i.label for i in INDICATORS))}
-    if release.frame.span is not None and release.frame.jobs.period is not None:
-        made[release.frame.jobs.period] = Codelist.of(release.frame.span.codes())
+    data = release.data
+    if isinstance(data, Frame) and data.span is not None and release.period is not None:
+        made[release.period] = Codelist.of(data.span.codes())
     for table in release.tables:
         made |= {end: codelists[attribute] for end, attribute in table.end_names().items()}
+        if table.totals:
+            made |= {name: _with_total(codelists[name]) for name in table.by}
     return made
+
+
+def _with_total(codelist: Codelist) -> Codelist:
+    return Codelist(codes=(*codelist.codes, TOTAL), labels=(*codelist.labels, "Total"))

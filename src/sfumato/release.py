@@ -5,27 +5,22 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from sfumato.asking import ask
-from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question
+from sfumato.asking import ask, ask_records
+from sfumato.engine.question import Asked
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
 from sfumato.keys import Secret, read_key
 from sfumato.methods.method import Method
-from sfumato.methods.registry import KEYED, build
+from sfumato.methods.registry import KEYED
+from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
-from sfumato.table import Table
-
-WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
-"""Methods whose published error figures need all workers of an establishment in the table."""
-
-
-SMALLEST_PAIR_CELL = 3
-"""Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
+from sfumato.protection import contributors, method_of, name_of_method
+from sfumato.table import Protection, Table
 
 
 class Budget(Described):
@@ -66,6 +61,12 @@ class About(Described):
         "formal guarantee",
     )
     key: Path | None = Field(None, description="key file of permanent factors (`sfumato keys new`), for noise-infusion")
+    key_fingerprint: str | None = Field(
+        None, description="an earlier key of the key file; without it, the one in force (`sfumato keys show`)"
+    )
+    rekeyed: bool = Field(
+        False, description="publish tables under a new key that were published under another, because that one leaked"
+    )
     ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
     bundle: Path = Field(Path("bundle"), description="folder to publish into")
     reconcile: bool = Field(
@@ -88,14 +89,41 @@ class About(Described):
         return value.strip()
 
 
+class LiveSettings(Described):
+    """The `[live]` section: how ad-hoc tables over records are answered."""
+
+    protect: Protection = Field(
+        default_factory=lambda: Protection.model_validate({"method": "top-contributors"}),
+        description="how every table is protected; the default is top-contributors with its defaults",
+    )
+    guard: Literal["refuse", "flag", "off"] = Field(
+        "refuse", description="what is done to a cell that differs by one unit from a cell answered before"
+    )
+    most_cells: int = Field(100_000, ge=1, description="larger tables are refused")
+
+
+OF_JOBS, OF_RECORDS = "data of jobs", "data of records"
+
+
+def _kind_of_data(data: Any) -> str:
+    records = "records" in data if isinstance(data, dict) else isinstance(data, Microdata)
+    return OF_RECORDS if records else OF_JOBS
+
+
 class Release(Described):
     """Everything a release file says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     about: About = Field(alias="release", description="what the release is called, and its budget")
-    frame: Frame = Field(alias="data", description="where the confidential data are, and what they mean")
+    data: Annotated[
+        Annotated[Frame, Tag(OF_JOBS)] | Annotated[Microdata, Tag(OF_RECORDS)], Discriminator(_kind_of_data)
+    ] = Field(description="where the confidential data are, and what they mean")
     tables: tuple[Table, ...] = Field(alias="table", min_length=1, description="the tables to publish, in order")
+    live: LiveSettings = Field(
+        default_factory=lambda: LiveSettings.model_validate({}),
+        description="how ad-hoc tables over records are answered",
+    )
     folder: Path = Field(Path(), exclude=True, description="paths are relative to the folder of the release file")
 
     @model_validator(mode="after")
@@ -105,7 +133,7 @@ class Release(Described):
             raise ValueError(f"two tables are called '{repeated[0]}'")
         self._keep_apart()
         for table in self.tables:
-            self._knows_attributes(table)
+            self.know_attributes(table)
             if table.protect.method not in KEYED and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
@@ -122,8 +150,9 @@ class Release(Described):
                 )
         return self
 
-    def _knows_attributes(self, table: Table) -> None:
-        known = [*self.frame.attributes, *filter(None, [self.frame.jobs.period])]
+    def know_attributes(self, table: Table) -> None:
+        """Refuse a table by attributes that the data do not have."""
+        known = [*self.data.attributes, *filter(None, [self.period])]
         for name in (*table.by, *table.where, *table.ends):
             if name not in known:
                 close = get_close_matches(name, known, n=1)
@@ -136,11 +165,9 @@ class Release(Described):
 
     def _keep_apart(self) -> None:
         """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
-        frame = self.frame
-        tables = [table.path for table in (frame.jobs, frame.workplaces, frame.workers) if table is not None]
-        codelists = [str(a.codelist) for a in frame.attributes.values() if a.codelist is not None]
+        codelists = [str(a.codelist) for a in self.data.attributes.values() if a.codelist is not None]
         kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
-        inside = [*kept, *(frame.folder / path for path in (*tables, *codelists))]
+        inside = [*kept, *(self.data.folder / path for path in (*self.data.sources().values(), *codelists))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
                 raise ReleaseError(
@@ -188,91 +215,36 @@ class Release(Described):
         """The path of the key file."""
         return None if self.about.key is None else self.folder / self.about.key
 
+    @property
+    def period(self) -> str | None:
+        """The column with the period of a panel."""
+        return self.data.jobs.period if isinstance(self.data, Frame) else None
+
+    @property
+    def frame(self) -> Frame:
+        """The description of jobs; a release of records has none."""
+        if not isinstance(self.data, Frame):
+            raise ReleaseError(
+                "data", expected="jobs", found="a table of records", do="describe jobs = { … } under [data]"
+            )
+        return self.data
+
     def secret(self) -> Secret | None:
         """The key in force, when a table needs one."""
-        keyed = any(self.method_name(table) in KEYED for table in self.tables)
-        return read_key(self.key) if keyed and self.key is not None else None
+        keyed = any(table.protect.method in KEYED for table in self.tables)
+        return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
 
     def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Asked:
         """What a table asks of the data, given the codes of the attributes."""
-        return ask(table, self.frame, codelists, method=self.method_name(table))
+        if isinstance(self.data, Microdata):
+            return ask_records(table, self.data, codelists, contributors=contributors(table))
+        return ask(table, self.data, codelists, method=self.method_name(table))
 
     def method_name(self, table: Table) -> str:
-        """The method as it is used: Smooth Pareto protects a table by worker attributes as one vector.
-
-        That is strong and costs epsilon once. The scalar form, one number at a time, is weak; it is used when the
-        release asks for it (`form = "scalar"`) and where workers are filtered: then the largest employer may have more
-        workers than the table, and a vector's error figures would understate.
-        """
-        protect = table.protect
-        if table.statistic != "count":
-            if protect.method != "noise-infusion":
-                raise ReleaseError(
-                    f"table '{table.name}', method '{protect.method}'",
-                    expected="noise-infusion, the method for indicators, flows and graphs",
-                    found=f"'{protect.method}'",
-                    do='write protect = { method = "noise-infusion" }',
-                )
-            return "noise-infusion-sums"
-        filtered = [name for name in table.where if not self.frame.is_public(name)]
-        if filtered and protect.method in WHOLE_WORKFORCES:
-            raise ReleaseError(
-                f"table '{table.name}', method '{protect.method}'",
-                expected="a table of all workers: its error figures need their total",
-                found=f"`where` on {', '.join(filtered)}",
-                do='put the attribute into `by`, or use method = "smooth-pareto"',
-            )
-        by_workers = any(not self.frame.is_public(name) for name in table.by)
-        form = protect.options.get("form", "vector" if by_workers and not filtered else "scalar")
-        if protect.method != "smooth-pareto" or form == "scalar":
-            return protect.method
-        if form != "vector" or not by_workers or filtered:
-            raise ReleaseError(
-                f"table '{table.name}', form",
-                expected='"scalar", or "vector" in a table by worker attributes without a filter on workers',
-                found=repr(form),
-                do="leave `form` out: the fitting one is chosen",
-            )
-        return "vector-pareto"
+        """The method as it is used: one name in a release file may stand for several."""
+        return name_of_method(table, self.data)
 
     def method(self, table: Table, question: Asked) -> Method:
         """The method that protects a table, with its parameters."""
-        protect, name = table.protect, self.method_name(table)
-        options = {option: value for option, value in protect.options.items() if option not in ("form", "edges")}
-        if name in KEYED:
-            for parameter in ("alpha", "epsilon"):
-                if getattr(protect, parameter) is not None:
-                    raise ReleaseError(
-                        f"method '{protect.method}', {parameter}",
-                        expected="neither alpha nor epsilon: it has no formal guarantee and costs no budget",
-                        found=f"{parameter} = {float(getattr(protect, parameter)):g}",
-                        do="leave it out",
-                    )
-            if isinstance(question, PairQuestion):
-                options = {
-                    "minimum": SMALLEST_PAIR_CELL,
-                    **options,
-                    "directed": question.directed,
-                    "ends": len(question.attributes),
-                }
-            elif isinstance(question, IndicatorQuestion):
-                self._refuse_synthesis(table)
-                options["months"] = 3 if self.frame.span is not None and self.frame.span.quarterly else 12
-            return build(name, options=options)
         budget = self.about.budget
-        return build(
-            name,
-            alpha=budget.alpha if protect.alpha is None and budget is not None else protect.alpha,
-            epsilon=protect.epsilon,
-            worker_cells=question.worker_cells(self.frame) if isinstance(question, Question) else 0,
-            options=options,
-        )
-
-    def _refuse_synthesis(self, table: Table) -> None:
-        if table.protect.options.get("below", "suppressed") != "suppressed":
-            raise ReleaseError(
-                f"table '{table.name}', below",
-                expected='"suppressed": only cells of flows and graphs can be drawn from a model of the others',
-                found=repr(table.protect.options["below"]),
-                do="leave it out",
-            )
+        return method_of(table, self.data, question, alpha=None if budget is None else budget.alpha)

@@ -11,7 +11,9 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from sfumato.errors import ReleaseError
-from sfumato.release import Release
+from sfumato.frame import Frame
+from sfumato.microdata import Microdata
+from sfumato.release import OF_JOBS, OF_RECORDS, Release
 
 Location = tuple[int | str, ...]
 
@@ -56,11 +58,11 @@ def _explained(path: Path, text: str, error: ValidationError) -> ReleaseError:
     """Turn the first mistake into an error that names the line, the expectation and the remedy."""
     # A misspelt key is also a missing one; the former is what the writer has to see.
     first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
-    location = first["loc"]
+    location = tuple(step for step in first["loc"] if step not in (OF_JOBS, OF_RECORDS))
     named = ", ".join(f"number {step + 1}" if isinstance(step, int) else step for step in location)
     where = f"{path}, line {line_of(text, location)}: {named or 'the file'}"
     if first["type"] == "extra_forbidden":
-        known = _known_keys(location)
+        known = _known_keys(first["loc"])
         close = difflib.get_close_matches(str(location[-1]), known, n=1)
         return ReleaseError(
             where,
@@ -91,7 +93,9 @@ def _known_keys(location: Location) -> list[str]:
     """The keys allowed in the section a location points into."""
     kind: Any = Release
     for step in location[:-1]:
-        if _is_section(kind):
+        if step in (OF_JOBS, OF_RECORDS):
+            kind = Frame if step == OF_JOBS else Microdata
+        elif _is_section(kind):
             fields = {field.alias or name: field for name, field in kind.model_fields.items()}
             kind = fields[str(step)].annotation if str(step) in fields else None
         else:  # a table of named sections, or one of several

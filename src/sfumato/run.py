@@ -11,6 +11,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.bundle import refuse_foreign, write_bundle
+from sfumato.rekeyed import refuse_another_key
 from sfumato.release import Release
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
@@ -48,6 +49,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                 do="restore the ledger from its backup; without it the budget would start anew",
             )
         ledger = Ledger.open(release.ledger, create=True)
+        refuse_another_key(plan, data, ledger)
         charges = [planned.charge(data) for planned in plan.tables]
         receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)
         questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
@@ -59,7 +61,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             progress("protect")
             for name, planned in unanswered.items():
                 answers.forget(questions[name])
-                protected = planned.method.protect(counted[name], planned.randomness(plan.secret))
+                protected = planned.method.protect(counted[name], planned.randomness(plan.secret, counted[name]))
                 digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
                 ledger.record_answer(release.account, questions[name], name, digest)
                 answered[questions[name]] = digest

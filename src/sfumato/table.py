@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -10,6 +10,8 @@ from sfumato.frame import Described, Exact
 from sfumato.indicators import CODES
 from sfumato.methods.registry import KEYED
 
+Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean"]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
 ENDS = {True: ("origin", "destination"), False: ("first", "second")}
@@ -86,7 +88,11 @@ class Table(Described):
 
     name: str = Field(description="file name in the bundle: lower-case letters, digits, - and _")
     title: str = Field("", description="heading of the table; the name when not given")
-    count: Literal["jobs"] | None = Field(None, description="what is counted: jobs")
+    count: Literal["jobs", "records"] | None = Field(
+        None, description="what is counted: jobs, or the records of businesses or a survey, weighted"
+    )
+    total: str | None = Field(None, description="measure whose weighted total is published, of businesses or a survey")
+    mean: str | None = Field(None, description="measure whose weighted mean is published")
     indicators: tuple[str, ...] | None = Field(
         None, description='workforce indicators of a panel: "all", or a list such as ["beginning", "end"]'
     )
@@ -95,6 +101,10 @@ class Table(Described):
     by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
     where: dict[str, tuple[str, ...]] = Field({}, description="count only jobs with these codes, by attribute")
     protect: Protection = Field(description="how the table is protected, and what it costs")
+    totals: bool = Field(
+        False, description='add the code "total" to every dimension of a table of records, protected by itself'
+    )
+    decimals: int = Field(2, ge=0, le=6, description="digits after the point of a mean")
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
     structural_zeros: Literal["auto", "listed", "implied"] = Field(
         "auto",
@@ -139,26 +149,34 @@ class Table(Described):
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Self:
-        asked = [name for name in ("count", "indicators", "flow", "graph") if getattr(self, name) is not None]
+        asked = [name for name in STATISTICS if getattr(self, name) is not None]
         if len(asked) != 1:
             found = "all of " + ", ".join(asked) if asked else "none of them"
-            raise ValueError(f"a table asks for one of count, indicators, flow and graph; this one for {found}")
-        if self.statistic in ("count", "indicators") and not self.by:
+            raise ValueError(f"a table asks for one of {', '.join(STATISTICS)}; this one for {found}")
+        if self.statistic not in ("flow", "graph") and not self.by:
             raise ValueError("`by` needs at least one attribute")
         if self.graph is not None and (self.by or self.where):
             raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
-        if self.nonnegative and self.statistic != "count":
-            raise ValueError("`nonnegative` is for counts of jobs; other statistics are never negative")
+        if self.nonnegative and self.count != "jobs":
+            raise ValueError("`nonnegative` is for counts of jobs")
+        if self.totals and not self.of_records:
+            raise ValueError("`totals` are for tables of records; other tables add up by themselves")
         return self
 
     @property
-    def statistic(self) -> Literal["count", "indicators", "flow", "graph"]:
+    def statistic(self) -> Statistic:
         """Which of the statistics the table asks for."""
-        if self.indicators is not None:
-            return "indicators"
-        if self.flow is not None:
-            return "flow"
-        return "count" if self.graph is None else "graph"
+        return next(name for name in STATISTICS if getattr(self, name) is not None)
+
+    @property
+    def of_records(self) -> bool:
+        """Whether the table is about records of businesses or a survey, and not about jobs."""
+        return self.count == "records" or self.statistic in ("total", "mean")
+
+    @property
+    def measure(self) -> str | None:
+        """The measure that is summed; None counts."""
+        return self.total or self.mean
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -179,6 +197,8 @@ class Table(Described):
         if self.graph is not None:
             pairs = f"pairs of {self.graph.between}"
             return pairs if self.graph.weight == "edges" else f"{self.graph.weight} shared by {pairs}"
+        if self.of_records:
+            return self.measure or "records"
         return "jobs" if self.count else "jobs, or units of earnings"
 
     def end_names(self) -> dict[str, str]:

@@ -301,10 +301,14 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
 def _in_words(utility: "Utility", exposure: "Exposure") -> str:
     """The figures of a table that fit into two sentences."""
     order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
+    attacks = "".join(
+        f"The {found.attack} attack discloses {found.successes:,} of {found.targets:,} targets. "
+        for found in exposure.attacks
+    )
     if exposure.suppression is None:
-        return order.strip()
+        return (order + attacks).strip()
     hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells
-    return f"{order}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
+    return f"{order}{attacks}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
 
 
 def _charge(guarantee: Guarantee, budget: EmployerEmployee | None) -> Fraction:

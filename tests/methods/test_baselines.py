@@ -123,9 +123,13 @@ def distorted_cells(*, count: list[int], sums: list[int]) -> Cells:
     return cells_of(count=count).with_sums(np.array(sums, dtype=np.int64))
 
 
-def test_infused_cells_are_the_sums_of_distorted_establishments_rounded_half_up() -> None:
-    cells = distorted_cells(count=[3, 10, 100, 7], sums=[2_500_000, 11_499_999, 85_000_001, 8_499_999])
-    assert INFUSION.protect(cells, Seeded(1))["value"].tolist() == [3, 11, 85, 8]
+def test_infused_cells_are_the_sums_of_distorted_establishments_rounded_to_be_right_on_average() -> None:
+    n = 20_000
+    cells = distorted_cells(count=[10] * n + [7] * n, sums=[11_300_000] * n + [8_500_000] * n)
+    ten, seven = INFUSION.protect(cells, Seeded(1))["value"].reshape(2, n)
+    assert set(ten.tolist()) == {11, 12}
+    assert ten.mean() == pytest.approx(11.3, abs=0.02)
+    assert seven.mean() == pytest.approx(8.5, abs=0.02)
 
 
 def test_zeros_stay_zero_and_one_and_two_become_one_or_two_at_random() -> None:

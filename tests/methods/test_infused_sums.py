@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.indicators import CODES, NAME
-from sfumato.methods.infused_sums import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED, InfusedSums
+from sfumato.methods.infused_sums import InfusedSums
+from sfumato.methods.status import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED
 from sfumato.noise.randomness import Seeded
 
 ONE = 1_000_000

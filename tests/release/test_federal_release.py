@@ -3,9 +3,11 @@
 import base64
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,12 @@ from tests.release.federal import A, B, copied, published, values
 
 TABLES = ("links_between_states", "workers_between_states", "indicators", "flows_between_states")
 BY_STATE = """
+[[table]]
+name = "by_state_sex"
+indicators = "all"
+by = ["quarter", "sex", "state"]
+protect = { method = "noise-infusion" }
+
 [[table]]
 name = "by_state"
 indicators = "all"
@@ -53,9 +61,16 @@ def by_indicator(bundle: Path, table: str, *by: str) -> dict[str, dict[tuple[str
     return {code: values(bundle, table, *by, indicator=code) for code in CODES}
 
 
-@pytest.mark.parametrize("table", ["indicators", "by_state"])
+BY = {
+    "indicators": ("state", "agency", "quarter"),
+    "by_state": ("state", "quarter"),
+    "by_state_sex": ("state", "sex", "quarter"),
+}
+
+
+@pytest.mark.parametrize("table", list(BY))
 def test_identities_hold_exactly_in_every_published_cell(bundle: Path, table: str) -> None:
-    by = ("state", "quarter") if table == "by_state" else ("state", "agency", "quarter")
+    by = BY[table]
     found = by_indicator(bundle, table, *by)
     checked = 0
     for cell, end in found["end"].items():
@@ -81,6 +96,46 @@ def test_a_state_is_exactly_the_sum_of_its_agencies(bundle: Path) -> None:
             if value is not None:
                 sums[state, quarter] += value
         assert all(value is None or value == sums[cell] for cell, value in coarse[code].items()), code
+
+
+def test_the_end_of_a_quarter_is_the_beginning_of_the_next(bundle: Path) -> None:
+    found = by_indicator(bundle, "indicators", "state", "agency", "quarter")
+    quarters = sorted({quarter for _, _, quarter in found["end"]})
+    following = dict(pairwise(quarters))
+    for (state, agency, quarter), end in found["end"].items():
+        if quarter in following:
+            assert end == found["beginning"][state, agency, following[quarter]]
+
+
+def test_an_average_is_that_of_published_numbers_and_tells_nothing_more(bundle: Path) -> None:
+    for table, by in BY.items():
+        found = by_indicator(bundle, table, *by)
+        for cell, average in found["average_monthly_earnings"].items():
+            jobs, pay = found["full_quarter"][cell], found["full_quarter_payroll"][cell]
+            if average is not None:
+                assert average == (int(pay / (3 * jobs) + 0.5) if jobs else 0), (table, cell)
+
+
+def test_what_was_published_before_stays_when_the_panel_grows_or_is_laid_out_otherwise(
+    workforce: Path, bundle: Path, tmp_path: Path
+) -> None:
+    turned = copied(
+        workforce,
+        tmp_path / "federal",
+        (
+            'by = ["state", "agency", "quarter"]',
+            'by = ["quarter", "agency", "state"]\nwhere = { quarter = ["2010-Q3", "2010-Q4"] }',
+        ),
+    )
+    shutil.copy(bundle.parent / "sfumato.key", turned.parent / "sfumato.key")
+    again = by_indicator(run(load(turned)).bundle, "indicators", *BY["indicators"])
+    before = by_indicator(bundle, "indicators", *BY["indicators"])
+    compared = 0
+    for code in CODES:
+        for cell, value in again[code].items():
+            assert value == before[code].get(cell, 0), (code, cell)  # combinations without an employer may be implied
+            compared += cell in before[code] and value is not None
+    assert compared > 1_000
 
 
 def test_quarters_beyond_the_panel_are_not_available(bundle: Path) -> None:
@@ -146,8 +201,8 @@ def test_no_output_holds_a_key_a_factor_or_the_ends_of_the_factors(workforce: Pa
     for name, text in texts.items():
         found = {word for word in forbidden if word in text}
         assert not found, f"{name} holds {len(found)} of the secrets"
-        # Earnings may be any number; no other number of a bundle is so large.
-        lines = [line for line in text.splitlines() if not re.search("payroll|earnings", line)]
+        # A payroll may be any number, and meets one of a hundred factors by chance; no other number is so large.
+        lines = [line for line in text.splitlines() if not re.search("payroll", line)]
         numbers = {int(number) for number in re.findall(r"(?<![\w.-])\d{6,7}(?![\w.-])", "\n".join(lines))}
         assert not millionths & numbers, name
     stored = (release.parent / "ledger.sqlite").read_bytes()
@@ -170,8 +225,10 @@ def test_the_report_has_the_attacks_the_error_of_every_cell_and_the_shape_of_the
     release = load(copied(workforce, tmp_path / "federal"))
     run(release)
     assessment = assess(release)
-    attacks = {found.attack for exposure in assessment.exposures for found in exposure.attacks}
-    assert {"ratio", "size", "growth"} <= attacks
+    attacks = {found.attack: found for exposure in assessment.exposures for found in exposure.attacks}
+    assert {"ratio", "size", "growth"} <= set(attacks)
+    assert all(found.targets > 100 for found in attacks.values())
+    assert all(found.success_rate == 1 for found in attacks.values()), "one factor cancels: this is not hidden"
     assert assessment.network is not None
     assert assessment.network.single == pytest.approx(0.85, abs=0.02)
     cells = pq.read_table(assessment.report.with_name("indicators.parquet")).to_pandas()

@@ -4,18 +4,29 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+from sfumato.economy.business.generate import generate_business
+from sfumato.errors import DataError
 from sfumato.reproduce.chipperfield2019 import Reproduction, reproduce
 from sfumato.reproduce.chipperfield2019.errata import errata
+from sfumato.reproduce.chipperfield2019.impacts import QUANTITIES
 from sfumato.reproduce.chipperfield2019.page import write_reproduction
 from sfumato.reproduce.chipperfield2019.summary import reproduction_summary
+from sfumato.reproduce.chipperfield2019.survey import survey_tables
 from tests.cli.call import call
 
 
 @pytest.fixture(scope="module")
-def found() -> Reproduction:
-    return reproduce()
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generate_business(tmp_path_factory.mktemp("survey") / "data", businesses=5_000).folder
+
+
+@pytest.fixture(scope="module")
+def found(survey: Path) -> Reproduction:
+    return reproduce(data=survey, keys=3)
 
 
 def rows(found: Reproduction, quantity: str, **about: object) -> list[dict[str, object]]:
@@ -87,6 +98,74 @@ def test_the_errata_name_the_variance_the_impossible_noise_and_every_broken_limi
     assert "from 0.014 to 0.50" in text
 
 
+def test_tables_on_synthetic_data_have_every_cell_with_its_impact(found: Reproduction) -> None:
+    assert len(rows(found, "impact", table=3)) == 9 * 3
+    assert len(rows(found, "impact", table=4)) == 20 * 3
+    for approach in ("II", "I/III"):
+        assert len(rows(found, "impact", table=6, approach=approach)) == 9
+        assert len(rows(found, "impact", table=7, approach=approach)) == 20
+    for row in rows(found, "impact"):
+        assert row["published"] is None
+        if row["ours"] is not None:
+            assert row["ours"] == pytest.approx(100 * (row["perturbed"] / row["true"] - 1))
+
+
+def test_unperturbed_estimates_are_those_of_the_survey(found: Reproduction, survey: Path) -> None:
+    businesses, employees = (pq.read_table(survey / f"{name}.parquet") for name in ("businesses", "employees"))
+    turnover = pc.sum(pc.multiply(businesses["turnover"], businesses["weight"])).as_py()
+    wage = pc.sum(pc.multiply(employees["wage"], employees["weight"])).as_py() / pc.sum(employees["weight"]).as_py()
+    for table, code in ((6, {"state": "total"}), (7, {"industry": "total"})):
+        for row in rows(found, "impact", table=table, **code):
+            assert row["true"] == pytest.approx(turnover, rel=1e-9)
+    for row in rows(found, "impact", sex="total", occupation="total"):
+        assert row["true"] == pytest.approx(wage, rel=1e-6)
+
+
+def test_the_same_employees_are_perturbed_alike_in_both_tables_unlike_in_the_paper(found: Reproduction) -> None:
+    for sex in ("F", "M", "total"):
+        (one,) = rows(found, "impact", table=3, occupation="total", sex=sex)
+        (other,) = rows(found, "impact", table=4, industry="total", sex=sex)
+        assert one["perturbed"] == other["perturbed"]
+    (sentence,) = [sentence for sentence in errata(found) if sentence.startswith("Tables 3 and 4")]
+    assert "1325.6 (-0.9%) and 1352.6 (+1.1%)" in sentence
+
+
+def test_perturbing_only_who_asked_moves_no_cell_by_another_unit_and_costs_less(found: Reproduction) -> None:
+    for table in (6, 7):
+        every, asked = (
+            rows(found, "mean_absolute_impact", table=table, approach=approach)[0] for approach in ("II", "I/III")
+        )
+        assert asked["ours"] < every["ours"]
+        moved = [row["ours"] for row in rows(found, "impact", table=table, approach="I/III")]
+        assert any(impact is not None and abs(impact) < 1e-3 for impact in moved), "nobody large asked there"
+
+
+def test_utility_is_compared_with_the_same_figures_of_the_printed_cells(found: Reproduction) -> None:
+    published = {(row["table"], row.get("approach")): row["published"] for row in rows(found, "mean_absolute_impact")}
+    assert published[6, "II"] == pytest.approx((3.1 + 0.2 + 1.5 + 5.1 + 3.6 + 7.4 + 15.4 + 35.4 + 0.6) / 9)
+    assert published[6, "I/III"] == pytest.approx((0.5 + 0.4 + 0.6 + 0.5 + 0.3) / 9)
+    assert published[7, "II"] == pytest.approx((0.6 + 0.6 + 0.3 + 1.8 + 0.3 + 3.4 + 3.2 + 42.4 + 0.1) / 9)
+    assert published[7, "I/III"] is None
+    (row,) = rows(found, "share_within_1_percent", table=3)
+    assert row["published"] == 36 / 45, "the paper: in most cases less than 1%"
+    for row in found.rows():
+        if row["quantity"] in QUANTITIES:
+            assert row["low"] - 1e-9 <= row["ours"] <= row["high"] + 1e-9
+            assert row["keys"] == 3
+
+
+def test_the_same_seed_gives_the_same_impacts_and_another_key_moves_them(survey: Path) -> None:
+    one, again, other = (survey_tables(data=survey, businesses=1_000, keys=1, seed=seed).table(6) for seed in (1, 1, 2))
+    assert [cell.perturbed for cell in one.cells] == [cell.perturbed for cell in again.cells]
+    assert [cell.perturbed for cell in one.cells] != [cell.perturbed for cell in other.cells]
+    assert [cell.true for cell in one.cells] == [cell.true for cell in other.cells]
+
+
+def test_data_of_another_kind_are_refused(release_folder: Path) -> None:
+    with pytest.raises(DataError, match="sfumato economy business"):
+        survey_tables(data=release_folder, businesses=1_000, keys=1, seed=1)
+
+
 def test_the_object_for_machines_the_csv_and_the_page_hold_every_row(found: Reproduction, tmp_path: Path) -> None:
     page, table = write_reproduction(found, tmp_path)
     _, data = reproduction_summary(found, page, table)
@@ -97,12 +176,15 @@ def test_the_object_for_machines_the_csv_and_the_page_hold_every_row(found: Repr
         assert len(list(csv.DictReader(lines))) == len(data["rows"])
     text = page.read_text(encoding="utf-8")
     assert text.count("<svg") == 4
+    assert "Like Table 7" in text
     assert "<script" not in text
 
 
 def test_the_command_writes_the_page_and_prints_one_object(tmp_path: Path) -> None:
-    done = call("reproduce", "chipperfield2019", "--out", tmp_path / "out", "--json")
+    asked = ("--quick", "--businesses", "1000", "--seed", "2", "--data", tmp_path / "data")
+    done = call("reproduce", "chipperfield2019", *asked, "--out", tmp_path / "out", "--json")
     assert json.loads(done.stdout)["paper"] == "chipperfield2019"
+    assert pq.read_metadata(tmp_path / "data" / "businesses.parquet").num_rows == 1_000
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "chipperfield2019.csv",
         "chipperfield2019.html",

@@ -6,17 +6,20 @@ from pathlib import Path
 
 from sfumato.assess.attacks import AttackResult
 from sfumato.assess.cells_file import write_cells
+from sfumato.assess.contributor_attacks import attack_totals
 from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.infused_attacks import attack_indicators
 from sfumato.assess.network import Network, measure_network
 from sfumato.assess.report import write_report
 from sfumato.assess.utility import Utility, measure_utility
-from sfumato.assess.views import views
+from sfumato.assess.views import views, with_true_values
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
+from sfumato.engine.opened import OpenJobs, OpenRecords
 from sfumato.errors import LedgerError
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
+from sfumato.publish.nested import nested_sums
 from sfumato.release import Release
 
 
@@ -49,6 +52,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                     do="publish the release first: sfumato run",
                 )
             given[name] = answers.read(question, answered[question])
+        given = nested_sums(ready.plan, given)  # as they are published
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")
@@ -61,8 +65,10 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 exposure = measure_exposure(view)
                 exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
             if "status" in given[name].columns:
-                write_cells(table, counted[name], given[name], path.with_name(f"{name}.parquet"))
-        network = measure_network(release.frame, ready.tables) if _asks_for_graph(planned.values()) else None
+                write_cells(
+                    table, with_true_values(table, counted[name]), given[name], path.with_name(f"{name}.parquet")
+                )
+        network = _network(ready.opened, planned.values())
         return Assessment(
             plan=ready.plan,
             utilities=tuple(utilities),
@@ -72,13 +78,20 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         )
 
 
-def _asks_for_graph(planned: Iterable[PlannedTable]) -> bool:
-    return any(table.table.graph is not None for table in planned)
+def _network(opened: OpenJobs | OpenRecords, planned: Iterable[PlannedTable]) -> Network | None:
+    """The graph of workers and employers, when a table is about it."""
+    if not isinstance(opened, OpenJobs) or all(table.table.graph is None for table in planned):
+        return None
+    return measure_network(opened.frame, opened.tables)
 
 
 def _attacks(planned: PlannedTable, counted: Cells, answer: Cells, release: Release) -> tuple[AttackResult, ...]:
-    """The attacks on a table of indicators, which need all of them at once."""
-    period = release.frame.jobs.period
-    if planned.table.indicators is None or period is None:
+    """The attacks on a table of indicators, which need all of them at once, or on totals of records."""
+    if planned.table.total is not None:
+        return attack_totals(counted, answer)
+    if planned.table.indicators is None:
         return ()
+    period = release.frame.jobs.period
+    if period is None:
+        raise ValueError("indicators are about a panel")
     return attack_indicators(counted, answer, period=period)

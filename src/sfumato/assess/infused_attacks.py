@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.cells import Cells
 from sfumato.indicators import CODES
-from sfumato.methods.infused_sums import NOT_AVAILABLE, SUPPRESSED
+from sfumato.methods.status import HIDDEN
 
-COMPARED = ("employment", "beginning", "end", "full_quarter", "accessions", "separations")
-"""The indicators that count jobs and need no long history, which readers compare with each other."""
-ROUNDING = 2.0
-"""Counts of a cell are rounded together, each by less than this."""
+COMPARED = ("payroll", "full_quarter_payroll")
+"""Sums of earnings are large numbers of which rounding hides nothing: what readers compare with each other."""
+ROUNDING = 1.0
+"""A sum of earnings is rounded by less than this."""
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -22,12 +22,14 @@ Flags = NDArray[np.bool_]
 def attack_indicators(counted: Cells, answer: Cells, *, period: str) -> tuple[AttackResult, ...]:
     """Run the attacks on ratios, size and growth on a whole table of indicators.
 
-    The reader of the size attack knows the true value of the largest published count of the cell.
+    They use payrolls, whose last digit is all that rounding hides. The ratio is that of the whole-quarter payroll to
+    all payroll; the reader of the size attack knows one of the two, and so the factor, hence every other figure of the
+    employer in every period; growth is from a period to the next.
     """
     published, true = _counts(answer["value"]), _counts(counted["count"])
     status = _counts(answer["status"])
     establishments = counted["establishments"][:: len(CODES)]
-    whole: Flags = np.all((status != SUPPRESSED) & (status != NOT_AVAILABLE), axis=1)
+    whole: Flags = np.all(~np.isin(status, HIDDEN), axis=1)
     rows = np.arange(len(published))
     known = published.argmax(axis=1)
     ratio = shape_attack(
@@ -43,13 +45,13 @@ def attack_indicators(counted: Cells, answer: Cells, *, period: str) -> tuple[At
     )
     first, second = _following(counted, period)
     follows = whole[first] & whole[second]
-    first, second, employed = first[follows], second[follows], [COMPARED.index("employment")]
+    first, second, paid = first[follows], second[follows], [COMPARED.index("payroll")]
     growth = growth_attack(
-        before=published[first][:, employed],
-        after=published[second][:, employed],
+        before=published[first][:, paid],
+        after=published[second][:, paid],
         establishments=establishments[first],
-        true_before=true[first][:, employed],
-        true_after=true[second][:, employed],
+        true_before=true[first][:, paid],
+        true_after=true[second][:, paid],
         rounding=ROUNDING,
     )
     return replace(ratio, attack="ratio"), size, growth

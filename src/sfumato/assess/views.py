@@ -6,7 +6,8 @@ import numpy as np
 
 from sfumato.cells import Cells
 from sfumato.indicators import CODES, INDICATORS, NAME
-from sfumato.methods.infused_sums import NOT_AVAILABLE, SUPPRESSED
+from sfumato.methods.status import HIDDEN
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.plan import PlannedTable
 
 
@@ -31,6 +32,7 @@ def views(planned: PlannedTable, counted: Cells, answer: Cells) -> tuple[View, .
     """A table as it is assessed: a table of indicators one by one, and only what was published of it."""
     table = planned.table
     title = table.title or table.name
+    counted = with_true_values(planned, counted)
     if table.indicators is None:
         return (
             View(
@@ -39,7 +41,7 @@ def views(planned: PlannedTable, counted: Cells, answer: Cells) -> tuple[View, .
                 indicator=None,
                 counted=_published(counted, answer),
                 answer=_published(answer, answer),
-                unit=table.unit,
+                unit=f"{table.unit}, times 10^{table.decimals}" if table.statistic == "mean" else table.unit,
             ),
         )
     found = []
@@ -60,6 +62,13 @@ def views(planned: PlannedTable, counted: Cells, answer: Cells) -> tuple[View, .
     return tuple(found)
 
 
+def with_true_values(planned: PlannedTable, counted: Cells) -> Cells:
+    """The true cells with the column `count`: what would be published without protection."""
+    if not isinstance(planned.method, TopContributors):
+        return counted
+    return counted.with_column("count", np.rint(planned.method.true_value(counted)).astype(np.int64))
+
+
 def _one_indicator(cells: Cells, code: str) -> Cells:
     """The cells of one indicator, without that dimension."""
     if cells.dimensions[-1].name != NAME:
@@ -76,7 +85,7 @@ def _published(cells: Cells, answer: Cells) -> Cells:
     """Only the cells whose value can be seen."""
     if "status" not in answer.columns:
         return cells
-    seen = ~np.isin(answer["status"], (SUPPRESSED, NOT_AVAILABLE))
+    seen = ~np.isin(answer["status"], HIDDEN)
     return Cells(
         dimensions=cells.dimensions,
         positions=cells.positions[seen],

@@ -70,10 +70,7 @@ def data_files(frame: Data) -> dict[str, list[Path]]:
 @contextmanager
 def connect(frame: Frame) -> Iterator[Tables]:
     """Open the engine of a frame with its tables; everything temporary is dropped on leaving."""
-    paths = data_files(frame)
-    with ExitStack() as stack:
-        backend, read, lend = _duckdb(stack) if frame.engine == "duckdb" else _spark(stack)
-        opened = {name: _readable(name, listed, read) for name, listed in paths.items()}
+    with open_tables(frame) as (backend, opened, lend):
         yield Tables(
             backend=backend,
             jobs=opened["jobs"],
@@ -81,6 +78,15 @@ def connect(frame: Frame) -> Iterator[Tables]:
             workers=opened.get("workers"),
             lend=lend,
         )
+
+
+@contextmanager
+def open_tables(data: Data) -> "Iterator[tuple[BaseBackend, dict[str, ir.Table], Lender]]":
+    """Open the engine that data of any kind ask for: the engine, its tables by name, and what lends it more."""
+    paths = data_files(data)
+    with ExitStack() as stack:
+        backend, read, lend = _duckdb(stack) if data.engine == "duckdb" else _spark(stack)
+        yield backend, {name: _readable(name, listed, read) for name, listed in paths.items()}, lend
 
 
 def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":

@@ -4,63 +4,47 @@ Messages count what is wrong. They show examples only of public attributes: a va
 would put a record on somebody's screen.
 """
 
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from math import prod
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from sfumato.engine.column_faults import (
+    check_attribute_type,
+    check_codes,
+    check_measure,
+    check_measure_type,
+    codes_of,
+    need,
+    refuse_empty,
+)
 from sfumato.engine.connect import Tables
 from sfumato.engine.keys import Range, job_faults, repeated_keys
 from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel
-from sfumato.engine.text import text
 from sfumato.errors import DataError
-from sfumato.frame import Codelist, Frame, Measure
+from sfumato.frame import Codelist, Frame
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-_TOGETHER = 20_000
-"""Attributes are counted in one pass while the product of their codelists stays below this."""
-_MOST_VALUES = 1_000_000
-"""No more distinct values of a column than this are looked at."""
-
 
 def check_columns(frame: Frame, tables: Tables) -> None:
     """Check that every column the frame names exists where it belongs and has a suitable type."""
-    _need(tables.jobs, "jobs", frame.jobs.workplace)
+    need(tables.jobs, "jobs", frame.jobs.workplace)
     if frame.jobs.worker is not None:
-        _need(tables.jobs, "jobs", frame.jobs.worker)
+        need(tables.jobs, "jobs", frame.jobs.worker)
     if tables.workplaces is not None and frame.workplaces is not None:
-        _need(tables.workplaces, "workplaces", frame.workplaces.key)
+        need(tables.workplaces, "workplaces", frame.workplaces.key)
         _same_type(tables.jobs, frame.jobs.workplace, tables.workplaces, frame.workplaces.key)
     if tables.workers is not None and frame.workers is not None and frame.jobs.worker is not None:
-        _need(tables.workers, "workers", frame.workers.key)
+        need(tables.workers, "workers", frame.workers.key)
         _same_type(tables.jobs, frame.jobs.worker, tables.workers, frame.workers.key)
     if frame.span is not None:
         check_panel_columns(frame, tables)
     for name in frame.attributes:
         table, holder = _holder(frame, tables, name)
-        kind = table[name].type()
-        if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
-            raise DataError(
-                f"attribute '{name}' in {holder}",
-                expected="text, whole numbers or true/false, whose codes the codelist gives",
-                found=f"a column of type {kind}",
-                do="store the codes of the attribute as text",
-            )
+        check_attribute_type(table, name, holder)
     for name in frame.measures:
-        _need(tables.jobs, "jobs", name)
-        if not tables.jobs[name].type().is_numeric():
-            raise DataError(
-                f"measure '{name}' in jobs",
-                expected="numbers",
-                found=f"a column of type {tables.jobs[name].type()}",
-                do="store the measure as whole numbers of its smallest unit",
-            )
+        check_measure_type(tables.jobs, name, "jobs")
 
 
 def read_public_codes(frame: Frame, tables: Tables) -> dict[str, Codelist]:
@@ -70,17 +54,7 @@ def read_public_codes(frame: Frame, tables: Tables) -> dict[str, Codelist]:
         declared = frame.declared_codes(name)
         if declared is None:
             table, holder = _holder(frame, tables, name)
-            values = _values(table, [name])
-            _refuse_nulls(values, name, holder)
-            codes = sorted(values[name].to_pylist())
-            if not codes or any(not code.strip() for code in codes):
-                raise DataError(
-                    f"attribute '{name}' in {holder}",
-                    expected="codes that are not empty",
-                    found="no rows" if not codes else "rows with an empty code",
-                    do="fill the codes, or give a codelist in the release file",
-                )
-            declared = Codelist.of(codes)
+            declared = codes_of(table, name, holder)
         codelists[name] = declared
     return codelists
 
@@ -100,7 +74,7 @@ def validate(
         _check_one_workplace_each(frame, tables)
     progress("measures")
     for name, measure in frame.measures.items():
-        _check_measure(tables.jobs, name, measure)
+        check_measure(tables.jobs, name, measure, "jobs")
 
 
 def _check_links(frame: Frame, tables: Tables) -> None:
@@ -110,14 +84,14 @@ def _check_links(frame: Frame, tables: Tables) -> None:
     )
     linking = {column: Range.of(tables.jobs, column) for column in (frame.jobs.workplace, frame.jobs.worker) if column}
     for name, filled in linking.items():
-        _refuse_empty(filled, "jobs", name)
+        refuse_empty(filled, "jobs", name)
     units = {}
     for name, table, described, column in links:
         if table is None or described is None or column is None:
             continue
         filled = Range.of(table, described.key)
         units[column] = (table, described.key, filled)
-        _refuse_empty(filled, name, described.key)
+        refuse_empty(filled, name, described.key)
         if repeated := repeated_keys(table, described.key, filled):
             raise DataError(
                 f"{name}, key '{described.key}'",
@@ -151,22 +125,7 @@ def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]
         held[_holder(frame, tables, name)[1]] = _holder(frame, tables, name)[0]
         by_holder.setdefault(_holder(frame, tables, name)[1], []).append(name)
     for holder, names in by_holder.items():
-        for group in _groups(names, codelists):
-            values = _values(held[holder], group)
-            for name in group:
-                _refuse_nulls(values, name, holder)
-                _refuse_unknown(values, name, holder, codelists[name], public=frame.is_public(name))
-
-
-def _groups(names: list[str], codelists: Mapping[str, Codelist]) -> list[list[str]]:
-    """Attributes that can be counted in one pass: as many as keep the number of combinations small."""
-    groups: list[list[str]] = []
-    for name in sorted(names, key=lambda name: len(codelists[name].codes)):
-        if groups and prod(len(codelists[n].codes) for n in (*groups[-1], name)) <= _TOGETHER:
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-    return groups
+        check_codes(held[holder], names, codelists, holder, public=frame.public)
 
 
 def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
@@ -182,30 +141,6 @@ def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
                 found=f"{several:,} workplaces with several values",
                 do="correct the rows, or remove the attribute from `public` if it describes the job",
             )
-
-
-def _check_measure(jobs: "ir.Table", name: str, measure: Measure) -> None:
-    column = jobs[name]
-    # Both engines order NaN above every number, while their tests for NaN and null disagree.
-    finite = (column.abs() <= sys.float_info.max).fill_null(False)
-    counted = {
-        "empty": jobs.count() - column.count(),
-        "not finite": column.count() - finite.sum(),
-        f"below {float(measure.minimum):g}": (finite & (column < float(measure.minimum))).sum(),
-    }
-    if measure.maximum is not None:
-        counted[f"above {float(measure.maximum):g}"] = (finite & (column > float(measure.maximum))).sum()
-    if column.type().is_floating():
-        counted["not whole"] = (finite.ifelse(column, 0.0) % 1 != 0).sum()
-    row = jobs.agg(**counted).to_pyarrow().to_pylist()[0]
-    wrong = [f"{count:,} {fault}" for fault, count in row.items() if count]
-    if wrong:
-        raise DataError(
-            f"measure '{name}' in jobs",
-            expected="whole, finite numbers within the measure's bounds in every row",
-            found=f"values that are {', '.join(wrong)}",
-            do="correct the rows, or state other bounds (minimum, maximum) under [data.measures]",
-        )
 
 
 def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple["ir.Table", str]:
@@ -226,58 +161,6 @@ def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple["ir.Table", s
             do="rename one of the columns" if holders else "correct the name, or `public`, or the file",
         )
     return candidates[holders[0]], holders[0]
-
-
-def _values(table: "ir.Table", names: list[str]) -> pa.Table:
-    """The combinations of values that occur, each with its number of rows."""
-    columns = table.select(**{name: text(table[name], name) for name in names})
-    return columns.group_by(names).agg(_rows=columns.count()).limit(_MOST_VALUES).to_pyarrow()
-
-
-def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
-    rows = pc.sum(pc.filter(values["_rows"], pc.is_null(values[name]))).as_py()
-    if rows:
-        raise DataError(
-            f"attribute '{name}' in {holder}",
-            expected="a code in every row",
-            found=f"{rows:,} rows without one",
-            do="fill them, for instance with a code for 'unknown' that the codelist has too",
-        )
-
-
-def _refuse_unknown(values: pa.Table, name: str, holder: str, codelist: Codelist, *, public: bool) -> None:
-    unknown = values.filter(pc.invert(pc.is_in(values[name], value_set=pa.array(codelist.codes, pa.string()))))
-    rows = pc.sum(unknown["_rows"]).as_py()
-    if not rows:
-        return
-    examples = sorted(set(unknown[name].to_pylist()))
-    shown = f": {', '.join(map(repr, examples[:5]))}{' …' if len(examples) > 5 else ''}" if public else ""
-    raise DataError(
-        f"attribute '{name}' in {holder}",
-        expected=f"one of the {len(codelist.codes):,} codes of its codelist",
-        found=f"{rows:,} rows with {len(examples):,} other values{shown}",
-        do="add the codes to the codelist, or correct the rows",
-    )
-
-
-def _refuse_empty(filled: Range, holder: str, column: str) -> None:
-    if filled.empty:
-        raise DataError(
-            f"{holder}, column '{column}'",
-            expected="a key in every row",
-            found=f"{filled.empty:,} rows without one",
-            do="fill the keys, or remove these rows",
-        )
-
-
-def _need(table: "ir.Table", holder: str, column: str) -> None:
-    if column not in table.columns:
-        raise DataError(
-            f"{holder}, column '{column}'",
-            expected=f"a column '{column}'",
-            found=f"the columns {', '.join(table.columns)}",
-            do="correct the name in the release file, or the file",
-        )
 
 
 def _same_type(jobs: "ir.Table", column: str, units: "ir.Table", key: str) -> None:

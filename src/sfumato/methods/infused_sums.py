@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.indicators import CODES, NAME
-from sfumato.methods.method import PlannedError
+from sfumato.methods.method import PlannedError, of_table
 from sfumato.methods.noise_infusion import STATEMENT
+from sfumato.methods.status import HIDDEN, NOT_AVAILABLE, SUPPRESSED, SYNTHESISED
 from sfumato.methods.synthesise import PairLayout, synthesised
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
@@ -19,10 +20,6 @@ from sfumato.privacy.guarantee import NoFormalGuarantee
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-STATUSES = ("", "suppressed", "synthesised", "not available")
-"""What the column `status` of a protected table says of a cell, by its number."""
-SUPPRESSED, SYNTHESISED, NOT_AVAILABLE = 1, 2, 3
 
 _SPREAD = float(np.sqrt(2 / np.pi))  # mean absolute deviation of a normal variable with standard deviation 1
 
@@ -35,12 +32,15 @@ class InfusedSums:
     1 or 2, the latter with probability 0.2. Rounding to the nearest would publish small cells as they are, and a reader
     who adds up the small cells of an employer would find its true size. Indicators are rounded together, so that
     their identities hold exactly. docs/methods/noise-infusion.md describes both.
+
+    The chance of a cell must be the same whenever it is asked about, or readers would average it away:
+    `sfumato.noise.cell_words` supplies it.
     """
 
     name: ClassVar[str] = "noise-infusion-sums"
     description: ClassVar[str] = (
         "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
-        "one, and the sums rounded at random to one of the two nearest whole numbers; zeros were left as they are"
+        "one, and the sums rounded to whole numbers by chance, the same chance for a cell in every release"
     )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset(
@@ -50,11 +50,11 @@ class InfusedSums:
     minimum: int = 0
     """Published values below this are suppressed or synthesised; of indicators, the number of jobs decides."""
     below: Literal["suppressed", "synthesised"] = "suppressed"
-    directed: bool = True
+    directed: bool = of_table(True)
     """Of flows and graphs: whether the ends of a pair are told apart."""
-    ends: int = 1
+    ends: int = of_table(1)
     """Of flows and graphs: by how many attributes each end is classified."""
-    months: int = 3
+    months: int = of_table(3)
     """The months of a period, for average monthly earnings."""
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class InfusedSums:
                 status[few] = SYNTHESISED
             else:
                 status[few] = SUPPRESSED
-        value = np.where((status == SUPPRESSED) | (status == NOT_AVAILABLE), 0, value)
+        value = np.where(np.isin(status, HIDDEN), 0, value)
         columns = {"value": value, "status": status.astype(np.int64)}
         return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
 
@@ -129,6 +129,15 @@ class InfusedSums:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.maximum(values // 2, 0).astype(np.float64), np.full(len(values), np.nan)
+
+    def average(self, payroll: Integers, jobs: Integers) -> Integers:
+        """Average monthly earnings from the published payroll and number of jobs, in whole units.
+
+        The ratio of the distorted sums before rounding would be exact for a single employer. With its published payroll
+        it would tell the distorted number of jobs to so many digits that the factor follows.
+        """
+        average = np.divide(payroll, self.months * jobs, out=np.zeros(len(jobs)), where=jobs > 0)
+        return np.floor(average + 0.5).astype(np.int64)
 
     def _synthesised(self, cells: Cells, value: Integers, few: NDArray[np.bool_], randomness: Randomness) -> Integers:
         """Draw the cells below the minimum from a model of the others."""
@@ -154,26 +163,17 @@ class InfusedSums:
             summed: Integers = whole[:, at[code]] * ONE + part[:, at[code]]
             return summed
 
-        stayed, at_beginning, at_end = micro("full_quarter"), micro("beginning"), micro("end")
-        # Every job is in one of four: stayed through, only left, only came, came and left.
-        kinds = np.stack(
-            [
-                stayed,
-                at_beginning - stayed,
-                at_end - stayed,
-                micro("employment") - at_beginning - at_end + stayed,
-            ],
-            axis=1,
-        )
+        # One chance for all: what is equal before rounding is equal after it, and what is no larger is no larger.
         start = (word[:, at["employment"]] % np.uint64(ONE)).astype(np.int64)
-        rounded = np.diff((np.cumsum(kinds, axis=1) + start[:, None]) // ONE, axis=1, prepend=0)
-        both, left, came, brief = rounded.T
-        value[:, at["full_quarter"]] = both
-        value[:, at["beginning"]] = beginning = both + left
-        value[:, at["end"]] = end = both + came
-        value[:, at["employment"]] = both + left + came + brief
-        value[:, at["accessions"]] = accessions = came + brief
-        value[:, at["separations"]] = left + brief
+        beginning, end, stayed, all_jobs = (
+            (micro(code) + start) // ONE for code in ("beginning", "end", "full_quarter", "employment")
+        )
+        # There are at least as many jobs as at the beginning and at the end together, less those at both.
+        employment = np.maximum(all_jobs, beginning + end - stayed)
+        accessions = employment - beginning
+        value[:, at["full_quarter"]], value[:, at["employment"]] = stayed, employment
+        value[:, at["beginning"]], value[:, at["end"]] = beginning, end
+        value[:, at["accessions"]], value[:, at["separations"]] = accessions, employment - end
         hired, recalled = micro("new_hires"), micro("recalls")
         hires = np.where(recalled == 0, accessions, np.minimum(value[:, at["new_hires"]], accessions))
         value[:, at["new_hires"]] = np.where(hired == 0, 0, hires)
@@ -182,11 +182,9 @@ class InfusedSums:
         creation = np.where((gained == 0) | (lost == 0), net, np.maximum(value[:, at["job_creation"]], net))
         value[:, at["job_creation"]] = np.maximum(creation, 0)
         value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
-        pay, full = at["full_quarter_payroll"], at["full_quarter"]
+        pay = at["full_quarter_payroll"]
         value[:, pay] = np.minimum(value[:, pay], value[:, at["payroll"]])
-        earned, held = whole[:, pay] + part[:, pay] / ONE, whole[:, full] + part[:, full] / ONE
-        average = np.divide(earned, self.months * held, out=np.zeros(len(held)), where=held > 0)
-        value[:, at["average_monthly_earnings"]] = np.floor(average + 0.5).astype(np.int64)
+        value[:, at["average_monthly_earnings"]] = self.average(value[:, pay], stayed)
         return value.reshape(-1)
 
 

@@ -1,6 +1,6 @@
 """What a method of protection has to say and do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -15,6 +15,13 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LARGEST = "its largest establishment"
+OF_TABLE = "of_table"
+"""Marks a parameter of a method that follows from its table, in the metadata of the field."""
+
+
+def of_table(default: Any) -> Any:
+    """A parameter that follows from the table a method protects, and that no release file can set."""
+    return field(default=default, metadata={OF_TABLE: True})
 
 
 @dataclass(frozen=True, kw_only=True)

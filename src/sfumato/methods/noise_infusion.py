@@ -43,7 +43,8 @@ class NoiseInfusion:
     name: ClassVar[str] = "noise-infusion"
     description: ClassVar[str] = (
         "the jobs of every establishment were multiplied by a secret factor that never changes, and the sums rounded "
-        "to whole jobs; a count of 1 or 2 was replaced by 1 or 2 at random, and zeros were left as they are"
+        "to one of the two nearest whole numbers by chance; a count of 1 or 2 was replaced by 1 or 2 at random, and "
+        "zeros were left as they are"
     )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted", "remainder"})
@@ -57,21 +58,25 @@ class NoiseInfusion:
         return PlannedError(floor=0.0, floor_size=0, share=None, of="its count")
 
     def expected_error(self, cells: Cells) -> Floats:
-        """How far the published value is off given the permanent factors: confidential."""
-        error: Floats = np.abs(self.expected_bias(cells))
+        """How far the published value is off on average, given the permanent factors: confidential."""
+        count, below, chance = self._sums(cells)
+        off = (1 - chance) * np.abs(below - count) + chance * np.abs(below + 1 - count)
+        error: Floats = np.where(_is_small(count), 0.5, off)  # a fair draw from {1, 2} in place of 1 or of 2
         return error
 
     def expected_bias(self, cells: Cells) -> Floats:
         """The change by the factors, the same in every release, or half a job in a small cell: confidential."""
-        count = cells["count"]
-        # A fair draw from {1, 2} in place of 1 or of 2.
-        bias: Floats = np.where(_is_small(count), 1.5, self._rounded(cells)) - count
+        count, below, chance = self._sums(cells)
+        bias: Floats = np.where(_is_small(count), 1.5, below + chance) - count
         return bias
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
-        """The distorted sums as whole numbers; 1 and 2 are drawn anew, zeros stay."""
-        value, small = self._rounded(cells), np.flatnonzero(_is_small(cells["count"]))
-        value[small] = 1 + (randomness.words(len(small)) & np.uint64(1)).astype(np.int64)
+        """The distorted sums as whole numbers, right on average; 1 and 2 are drawn anew, zeros stay."""
+        count, below, chance = self._sums(cells)
+        words = randomness.words(len(cells))
+        up = ((words >> np.uint64(1)) % np.uint64(ONE)) / ONE < chance
+        value = below + up
+        value = np.where(_is_small(count), 1 + (words & np.uint64(1)).astype(np.int64), value)
         return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
 
     def published_error(self, values: Integers) -> Floats:
@@ -81,7 +86,7 @@ class NoiseInfusion:
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """The least count the published value is consistent with, all factors being below 2; there is no greatest.
 
-        A value of v ≥ 1 comes from 2n + ½ > v, or from a draw in place of n ≥ 1; both mean n ≥ (v + 1)//2 for whole
+        A value of v ≥ 1 comes from 2n + 1 > v, or from a draw in place of n ≥ 1; both mean n ≥ (v + 1)//2 for whole
         numbers, with certainty.
         """
         if not 0 < confidence < 1:
@@ -89,8 +94,8 @@ class NoiseInfusion:
         low: Floats = np.maximum((values + 1) // 2, 0).astype(np.float64)
         return low, np.full(len(values), np.nan)
 
-    def _rounded(self, cells: Cells) -> Integers:
-        """The distorted sums rounded half up; a sum is zero exactly where the count is."""
+    def _sums(self, cells: Cells) -> tuple[Integers, Integers, Floats]:
+        """The counts, the whole numbers below their distorted sums, and the chances that the next one is published."""
         count, distorted, part = cells["count"], cells["distorted"], cells["remainder"]
         # The error names no number: these are confidential. Every factor lies between 0 and 2.
         if len(cells) and not (
@@ -105,8 +110,7 @@ class NoiseInfusion:
                 found="a cell outside these limits",
                 do="tabulate `distorted` with the factors of sfumato.noise.factors",
             )
-        rounded: Integers = distorted + (2 * part >= ONE)
-        return rounded
+        return count, distorted, part / ONE
 
 
 def _is_small(count: Integers) -> NDArray[np.bool_]:

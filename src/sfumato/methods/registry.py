@@ -1,11 +1,11 @@
 """The methods a release file can name."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from difflib import get_close_matches
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from sfumato.errors import ReleaseError
 from sfumato.methods.auto import Auto
@@ -13,13 +13,14 @@ from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.laplace import Laplace
 from sfumato.methods.log_box import LogBox
 from sfumato.methods.log_laplace import LogLaplace
-from sfumato.methods.method import Method, MethodClass
+from sfumato.methods.method import OF_TABLE, Method, MethodClass
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.methods.smooth_box import SmoothBox
 from sfumato.methods.smooth_gamma import SmoothGamma
 from sfumato.methods.smooth_laplace import SmoothLaplace
 from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.methods.vector_pareto import VectorPareto
 
 _CLASSES: tuple[Any, ...] = (
@@ -31,6 +32,7 @@ _CLASSES: tuple[Any, ...] = (
     NodeLaplace,
     NoiseInfusion,
     InfusedSums,
+    TopContributors,
     VectorPareto,
     LogBox,
     SmoothBox,
@@ -41,8 +43,8 @@ _COMMON = ("alpha", "epsilon", "worker_cells")
 
 METHODS: Mapping[str, MethodClass] = MappingProxyType({method.name: method for method in _CLASSES})
 """Every method of protection by its name in a release file."""
-KEYED = frozenset({NoiseInfusion.name, InfusedSums.name})
-"""Methods that take their factors from a key file and cost no budget: they have no formal guarantee."""
+KEYED = frozenset({NoiseInfusion.name, InfusedSums.name, TopContributors.name})
+"""Methods that take their chance from a key file and cost no budget: they have no formal guarantee."""
 
 
 def needs(name: str) -> frozenset[str]:
@@ -57,8 +59,11 @@ def build(
     epsilon: Fraction | None = None,
     worker_cells: int = 0,
     options: Mapping[str, Any] = MappingProxyType({}),
+    of_table: Mapping[str, Any] = MappingProxyType({}),
 ) -> Method:
     """The named method at these parameters; alpha and epsilon play no part in keyed ones.
+
+    `options` are what a release file says; `of_table` is what a method has to know of its table, which no file can set.
 
     >>> build("smooth-pareto", alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().epsilon
     Fraction(2, 1)
@@ -66,13 +71,13 @@ def build(
     if name not in METHODS:
         raise _unknown(f"method {name!r}", name, METHODS, "methods")
     method: Any = METHODS[name]
-    known = {field.name: field for field in fields(method) if field.name not in _COMMON}
+    known = {field.name: field for field in fields(method) if field.name not in _COMMON and not _is_given(field)}
     for option in options:
         if option not in known:
             raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
     read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
     if name in KEYED:
-        keyed: Method = method(**read)
+        keyed: Method = method(**read, **of_table)
         return keyed
     if alpha is None or epsilon is None:
         raise ReleaseError(
@@ -83,6 +88,11 @@ def build(
         )
     built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read)
     return built
+
+
+def _is_given(part: Field[Any]) -> bool:
+    """Whether a parameter follows from the table, and is none of a release file."""
+    return bool(part.metadata.get(OF_TABLE, False))
 
 
 def _read(method: str, option: str, kind: Any, value: Any) -> Any:
@@ -98,9 +108,13 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
             return value
         if kind is str and isinstance(value, str):
             return value
+        if get_origin(kind) is tuple and isinstance(value, list | tuple):
+            return tuple(_read(method, option, get_args(kind)[0], part) for part in value)
     except (ValueError, ZeroDivisionError):
         pass
     words = {Fraction: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    if get_origin(kind) is tuple:
+        words[kind] = f"a list, each {words.get(get_args(kind)[0], 'entry')}"
     raise ReleaseError(
         f"method {method!r}, option {option!r}",
         expected=words.get(kind, str(kind)),

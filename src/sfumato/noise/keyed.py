@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
+from sfumato.noise.decimal_text import LIMIT, decimal_words
 from sfumato.noise.randomness import Randomness
 
 Hashes = NDArray[np.uint64]
@@ -107,6 +108,32 @@ def hashes(units: Iterable[str] | pa.Array | pa.ChunkedArray) -> Hashes:
     for begin in range(0, len(names), _PIECE):
         piece = slice(begin, begin + _PIECE)
         hashed[piece] = _hashed(cipher, begins[piece], lengths[piece], text)
+    return hashed
+
+
+def hashes_of_integers(units: pa.Array | pa.ChunkedArray) -> Hashes:
+    """The hashes of units whose names are integers: those of their decimal text, several times as quickly.
+
+    >>> hashes_of_integers(pa.array([17, -4])).tolist() == hashes(["17", "-4"]).tolist()
+    True
+    """
+    if isinstance(units, pa.ChunkedArray):
+        return np.concatenate([np.empty(0, dtype=np.uint64), *map(hashes_of_integers, units.chunks)])
+    if units.null_count:
+        raise ValueError("a unit without a name has no hash")
+    if not pa.types.is_integer(units.type):
+        raise TypeError(f"units are named by integers, not by {units.type}")
+    numbers = units.to_numpy()
+    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < LIMIT:
+        return hashes(units.cast(pa.large_string()))
+    cipher, hashed = _cipher(_PUBLIC), np.empty(len(numbers), dtype=np.uint64)
+    for begin in range(0, len(numbers), _PIECE):
+        lengths, first, second = decimal_words(numbers[begin : begin + _PIECE].astype(np.uint64))
+        state = _enciphered(cipher, _blocks(lengths, first))
+        longer = np.flatnonzero(lengths > 8)
+        if len(longer):
+            state[longer] = _enciphered(cipher, state[longer] ^ _blocks(second[longer], 0))
+        hashed[begin : begin + _PIECE] = state[:, 0]
     return hashed
 
 

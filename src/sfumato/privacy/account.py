@@ -40,6 +40,8 @@ class Charge:
     table: str
     guarantee: Guarantee
     data: str
+    note: str = ""
+    """What the history keeps beside it, such as the fingerprint of a key."""
 
     def __post_init__(self) -> None:
         for name, digest in (("question", self.question), ("data", self.data)):

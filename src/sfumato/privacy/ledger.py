@@ -94,6 +94,7 @@ class Ledger:
                     question=charge.question,
                     data=charge.data,
                     guarantee=charge.guarantee,
+                    note=charge.note,
                 )
             return Receipt(
                 entries=tuple(known[charge.question] for charge in charges),

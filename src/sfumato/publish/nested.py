@@ -4,25 +4,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.cells import Cells, Integers
+from sfumato.cells import Cells
 from sfumato.engine.question import IndicatorQuestion
-from sfumato.indicators import CODES, INDICATORS
+from sfumato.indicators import CODES
 from sfumato.methods.infused_sums import InfusedSums
+from sfumato.methods.status import HIDDEN
 from sfumato.plan import Plan, PlannedTable
 
 
 def nested_sums(plan: Plan, answers: Mapping[str, Cells]) -> dict[str, Cells]:
     """The answers with coarser tables of indicators replaced by sums of the finest one they lie in.
 
-    A ratio keeps its own value. Stored answers stay as they are; the same answers always give the same sums.
+    Ratios are worked out again, and what employers gained and lost where groups of their workers are put together: that
+    does not add up. Stored answers stay as they are; the same answers always give the same sums.
     """
     found = dict(answers)
     for planned in plan.tables:
         finer = _finest_around(plan, planned)
         if finer is not None:
-            own = answers[planned.table.name]
-            summed = _summed(answers[finer.table.name], own)
-            found[planned.table.name] = own.with_column("value", summed)
+            found[planned.table.name] = _summed(planned, finer, answers)
     return found
 
 
@@ -37,11 +37,8 @@ def _is_inside(planned: PlannedTable, other: PlannedTable) -> bool:
     asked, around = planned.question, other.question
     if not (isinstance(asked, IndicatorQuestion) and isinstance(around, IndicatorQuestion)):
         return False
-    if dict(asked.where) != dict(around.where) or not (_is_whole(planned) and _is_whole(other)):
-        return False
-    # Creation and destruction add up over employers, but not over groups of their workers.
-    dropped = [dimension for dimension in around.by if dimension not in asked.by]
-    return set(asked.by) <= set(around.by) and all(dimension.public for dimension in dropped)
+    whole = _is_whole(planned) and _is_whole(other)
+    return whole and dict(asked.where) == dict(around.where) and set(asked.by) <= set(around.by)
 
 
 def _is_whole(planned: PlannedTable) -> bool:
@@ -49,11 +46,21 @@ def _is_whole(planned: PlannedTable) -> bool:
     return isinstance(planned.method, InfusedSums) and not planned.method.minimum
 
 
-def _summed(finer: Cells, own: Cells) -> Integers:
+def _summed(planned: PlannedTable, finer: PlannedTable, answers: Mapping[str, Cells]) -> Cells:
+    own, parts = answers[planned.table.name], answers[finer.table.name]
     names = [dimension.name for dimension in own.dimensions]
-    place = np.ravel_multi_index(tuple(finer.codes(name) for name in names), tuple(map(len, own.dimensions)))
+    place = np.ravel_multi_index(tuple(parts.codes(name) for name in names), tuple(map(len, own.dimensions)))
     sums = np.zeros(len(own), dtype=np.int64)
-    np.add.at(sums, np.searchsorted(own.positions, place), finer["value"])
-    ratios = np.array([not indicator.additive for indicator in INDICATORS])[own.positions % len(CODES)]
-    summed: Integers = np.where(ratios, own["value"], sums)
-    return summed
+    np.add.at(sums, np.searchsorted(own.positions, place), parts["value"])
+    value, before = (column.reshape(-1, len(CODES)) for column in (sums, own["value"]))
+    at = {code: place for place, code in enumerate(CODES)}
+    if any(not dimension.public for dimension in finer.question.by if dimension not in planned.question.by):
+        net = value[:, at["end"]] - value[:, at["beginning"]]
+        value[:, at["job_creation"]] = np.maximum(before[:, at["job_creation"]], np.maximum(net, 0))
+        value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
+    if isinstance(planned.method, InfusedSums):
+        value[:, at["average_monthly_earnings"]] = planned.method.average(
+            value[:, at["full_quarter_payroll"]], value[:, at["full_quarter"]]
+        )
+    hidden = np.isin(own["status"], HIDDEN)
+    return own.with_column("value", np.where(hidden, 0, value.reshape(-1)))

@@ -3,9 +3,11 @@
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 
-from sfumato.engine.question import IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import ContributorQuestion, IndicatorQuestion, PairQuestion, Question
+from sfumato.frame import Frame
 from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.method import Biased, PlannedError
+from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
 from sfumato.publish.agreeing import reconciled_tables
@@ -139,6 +141,8 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
     text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}. {_typical(error)}"
     if isinstance(planned.guarantee, NoFormalGuarantee) and planned.guarantee != plan.guarantee:
         text += f" It has no formal guarantee: {planned.guarantee.statement}."
+    if isinstance(planned.question, ContributorQuestion):
+        return text + _perturbed(plan)
     if not isinstance(planned.question, Question):
         return text + _infused(planned)
     cells = planned.question.worker_cells(plan.release.frame)
@@ -151,6 +155,8 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
             " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
             "come out too high; do not add them up."
         )
+    elif isinstance(planned.guarantee, NoFormalGuarantee):
+        text += " Published numbers are not right on average: the factors stay what they are."
     elif table.name in reconciled_tables(plan):
         text += " Nothing was clamped or suppressed, so a small cell can be negative. Then tables were made to agree."
     else:
@@ -168,7 +174,8 @@ def _infused(planned: PlannedTable) -> str:
     if isinstance(planned.question, IndicatorQuestion):
         text += (
             " Indicators were rounded together: jobs at the end less jobs at the beginning are exactly accessions less "
-            "separations, in every cell and in every sum of cells."
+            "separations, in every cell and in every sum of cells. A table inside a finer one of this release is its "
+            "sum."
         )
     if isinstance(planned.question, PairQuestion) and planned.question.between == "employers":
         text += " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
@@ -177,6 +184,20 @@ def _infused(planned: PlannedTable) -> str:
         what = "cells with fewer jobs than" if isinstance(planned.question, IndicatorQuestion) else "values below"
         done = "replaced by draws from a model of the others" if method.below == "synthesised" else "not published"
         text += f" Protected {what} {method.minimum} are {done}, and marked."
+    return text
+
+
+def _perturbed(plan: Plan) -> str:
+    """What else is done to totals, means and counts of records."""
+    data = plan.release.data
+    text = (
+        " The same contributors always get the same answer, however the table is asked for. Sums of published cells "
+        "need not be the published total, which was protected by itself."
+    )
+    if isinstance(data, Microdata) and len(data.units) > 1:
+        text += f" Protected are units at several levels: {', '.join(data.units)}."
+    if isinstance(data, Microdata) and data.records.consent is not None:
+        text += " Only units that asked for it are protected."
     return text
 
 
@@ -209,7 +230,12 @@ def _typical(error: PlannedError) -> str:
 
 
 def _public(plan: Plan) -> str:
-    frame = plan.release.frame
+    frame = plan.release.data
+    if not isinstance(frame, Frame):
+        return (
+            "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
+            "record and cells with very few look the same."
+        )
     named = ", ".join(frame.label(name).lower() for name in frame.public)
     if frame.joined:
         return (
@@ -237,7 +263,15 @@ def _budget(plan: Plan) -> list[str]:
 
 
 def _errors(plan: Plan) -> list[str]:
-    if not any(isinstance(planned.question, Question) for planned in plan.tables):
+    if any(isinstance(planned.question, ContributorQuestion) for planned in plan.tables):
+        return [
+            "## How to read the error figures",
+            "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
+            f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
+            "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
+            'marked "mostly perturbation" owe more of their error to it than to sampling.',
+        ]
+    if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.tables):
         return []
     return [
         "## How to read the error figures",

@@ -6,9 +6,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import ContributorQuestion, IndicatorQuestion, PairQuestion, Question
+from sfumato.frame import Frame
 from sfumato.indicators import INDICATORS
-from sfumato.methods.infused_sums import STATUSES
+from sfumato.methods.status import STATUSES
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.agreeing import reconciled_tables
@@ -20,6 +21,8 @@ COLUMNS = {
     "error": "upper estimate of the error: its mean absolute value if all jobs of the cell were in one establishment",
     "low": f"least true value the published one is consistent with, {CONFIDENCE:.0%} confidence",
     "high": f"greatest true value the published one is consistent with, {CONFIDENCE:.0%} confidence; empty: no limit",
+    "rse": "relative standard error in percent, of sampling and perturbation together, rounded up to a coarse scale; "
+    "empty: above the scale",
     "status": f"empty, or why a value is missing or made up: {', '.join(filter(None, STATUSES))}",
     "convergence_ratio": "published jobs behind the value for each employer of the cell in the register; above 1 the "
     "distortions of employers average out more slowly than with as many independent observations",
@@ -60,7 +63,7 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
         "name": table.name,
         "title": table.title or table.name.replace("_", " ").capitalize(),
         "statistic": _statistic(table),
-        "unit": table.unit,
+        "unit": unit(plan, table),
         "dimensions": [_dimension(plan, dimension) for dimension in planned.question.by],
         **({"units": _units(table)} if table.indicators is not None else {}),
         "where": {name: list(codes) for name, codes in table.where.items()},
@@ -81,11 +84,13 @@ def _statistic(table: Table) -> dict[str, Any]:
 
 def _left_out(plan: Plan, planned: PlannedTable) -> set[str]:
     """The columns that a table does not have."""
-    asked = planned.question
-    lacking = set(_INFUSED) if isinstance(asked, Question) else set(_NOISED)
+    asked, data = planned.question, plan.release.data
+    if isinstance(asked, ContributorQuestion):
+        return {"error", "convergence_ratio", "establishments"}
+    lacking = {"rse", *(_INFUSED if isinstance(asked, Question) else _NOISED)}
     if not isinstance(asked, IndicatorQuestion):
         lacking.add("convergence_ratio")
-    if isinstance(asked, PairQuestion) or plan.release.frame.joined:
+    if isinstance(asked, PairQuestion) or (isinstance(data, Frame) and data.joined):
         lacking.add("establishments")
     return lacking
 
@@ -93,7 +98,7 @@ def _left_out(plan: Plan, planned: PlannedTable) -> set[str]:
 def _structural_zeros(plan: Plan, planned: PlannedTable) -> str:
     if isinstance(planned.question, PairQuestion):
         return "none known: every pair of codes is listed" + ("" if planned.table.directed else ", each once")
-    if plan.release.frame.joined:
+    if not isinstance(plan.release.data, Frame) or plan.release.data.joined:
         return "none known: every combination of codes is protected and listed"
     if planned.lists_structural_zeros:
         return "listed: a row with establishments = 0 has the value 0, exactly"
@@ -111,13 +116,19 @@ def _dimension(plan: Plan, dimension: Dimension) -> dict[str, Any]:
 
 def label(plan: Plan, dimension: str) -> str:
     """The words for a dimension in a heading."""
-    frame = plan.release.frame
-    if dimension in frame.attributes:
-        return frame.label(dimension)
+    data = plan.release.data
+    if dimension in data.attributes:
+        return data.label(dimension)
     made = {end: name for planned in plan.tables for end, name in planned.table.end_names().items()}
     if dimension in made:
-        return f"{frame.label(made[dimension])}, {dimension.removesuffix('_' + made[dimension])}"
+        return f"{data.label(made[dimension])}, {dimension.removesuffix('_' + made[dimension])}"
     return dimension.replace("_", " ").capitalize()
+
+
+def unit(plan: Plan, table: Table) -> str:
+    """What the values of a table are numbers of, in the words of its measure where it has one."""
+    described = plan.release.data.measures.get(table.measure or "")
+    return table.unit if described is None or not described.unit else described.unit
 
 
 def _units(table: Table) -> dict[str, str]:

@@ -10,7 +10,8 @@ from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells
 from sfumato.engine.question import IndicatorQuestion
 from sfumato.indicators import BEHIND, CODES
-from sfumato.methods.infused_sums import NOT_AVAILABLE, STATUSES, SUPPRESSED
+from sfumato.methods.status import HIDDEN, STATUSES
+from sfumato.methods.top_contributors import UNKNOWN
 from sfumato.methods.vector_figures import published_figures
 from sfumato.plan import PlannedTable
 
@@ -28,7 +29,10 @@ def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None =
     the figures stay those of the answer, whose noise is the only one that is known.
     """
     shown = agreed if agreed is not None else answer
-    columns = _infused(planned, shown) if "status" in answer.columns else _noised(planned, answer, shown)
+    if "rse" in answer.columns:
+        columns = _perturbed(planned, answer)
+    else:
+        columns = _infused(planned, shown) if "status" in answer.columns else _noised(planned, answer, shown)
     if "establishments" in answer.columns:
         columns["establishments"] = answer["establishments"]
     positions = answer.positions
@@ -60,6 +64,16 @@ def _infused(planned: PlannedTable, answer: Cells) -> Columns:
     return columns
 
 
+def _perturbed(planned: PlannedTable, answer: Cells) -> Columns:
+    """Values with the quality that the method itself published; means have digits after the point."""
+    unit = 10.0 ** -(planned.table.decimals if planned.table.statistic == "mean" else 0)
+    columns: Columns = {"value": answer["value"] * unit, "status": answer["status"]}
+    columns["rse"] = np.where(answer["rse"] < 0, np.nan, answer["rse"] / 10)
+    for end in ("low", "high"):
+        columns[end] = np.where(answer[end] == UNKNOWN, np.nan, answer[end] * unit)
+    return columns if planned.table.statistic == "mean" else {**columns, "value": answer["value"]}
+
+
 def _convergence_ratio(answer: Cells) -> NDArray[np.float64]:
     """The published number of jobs behind each value, for each employer of the cell in the register."""
     jobs = answer["value"].reshape(-1, len(CODES)).astype(np.float64)
@@ -69,7 +83,7 @@ def _convergence_ratio(answer: Cells) -> NDArray[np.float64]:
 
 
 def _is_hidden(status: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.isin(status, (SUPPRESSED, NOT_AVAILABLE))
+    return np.isin(status, HIDDEN)
 
 
 def _arrow(answer: Cells, positions: NDArray[np.int64], columns: Columns) -> pa.Table:
@@ -82,7 +96,10 @@ def _arrow(answer: Cells, positions: NDArray[np.int64], columns: Columns) -> pa.
             arrays[name] = pa.DictionaryArray.from_arrays(column.astype(np.int32), list(STATUSES))
             continue
         hidden = _is_hidden(columns["status"]) if name == "value" and "status" in columns else np.isnan(column)
-        kind = pa.float64() if name in ("error", "convergence_ratio") else pa.int64()
+        decimal = name in ("error", "convergence_ratio", "rse") or (
+            "rse" in columns and columns["value"].dtype.kind == "f"
+        )
+        kind = pa.float64() if decimal else pa.int64()
         arrays[name] = pa.array(column, kind, mask=hidden, safe=False)
     return pa.table(arrays)
 

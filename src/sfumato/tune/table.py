@@ -7,7 +7,7 @@ from sfumato.engine.question import Question
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.methods.method import Method
-from sfumato.methods.registry import build
+from sfumato.methods.registry import KEYED, build
 from sfumato.release import Release
 from sfumato.table import Table
 from sfumato.tune.accuracy import Accuracy
@@ -25,6 +25,13 @@ def tune_table(
     """The smallest epsilon for one table of a release; only the release file is opened, no data and no ledger."""
     table = find_table(release, name)
     protect = table.protect
+    if (method or protect.method) in KEYED:
+        raise ReleaseError(
+            f"table '{table.name}', method '{method or protect.method}'",
+            expected="a method with an epsilon to be found",
+            found="one without a formal guarantee",
+            do="choose another table, or see `sfumato tune top-contributors` for magnitudes",
+        )
     worker_cells = _worker_cells(release.frame, table)
     name_used = method or release.method_name(table)
     options = {option: value for option, value in protect.options.items() if option != "form"}

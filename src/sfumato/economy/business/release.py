@@ -18,13 +18,12 @@ key = "sfumato.key"                          # secret; perturbations are compute
 engine = "duckdb"
 """
 _RECORDS = """\
-# With `consent`, only businesses that asked to be protected are perturbed; leave it out to protect them all.
-records = {{ path = "businesses.parquet", unit = "business", levels = ["enterprise"], weight = "weight", \
-{replicates}consent = "consent" }}
+# Add consent = "consent" to perturb only businesses that asked to be protected.
+records = {{ path = "businesses.parquet", unit = "business", levels = ["enterprise"], weight = "weight"{replicates} }}
 
 [data.attributes]
 """
-_REPLICATES = 'replicates = { columns = "rw_*", rule = "jackknife" }, '
+_REPLICATES = ', replicates = { columns = "rw_*", rule = "jackknife" }'
 _TABLES = """
 [data.measures]
 turnover = { label = "Turnover", unit = "dollars", minimum = 0 }
@@ -50,7 +49,7 @@ protect = { method = "top-contributors" }
 [[table]]
 name = "businesses_by_state_size"
 title = "Businesses by state and size"
-count = "businesses"
+count = "records"
 by = ["state", "size"]
 totals = true
 protect = { method = "top-contributors" }

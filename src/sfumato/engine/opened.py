@@ -1,0 +1,114 @@
+"""Open the data of a release, whatever kind they are of: check them, read their codes, answer questions."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfumato.cells import Cells
+from sfumato.engine.answer import answer
+from sfumato.engine.connect import Tables, connect
+from sfumato.engine.contributors import contributors
+from sfumato.engine.identifiers import refuse_other_lengths
+from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion
+from sfumato.engine.record_faults import validate_records
+from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
+from sfumato.engine.validate import check_columns, read_public_codes, validate
+from sfumato.frame import Codelist, Frame
+from sfumato.keys import Secret
+from sfumato.microdata import Microdata
+
+
+class Opened(Protocol):
+    """Data on an open engine; `OpenJobs` and `OpenRecords` satisfy it."""
+
+    def check_columns(self) -> None:
+        """Check that every column the description names exists and has a suitable type."""
+        ...
+
+    def codelists(self) -> dict[str, Codelist]:
+        """The codelist of every attribute."""
+        ...
+
+    def validate(self, codelists: Mapping[str, Codelist]) -> None:
+        """Check keys, links, codes, weights and measures; the first thing wrong is raised as a DataError."""
+        ...
+
+    def suits(self, asked: Mapping[str, Asked]) -> None:
+        """Refuse data that a question cannot be asked of, before anything is charged."""
+        ...
+
+    def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
+        """The true cells of every question, with the columns that its method needs."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenJobs:
+    """Jobs with their workplaces and workers."""
+
+    frame: Frame
+    tables: Tables
+
+    def check_columns(self) -> None:
+        """Check that every column the frame names exists where it belongs."""
+        check_columns(self.frame, self.tables)
+
+    def codelists(self) -> dict[str, Codelist]:
+        """The codelist of every attribute; those not declared are read off the workplaces."""
+        return read_public_codes(self.frame, self.tables)
+
+    def validate(self, codelists: Mapping[str, Codelist]) -> None:
+        """Check keys, links, codes and measures."""
+        validate(self.frame, self.tables, codelists)
+
+    def suits(self, asked: Mapping[str, Asked]) -> None:
+        """Refuse identifiers that the rule of an edge cannot read."""
+        rules = {question.rule for question in asked.values() if isinstance(question, PairQuestion)}
+        if "twelve-characters" in rules:
+            refuse_other_lengths(self.frame, self.tables)
+
+    def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
+        """Counts, indicators, flows and graphs."""
+        return answer(self.frame, self.tables, asked, secret)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenRecords:
+    """One table of records."""
+
+    data: Microdata
+    tables: RecordTables
+
+    def check_columns(self) -> None:
+        """Check that every column the data name exists."""
+        check_record_columns(self.data, self.tables)
+
+    def codelists(self) -> dict[str, Codelist]:
+        """The codelist of every attribute; public ones that are not declared are read off the records."""
+        return read_record_codes(self.data, self.tables)
+
+    def validate(self, codelists: Mapping[str, Codelist]) -> None:
+        """Check units, weights, codes and measures."""
+        validate_records(self.data, self.tables, codelists)
+
+    def suits(self, asked: Mapping[str, Asked]) -> None:
+        """Records that passed validation suit every question."""
+
+    def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
+        """Totals with their largest contributors."""
+        questions = {name: question for name, question in asked.items() if isinstance(question, ContributorQuestion)}
+        if secret is None or len(questions) < len(asked):
+            raise ValueError("records answer questions about contributors, with a key")
+        return contributors(self.data, self.tables, questions, secret)
+
+
+@contextmanager
+def open_data(data: Frame | Microdata) -> Iterator[OpenJobs | OpenRecords]:
+    """Open the engine that data ask for; everything temporary is dropped on leaving."""
+    if isinstance(data, Microdata):
+        with connect_records(data) as records:
+            yield OpenRecords(data=data, tables=records)
+    else:
+        with connect(data) as tables:
+            yield OpenJobs(frame=data, tables=tables)

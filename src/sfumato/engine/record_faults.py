@@ -1,0 +1,150 @@
+"""Whether records are sound: units, weights, consent, measures and codes.
+
+Messages count what is wrong and quote no record.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from sfumato.engine.column_faults import check_codes, check_measure, is_finite, refuse_empty
+from sfumato.engine.keys import Range, repeated_keys
+from sfumato.engine.records import HOLDER, RecordTables, replicate_columns
+from sfumato.errors import DataError
+from sfumato.frame import Codelist
+from sfumato.microdata import Microdata
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+LIMIT = 4e12
+"""A record's value times its weight stays below this, and so do all weights together: below 2⁶² in millionths."""
+_ALL = 9e18
+"""All values, with or without their weights, stay below this together: exact in 64 bits."""
+_LEAST_WEIGHT = 0.5e-6
+"""A smaller weight is none in whole millionths."""
+
+
+def validate_records(
+    data: Microdata,
+    tables: RecordTables,
+    codelists: Mapping[str, Codelist],
+    progress: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Check units, weights, consent, measures and codes; the first thing wrong is raised as a DataError."""
+    progress("units")
+    _check_units(data, tables)
+    progress("weights")
+    _check_weights(data, tables)
+    _check_consent(data, tables)
+    progress("measures")
+    for name, measure in data.measures.items():
+        check_measure(tables.records, name, measure, HOLDER)
+    _check_sizes(data, tables)
+    progress("codes of attributes")
+    check_codes(tables.records, tuple(data.attributes), codelists, HOLDER, public=data.public)
+
+
+def _check_units(data: Microdata, tables: RecordTables) -> None:
+    records = tables.records
+    filled = {column: Range.of(records, column) for column in data.units}
+    for column, found in filled.items():
+        refuse_empty(found, HOLDER, column)
+    unit = data.records.unit
+    if repeated := repeated_keys(records, unit, filled[unit]):
+        raise DataError(
+            f"{HOLDER}, unit '{unit}'",
+            expected="one record for each unit",
+            found=f"{repeated:,} rows that repeat the unit of another row",
+            do=f"add up the rows of a unit, or name it under `levels` and each row's own unit as `unit`, in "
+            f"{data.records.path}",
+        )
+    # A unit that has one record is in one larger unit anyway.
+    for lower, higher in pairwise(data.records.levels):
+        ends = records.group_by(lower).agg(_first=records[higher].min(), _last=records[higher].max())
+        several = int(ends.filter(ends["_first"] != ends["_last"]).count().execute())
+        if several:
+            raise DataError(
+                f"{HOLDER}, columns '{lower}' and '{higher}'",
+                expected=f"each '{lower}' to belong to one '{higher}'",
+                found=f"{several:,} that belong to several",
+                do="correct the rows, or the order of `levels`: smaller units come first",
+            )
+
+
+def _check_weights(data: Microdata, tables: RecordTables) -> None:
+    weight = data.records.weight
+    if weight is None:
+        return
+    records = tables.records
+    counted = {
+        (weight, fault): count for fault, count in _faults(records, weight, least=_LEAST_WEIGHT, words="not above 0")
+    }
+    for column in replicate_columns(data, tables):
+        counted |= {(column, fault): count for fault, count in _faults(records, column, least=0, words="below 0")}
+    row = records.agg([count.name(f"_{at}") for at, count in enumerate(counted.values())]).to_pyarrow().to_pylist()[0]
+    by_column: dict[str, list[str]] = {}
+    for (column, fault), count in zip(counted, row.values(), strict=True):
+        if count:
+            by_column.setdefault(column, []).append(f"{count:,} {fault}")
+    for column, wrong in by_column.items():
+        kind = "weight" if column == weight else "replicate weight"
+        raise DataError(
+            f"{HOLDER}, {kind} '{column}'",
+            expected=f"finite numbers {'above' if column == weight else 'not below'} 0 in every row",
+            found=f"weights that are {', '.join(wrong)}",
+            do="correct the rows",
+        )
+    for column in (weight, *replicate_columns(data, tables)):
+        if float(records[column].cast("float64").sum().fill_null(0).execute()) >= LIMIT:
+            raise DataError(
+                f"{HOLDER}, weight '{column}'",
+                expected=f"weights that are together below {LIMIT:.0e}",
+                found="a larger sum",
+                do="correct the weights, or divide all of them by the same number",
+            )
+
+
+def _faults(records: "ir.Table", column: str, *, least: float, words: str) -> "list[tuple[str, ir.IntegerScalar]]":
+    """How many rows have a weight that is none."""
+    weight = records[column]
+    finite = is_finite(weight)
+    return [
+        ("empty", records.count() - weight.count()),
+        ("not finite", weight.count() - finite.sum()),
+        (words, (finite & (weight < least)).sum()),
+    ]
+
+
+def _check_consent(data: Microdata, tables: RecordTables) -> None:
+    consent = data.records.consent
+    if consent is None:
+        return
+    empty = int((tables.records.count() - tables.records[consent].count()).execute())
+    if empty:
+        raise DataError(
+            f"{HOLDER}, consent '{consent}'",
+            expected="true or false in every row",
+            found=f"{empty:,} rows without",
+            do="fill them: true where the unit asked to be protected",
+        )
+
+
+def _check_sizes(data: Microdata, tables: RecordTables) -> None:
+    """Refuse products that cannot be added up exactly in millionths."""
+    records = tables.records
+    weights = [None] if data.records.weight is None else [data.records.weight, *replicate_columns(data, tables)]
+    for name in data.measures:
+        value = records[name].cast("float64").abs()
+        sizes = [value if weight is None else value * records[weight].cast("float64") for weight in weights]
+        asked = [(size >= LIMIT).sum().fill_null(0).name(f"_large_{at}") for at, size in enumerate(sizes)]
+        sums = [size.sum().fill_null(0).name(f"_sum_{at}") for at, size in enumerate([value, *sizes])]
+        row = records.agg([*asked, *sums]).to_pyarrow().to_pylist()[0]
+        large = max(count for column, count in row.items() if column.startswith("_large_"))
+        if large or any(total >= _ALL for column, total in row.items() if column.startswith("_sum_")):
+            raise DataError(
+                f"measure '{name}' in {HOLDER}",
+                expected=f"values that, times the weight, stay below {LIMIT:.0e} in a row and {_ALL:.0e} in all",
+                found=f"{large:,} rows with more" if large else "more in all",
+                do="store the measure in a larger unit, such as thousands",
+            )

@@ -1,0 +1,177 @@
+"""Answer ad-hoc tables over records that were opened once, through the same method as a release."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from sfumato.cells import Cells
+from sfumato.check import checked
+from sfumato.durable import alone
+from sfumato.engine.contributors import Prepared, prepare
+from sfumato.engine.guard_words import guard_words
+from sfumato.engine.opened import OpenRecords
+from sfumato.engine.question import ContributorQuestion
+from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.frame import Codelist
+from sfumato.live.released import Released
+from sfumato.methods.status import SUPPRESSED
+from sfumato.noise.randomness import OperatingSystem
+from sfumato.plan import PlannedTable
+from sfumato.publish.table import published_table
+from sfumato.release import Release
+from sfumato.table import Table
+
+Progress = Callable[[str], None]
+Flags = NDArray[np.bool_]
+
+FLAGGED = "differs by one unit from a cell answered before"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Live:
+    """Records in memory, and the cells that were answered; it shows nothing of either."""
+
+    release: Release
+    codelists: Mapping[str, Codelist]
+    prepared: Prepared = field(repr=False)
+    released: Released = field(repr=False)
+
+    def answer(
+        self,
+        *,
+        by: Sequence[str],
+        total: str | None = None,
+        mean: str | None = None,
+        count: str | None = None,
+        where: Mapping[str, Sequence[str]] | None = None,
+        totals: bool = False,
+    ) -> pa.Table:
+        """The protected table, as a release would publish it.
+
+        A cell that differs by one unit from one answered before is suppressed, or marked in the column
+        `differencing`, as the `[live]` section of the release says.
+        """
+        planned = self._planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
+        counted = self.prepared.answer(_of_records(planned))
+        protected = planned.method.protect(counted, OperatingSystem())
+        settings = self.release.live
+        if settings.guard == "off":
+            return published_table(planned, protected)
+        near = self._noticed(planned, counted, protected)
+        if settings.guard == "refuse":
+            return published_table(planned, _suppressed(protected, near))
+        table = published_table(planned, protected)
+        return table.append_column("differencing", pa.array(np.where(near, FLAGGED, "")))
+
+    def remember_release(self) -> None:
+        """Remember the cells that the release publishes by itself."""
+        for table in self.release.tables:
+            planned = self._as_planned(table)
+            counted = self.prepared.answer(_of_records(planned))
+            protected = planned.method.protect(counted, OperatingSystem())
+            seen = protected["status"] != SUPPRESSED
+            with self._alone():
+                self.released.remember(_topic(table), counted["units_0"][seen], counted["guard_0"][seen])
+
+    def _noticed(self, planned: PlannedTable, counted: Cells, protected: Cells) -> Flags:
+        """Notice cells that differ by one unit from those answered before, and remember all that are answered now."""
+        near = np.zeros(len(counted), dtype=np.bool_)
+        seen = np.flatnonzero(protected["status"] != SUPPRESSED)
+        units, sums, topic = counted["units_0"][seen], counted["guard_0"][seen], _topic(planned.table)
+        with self._alone():
+            near[seen] = self.released.near(topic, units, sums)
+            given = ~near[seen] if self.release.live.guard == "refuse" else np.ones(len(seen), dtype=np.bool_)
+            self.released.remember(topic, units[given], sums[given])
+        return near
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Of two questions at a time the second sees the cells of the first."""
+        self.released.path.parent.mkdir(parents=True, exist_ok=True)
+        return alone(self.released.path.with_suffix(".lock"))
+
+    def _planned(
+        self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
+    ) -> PlannedTable:
+        release = self.release
+        try:
+            table = Table.model_validate(
+                {
+                    "name": "live",
+                    "by": tuple(by),
+                    "where": {name: tuple(codes) for name, codes in where.items()},
+                    "totals": totals,
+                    "protect": release.live.protect,
+                    **statistic,
+                }
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ReleaseError(
+                f"live table: {', '.join(map(str, first['loc'])) or 'the question'}",
+                expected=first["msg"].removeprefix("Value error, "),
+                found="another question",
+                do="correct the question",
+            ) from error
+        release.know_attributes(table)
+        cells = prod(len(self.codelists[name].codes) + totals for name in table.by)
+        if cells > release.live.most_cells:
+            raise ReleaseError(
+                "live table",
+                expected=f"at most {release.live.most_cells:,} cells",
+                found=f"{cells:,}",
+                do="ask for fewer attributes, or filter them",
+            )
+        return self._as_planned(table)
+
+    def _as_planned(self, table: Table) -> PlannedTable:
+        question = self.release.question(table, self.codelists)
+        return PlannedTable(table=table, question=question, method=self.release.method(table, question))
+
+
+@contextmanager
+def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator[Live]:
+    """Open and validate the records of a release, give every unit its keys, and be ready for questions."""
+    with checked(release, progress) as ready:
+        if not isinstance(ready.opened, OpenRecords) or ready.plan.secret is None:
+            raise SfumatoError(
+                "live tables",
+                expected="a release of records, protected by top-contributors",
+                found="another release",
+                do="describe records = { … } under [data]",
+            )
+        progress("prepare")
+        prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret)
+        released = Released(path=release.store / "live.cells", words=guard_words(prepared))
+        live = Live(release=release, codelists=ready.opened.codelists(), prepared=prepared, released=released)
+        live.remember_release()
+        yield live
+
+
+def _of_records(planned: PlannedTable) -> ContributorQuestion:
+    if not isinstance(planned.question, ContributorQuestion):
+        raise TypeError("live tables are about records")
+    return planned.question
+
+
+def _topic(table: Table) -> str:
+    """What a cell is compared for: totals and means of one measure, or counts."""
+    return table.measure or "records"
+
+
+def _suppressed(protected: Cells, near: Flags) -> Cells:
+    """The same answer without the cells that are withheld."""
+    hidden = {
+        "value": 0,
+        "status": SUPPRESSED,
+        "rse": -1,
+        "low": np.iinfo(np.int64).min,
+        "high": np.iinfo(np.int64).min,
+    }
+    columns = {name: np.where(near, hidden[name], column) for name, column in protected.columns.items()}
+    return Cells(dimensions=protected.dimensions, positions=protected.positions, columns=columns)

@@ -1,0 +1,168 @@
+"""Live tables: the same contributors get the same answer by any path, and differencing is noticed."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sfumato.economy.business.generate import generate_business
+from sfumato.errors import DataError, ReleaseError, SfumatoError
+from sfumato.keys import new_key, read_key
+from sfumato.live import Live, open_live
+from sfumato.live.released import Released
+from sfumato.release_file import load
+from sfumato.run import run
+
+STATES = ("NSW", "VIC", "QLD", "SA", "WA", "TAS", "NT", "ACT")
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("survey") / "survey"
+    generate_business(folder, businesses=3_000)
+    new_key(folder / "sfumato.key")
+    return folder
+
+
+def opened(survey: Path, guard: str = "off") -> Any:
+    text = (survey / "release.toml").read_text() + f'\n[live]\nguard = "{guard}"\n'
+    path = survey / f"live-{guard}.toml"
+    path.write_text(text.replace("[data]", f'ledger = "{guard}-{os.urandom(4).hex()}.sqlite"\n\n[data]', 1))
+    return open_live(load(path))
+
+
+@pytest.fixture(scope="module")
+def live(survey: Path) -> Any:
+    with opened(survey) as found:
+        yield found
+
+
+def cells(table: pa.Table, *by: str) -> dict[tuple[str, ...], tuple[Any, ...]]:
+    rows = table.to_pylist()
+    return {
+        tuple(row[name] for name in by): tuple(row[name] for name in ("value", "status", "rse", "low", "high"))
+        for row in rows
+    }
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(states=st.lists(st.sampled_from(STATES), min_size=1, max_size=3, unique=True), measure=st.booleans())
+def test_the_same_contributors_get_the_same_answer_by_any_path(live: Live, states: list[str], measure: bool) -> None:
+    asked: dict[str, Any] = {"total": "turnover"} if measure else {"mean": "profit"}
+    by_cell = cells(live.answer(by=["state", "industry"], **asked), "state", "industry")
+    for state in states:
+        by_filter = cells(live.answer(by=["industry"], where={"state": [state]}, **asked), "industry")
+        assert all(by_cell[state, industry] == found for (industry,), found in by_filter.items())
+    total = cells(live.answer(by=["industry"], where={"state": states}, totals=True, **asked), "industry")
+    crossed = cells(
+        live.answer(by=["industry", "size"], where={"state": states}, totals=True, **asked), "industry", "size"
+    )
+    assert all(crossed[industry, "total"] == found for (industry,), found in total.items())
+
+
+def test_a_release_and_a_live_table_say_the_same(survey: Path, live: Live) -> None:
+    bundle = run(load(survey / "release.toml")).bundle
+    published = pq.read_table(bundle / "tables/turnover_by_state_industry.parquet")
+    assert published.equals(live.answer(total="turnover", by=["state", "industry"], totals=True))
+
+
+def test_no_answer_holds_a_key_or_an_unperturbed_total(survey: Path, live: Live) -> None:
+    table = live.answer(total="turnover", by=["state", "size"])
+    secret = read_key(survey / "sfumato.key")
+    assert secret.key.hex() not in str(table.to_pylist()) + repr(live) + repr(live.prepared) + repr(live.released)
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas()
+    true = (frame["turnover"] * frame["weight"]).groupby([frame["state"], frame["size"]], observed=True).sum()
+    for row in table.to_pylist():
+        if row["value"]:
+            assert abs(row["value"] - true[row["state"], row["size"]]) > 0.5
+
+
+def one_less(survey: Path) -> dict[str, list[str]]:
+    """A filter that leaves out exactly one business of a state: one that is alone with its industry there."""
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas()
+    for state, group in frame.groupby("state", observed=True):
+        counts = group["industry"].astype(str).value_counts()
+        alone = counts[counts == 1]
+        if len(alone) and len(group) > 10:
+            kept = sorted(set(frame["industry"].astype(str)) - {alone.index[0]})
+            return {"state": [str(state)], "industry": kept}
+    raise AssertionError("the survey has no business that is alone")
+
+
+@pytest.mark.parametrize("guard", ["refuse", "flag", "off"])
+def test_a_cell_that_differs_by_one_unit_is_withheld_or_marked(survey: Path, guard: str) -> None:
+    where = one_less(survey)
+    with opened(survey, guard) as live:
+        first = live.answer(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
+        second = live.answer(total="profit", by=["state"], where=where).to_pylist()[0]
+        again = live.answer(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
+    assert first["value"] is not None
+    assert (second["value"] is None) == (guard == "refuse")
+    assert bool(second.get("differencing")) == (guard == "flag")
+    assert again["value"] == first["value"]
+
+
+def test_cells_of_the_release_are_remembered_too(survey: Path) -> None:
+    where = one_less(survey)
+    with opened(survey, "refuse") as live:
+        # The release publishes turnover by state, with totals.
+        assert live.answer(total="turnover", by=["state"], where=where).to_pylist()[0]["value"] is None
+
+
+def test_what_was_answered_survives_a_restart(survey: Path) -> None:
+    where, path = one_less(survey), survey / "restart.toml"
+    text = (survey / "release.toml").read_text().replace("[data]", 'ledger = "restart.sqlite"\n\n[data]', 1)
+    path.write_text(text)
+    with open_live(load(path)) as live:
+        live.answer(total="profit", by=["state"], where={"state": where["state"]})
+    with open_live(load(path)) as live:
+        assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
+    stored = survey / "restart.store/live.cells"
+    assert oct(stored.stat().st_mode)[-3:] == "600"
+    stored.write_bytes(stored.read_bytes()[:-3])
+    with pytest.raises(DataError, match="whole rows"), open_live(load(path)):
+        pass
+
+
+def test_differences_by_one_are_found_and_others_are_not(tmp_path: Path) -> None:
+    words = np.sort(np.random.default_rng(1).integers(1, 2**61 - 1, 1_000))
+    released = Released(path=tmp_path / "cells", words=words)
+    prime = 2**61 - 1
+    sums = np.array([int(sum(map(int, words[:n]))) % prime for n in range(1, 50)])
+    units = np.arange(1, 50)
+    released.remember("t", units[[9]], sums[[9]])  # the first ten units
+    near = [released.near("t", units[[n - 1]], sums[[n - 1]])[0] for n in (11, 9, 12, 10)]
+    assert near == [True, True, False, False]
+    assert released.near("t", units[[19, 20]], sums[[19, 20]]).all(), "two new cells are compared with each other"
+    assert not released.near("other", np.array([11]), sums[[10]]).any()
+    assert not released.near("t", np.array([11]), np.array([12345])).any()
+
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "no statistic": ({"by": ["state"]}, "one of count"),
+    "two statistics": ({"by": ["state"], "total": "turnover", "mean": "profit"}, "one of count"),
+    "unknown attribute": ({"by": ["town"], "total": "turnover"}, "an attribute"),
+    "unknown measure": ({"by": ["state"], "total": "income"}, "a measure: turnover, profit, employees"),
+    "unknown code": ({"by": ["state"], "total": "turnover", "where": {"state": ["Mars"]}}, "codes of state"),
+    "jobs": ({"by": ["state"], "count": "jobs"}, "records"),
+    "sql": ({"by": ["state; drop table x"], "total": "turnover"}, "an attribute"),
+}
+
+
+@pytest.mark.parametrize(("asked", "said"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_question_that_makes_no_sense_is_refused(live: Live, asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ReleaseError, match=said):
+        live.answer(**asked)
+
+
+def test_a_table_that_is_too_large_is_refused(survey: Path) -> None:
+    text = (survey / "release.toml").read_text() + "\n[live]\nmost_cells = 10\n"
+    (survey / "small.toml").write_text(text)
+    with open_live(load(survey / "small.toml")) as live, pytest.raises(SfumatoError, match="at most 10 cells"):
+        live.answer(total="turnover", by=["industry"])

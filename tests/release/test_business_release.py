@@ -1,0 +1,259 @@
+"""A release of business totals: both engines, several levels of units, consent, and no secret in any output."""
+
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.assess.assess import assess
+from sfumato.check import check
+from sfumato.economy.business.generate import generate_business
+from sfumato.errors import DataError, SfumatoError
+from sfumato.keys import new_key, read_key
+from sfumato.release_file import load
+from sfumato.run import run
+
+TABLES = ("turnover_by_state_industry", "profit_by_industry_size", "businesses_by_state_size")
+MAGNITUDES = "magnitudes = [0.37131, 0.29717, 0.21313], spread = 0.28411"
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("survey") / "survey"
+    generate_business(folder, businesses=2_000)
+    new_key(folder / "sfumato.key")
+    return folder
+
+
+def release(survey: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """The release file with changes, and a ledger and bundle of its own."""
+    text = (survey / "release.toml").read_text(encoding="utf-8")
+    for old, new in (("[data]", f'ledger = "{name}.sqlite"\nbundle = "{name}"\n\n[data]'), *changes):
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = survey / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def published(bundle: Path, table: str) -> pa.Table:
+    return pq.read_table(bundle / f"tables/{table}.parquet")
+
+
+def test_both_engines_publish_the_same(survey: Path, engine: str) -> None:
+    expected = run(load(release(survey, f"expected-{engine}"))).bundle
+    found = run(load(release(survey, engine, ('engine = "duckdb"', f'engine = "{engine}"')))).bundle
+    for table in TABLES:
+        assert published(found, table).equals(published(expected, table)), table
+
+
+def test_totals_are_protected_by_themselves_and_near_the_truth(survey: Path) -> None:
+    table = published(run(load(release(survey, "totals"))).bundle, TABLES[0]).to_pandas()
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas()
+    true = float((frame["turnover"] * frame["weight"]).sum())
+    total = table[(table["state"] == "total") & (table["industry"] == "total")].iloc[0]
+    assert 0 < abs(total["value"] / true - 1) < 0.5
+    assert total["low"] < true < total["high"]
+    assert set(table["status"]) == {"", "suppressed", "mostly perturbation"}
+    assert table.loc[table["status"] == "suppressed", "value"].isna().all()
+
+
+EMPLOYEES = (
+    (
+        'records = { path = "businesses.parquet", unit = "business", levels = ["enterprise"], weight = "weight", '
+        'replicates = { columns = "rw_*", rule = "jackknife" } }',
+        'records = { path = "employees.parquet", unit = "employee", LEVELSweight = "weight" }',
+    ),
+)
+
+
+def of_employees(survey: Path, name: str, levels: str) -> Path:
+    """A release of wages by state, industry and occupation, with or without establishments as protected units."""
+    text = (survey / "release.toml").read_text(encoding="utf-8")
+    text = re.sub(
+        r"records = .*\n",
+        f'records = {{ path = "employees.parquet", unit = "employee", {levels}weight = "weight" }}\n',
+        text,
+    )
+    text = text[: text.index("[data.attributes]")] + (
+        "[data.attributes]\n"
+        'state = { codelist = "codelists/state.csv" }\n'
+        'industry = { codelist = "codelists/industry.csv" }\n'
+        'occupation = { codelist = "codelists/occupation.csv" }\n'
+        '[data.measures]\nwage = { unit = "dollars a week" }\n'
+        '[[table]]\nname = "wages"\ntotal = "wage"\nby = ["state", "industry", "occupation"]\n'
+        'protect = { method = "top-contributors" }\n'
+    )
+    path = survey / f"{name}.toml"
+    path.write_text(text.replace("[data]", f'ledger = "{name}.sqlite"\nbundle = "{name}"\n\n[data]', 1))
+    return path
+
+
+def test_a_cell_of_one_establishments_employees_is_protected_when_that_level_is_declared(survey: Path) -> None:
+    staff = pq.read_table(survey / "employees.parquet").to_pandas()
+    staff["paid"] = staff["wage"] * staff["weight"]
+    by = ["state", "industry", "occupation"]
+    cells = staff.groupby(by, observed=True).agg(
+        establishments=("business", "nunique"), employees=("employee", "size"), paid=("paid", "sum")
+    )
+    exposed = cells[(cells["establishments"] == 1) & (cells["employees"] >= 6)]
+    assert len(exposed), "the survey has cells of one establishment's employees"
+    alone, guarded = (
+        published(run(load(of_employees(survey, name, levels))).bundle, "wages").to_pandas().set_index(by)
+        for name, levels in (("alone", ""), ("guarded", 'levels = ["business", "enterprise"], '))
+    )
+    off = np.array([abs(alone.loc[cell, "value"] / row["paid"] - 1) for cell, row in exposed.iterrows()])
+    assert np.nanmean(off) < 0.2, "protecting employees alone leaves the establishment's payroll exposed"
+    assert all(guarded.loc[cell, "status"] == "suppressed" for cell in exposed.index)
+    # Where several establishments are and one dominates, its payroll sets the size of the perturbation.
+    share = (
+        staff.groupby([*by, "business"], observed=True)["paid"].sum().groupby(by, observed=True).max() / cells["paid"]
+    )
+    dominated = cells[(cells["establishments"] >= 3) & (cells["employees"] >= 30) & (share > 0.7)].index
+    seen = [cell for cell in dominated if guarded.loc[cell, "status"] != "suppressed"]
+    if seen:
+        moved = {
+            name: np.mean([abs(table.loc[cell, "value"] / cells.loc[cell, "paid"] - 1) for cell in seen])
+            for name, table in (("alone", alone), ("guarded", guarded))
+        }
+        assert moved["guarded"] > 2 * moved["alone"]
+
+
+def test_only_units_that_asked_are_perturbed(survey: Path) -> None:
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas()
+    asked = release(survey, "asked", ('levels = ["enterprise"], weight', 'consent = "consent", weight'))
+    table = published(run(load(asked)).bundle, TABLES[0]).to_pandas()
+    weighted = frame["turnover"] * frame["weight"]
+    true = weighted.groupby([frame["state"], frame["industry"]], observed=True).sum()
+    top = (
+        frame.assign(size_=frame["turnover"].abs())
+        .sort_values("size_", ascending=False)
+        .groupby(["state", "industry"], observed=True)
+        .head(3)
+        .groupby(["state", "industry"], observed=True)["consent"]
+        .any()
+    )
+    inner = table[(table["state"] != "total") & (table["industry"] != "total") & table["value"].notna()]
+    checked = 0
+    for row in inner.itertuples():
+        if not top[row.state, row.industry]:
+            assert row.value == pytest.approx(true[row.state, row.industry], abs=1)
+            checked += 1
+    assert checked > 10
+
+
+def test_no_output_holds_a_key_a_magnitude_or_an_unperturbed_total(survey: Path) -> None:
+    path = release(
+        survey,
+        "secrets",
+        ('protect = { method = "top-contributors" }', f'protect = {{ method = "top-contributors", {MAGNITUDES} }}'),
+    )
+    said = "".join(
+        spoken([*words, str(path)]) for words in (["check"], ["run"], ["run", "--json"], ["budget", "--ledger"])
+    )
+    wrong = release(
+        survey,
+        "wrong",
+        ("[data.measures]", "[data.measures]\nincome = {}"),
+        (
+            'protect = { method = "top-contributors" }',
+            f'protect = {{ method = "top-contributors", {MAGNITUDES}, delta = 1 }}',
+        ),
+    )
+    said += spoken(["run", str(wrong)], fails=True)
+    bundle = survey / "secrets"
+    texts = [said, *(file.read_text() for file in bundle.rglob("*") if file.is_file() and file.suffix != ".parquet")]
+    secret = read_key(survey / "sfumato.key")
+    for text in texts:
+        assert secret.key.hex() not in text
+        assert not re.search(r"37131|29717|21313|28411|magnitude", text)
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas()
+    true = (frame["turnover"] * frame["weight"]).groupby([frame["state"], frame["industry"]], observed=True).sum()
+    for row in published(bundle, TABLES[0]).to_pylist():
+        if row["value"] and row["state"] != "total" and row["industry"] != "total":
+            assert abs(row["value"] - true[row["state"], row["industry"]]) > 0.5
+    assert secret.key not in (survey / "secrets.sqlite").read_bytes()
+    digits = b"37131"
+    assert digits not in (survey / "secrets.sqlite").read_bytes()
+
+
+def spoken(words: list[str], *, fails: bool = False) -> str:
+    command = [sys.executable, "-m", "sfumato", *words]
+    environment = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_another_magnitude_is_another_question(survey: Path) -> None:
+    first = run(load(release(survey, "first")))
+    changed = (
+        'protect = { method = "top-contributors" }',
+        'protect = { method = "top-contributors", magnitudes = [0.5, 0.1, 0.1] }',
+    )
+    text = release(survey, "changed", changed).read_text().replace("changed", "first")
+    (survey / "first.toml").write_text(text)
+    second = run(load(survey / "first.toml"))
+    assert len(first.charged) == 3
+    assert second.charged == (TABLES[0],)
+
+
+def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None:
+    path = release(survey, "assessed")
+    run(load(path))
+    assessment = assess(load(path))
+    attacks = {found.attack: found for exposure in assessment.exposures for found in exposure.attacks}
+    assert set(attacks) == {"total (within 18 %)", "second contributor (within 11 %)"}
+    assert all(found.targets > 10 for found in attacks.values())
+    assert all(utility.expected_error > 0 for utility in assessment.utilities)
+
+
+MISTAKES = {
+    "a formal method": ('method = "top-contributors" }', 'method = "smooth-pareto", epsilon = 1 }', "a budget"),
+    "jobs of records": ('total = "turnover"', 'count = "jobs"', "for tables of records"),
+    "unknown measure": ('total = "turnover"', 'total = "turnovr"', "did you mean 'turnover'"),
+    "too many magnitudes": (
+        '"top-contributors" }',
+        '"top-contributors", magnitudes = [1, 1, 1, 1, 1, 1, 1] }',
+        "one to six",
+    ),
+    "a magnitude that is no number": ('"top-contributors" }', '"top-contributors", magnitudes = ["big"] }', "a number"),
+    "an impossible count table": ('"top-contributors" }', '"top-contributors", count_variance = 90 }', "variance"),
+    "an unknown rule": ('rule = "jackknife"', 'rule = "guess"', "jackknife"),
+    "a weight twice": ('weight = "weight"', 'weight = "business"', "different columns"),
+    "negative profits refused": ("minimum = -1e12", "minimum = 0", "below 0"),
+    "no such weight": ('weight = "weight"', 'weight = "gewicht"', "gewicht"),
+    "no replicates": ('columns = "rw_*"', 'columns = "replicate_*"', "replicate_"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "said"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_is_refused_before_anything_is_written(survey: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(SfumatoError, match=re.escape(said)):
+        check(load(release(survey, "mistake", (old, new))))
+    assert not (survey / "mistake.sqlite").exists()
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
+def test_weights_that_are_not_positive_are_refused(survey: Path, tmp_path: Path, weight: float) -> None:
+    table = pq.read_table(survey / "businesses.parquet")
+    column = table["weight"].to_pylist()
+    column[7] = weight
+    pq.write_table(
+        table.set_column(table.column_names.index("weight"), "weight", pa.array(column)), tmp_path / "b.parquet"
+    )
+    with pytest.raises(DataError, match="weight"):
+        check(load(release(survey, "weights", ("businesses.parquet", str(tmp_path / "b.parquet")))))
+
+
+def test_exact_fractions_are_read_for_magnitudes(survey: Path) -> None:
+    path = release(survey, "exact", ('"top-contributors" }', '"top-contributors", magnitudes = [0.1, 0.2] }'))
+    method = check(load(path)).plan.tables[0].method
+    assert method.magnitudes == (Fraction(1, 10), Fraction(1, 5))
