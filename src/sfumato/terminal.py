@@ -13,8 +13,9 @@ from rich.text import Text
 
 from sfumato.methods.method import LARGEST
 from sfumato.methods.requirements import requirements
+from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
-from sfumato.publish.statement import meaning
+from sfumato.publish.statement import meaning, meaning_of
 from sfumato.publish.structure import describe, number
 
 if TYPE_CHECKING:  # only names for types: each command imports what it runs
@@ -25,7 +26,8 @@ if TYPE_CHECKING:  # only names for types: each command imports what it runs
     from sfumato.demo import Tour
     from sfumato.economy.generate import Economy
     from sfumato.economy.shape import Shape
-    from sfumato.plan import Plan
+    from sfumato.plan import Plan, PlannedTable
+    from sfumato.planned_cube import PlannedCube
     from sfumato.privacy.ledger import Ledger
     from sfumato.run import Published
 
@@ -37,21 +39,16 @@ def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
     plan, balance = findings.plan, findings.balance
     budget = plan.release.budget
-    free = {t.table.name for t in plan.tables} - {t.table.name for t in plan.distinct()}
+    free = {part.name for part in plan.parts} - {part.name for part in plan.distinct_parts()}
     table = _table("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
-    for planned in plan.tables:
-        error, charge = planned.method.planned_error(), _charge(planned.guarantee, budget)
-        name = planned.table.name
+    for planned in plan.parts:
+        charge = _charge(planned.guarantee, budget)
+        name = planned.name
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
         table.add_row(
-            planned.table.name,
-            f"{planned.cells:,}",
-            _short(planned.guarantee),
-            paid or plain(charge),
-            "secret" if error.share is None else f"{error.floor:.2g} jobs",
-            "secret" if error.share is None else error.in_a_large_cell,
+            name, f"{planned.cells:,}", _short(planned.guarantee), paid or plain(charge), *_expected_errors(planned)
         )
     allowed = Fraction(0) if budget is None else budget.epsilon
     left = allowed if balance is None else balance.remaining_epsilon
@@ -68,7 +65,7 @@ def plan_summary(findings: "Findings") -> Summary:
                 else " Nothing is charged: these methods spend no budget."
             )
         ),
-        *map(Text, meaning(plan.guarantee)),
+        *map(Text, meaning_of(plan)),
     ]
     if findings.refusal is not None:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
@@ -88,12 +85,13 @@ def plan_summary(findings: "Findings") -> Summary:
 def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
-    repeated = len(published.plan.tables) - len(published.charged)
-    words = [f"Published {_tables(len(published.plan.tables))} in {_near(published.bundle)}."]
+    repeated = len(published.plan.parts) - len(published.charged)
+    words = [f"Published {_parts(published.plan)} in {_near(published.bundle)}."]
     if published.charged:
         words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
     if repeated:
-        words.append(f"{_tables(repeated).capitalize()} answered from what is stored, at no charge.")
+        counted = f"{repeated} cubes or tables" if published.plan.cubes else _tables(repeated)
+        words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
     if balance is not None:
         words.append(
             f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
@@ -111,12 +109,16 @@ def run_summary(published: "Published") -> Summary:
 
 def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
+    from sfumato.assess.cube_report import cube_data, cube_words  # noqa: PLC0415 (charts are heavy to import)
+
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
         lines += [_error_chart(utility), Text(_in_words(utility, exposure))]
+    lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {_near(assessment.report)}"))
     both = zip(assessment.utilities, assessment.exposures, strict=True)
     data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
+    data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*_spaced(lines)), data
 
 
@@ -273,7 +275,30 @@ def _plan_data(plan: "Plan") -> dict[str, Any]:
             }
             for planned in plan.tables
         ],
+        **({"cubes": [_cube_data(cube, budget) for cube in plan.cubes]} if plan.cubes else {}),
     }
+
+
+def _cube_data(cube: "PlannedCube", budget: EmployerEmployee | None) -> dict[str, Any]:
+    return {
+        "name": cube.name,
+        "cells": cube.cells,
+        "method": cube.method.name,
+        "guarantee": describe(cube.guarantee),
+        "charge_epsilon": number(_charge(cube.guarantee, budget)),
+        "noise_variance": cube.method.counts.variance,
+        "exact_controls": [list(control.by) for control in cube.method.exact_controls],
+    }
+
+
+def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
+    """The expected errors of small and of large cells, before any data are read."""
+    if isinstance(planned.method, TruncatedLaplace):
+        return f"{planned.method.counts.expected_magnitude:.2g} records", "the same"
+    error = planned.method.planned_error()
+    if error.share is None:
+        return "secret", "secret"
+    return f"{error.floor:.2g} jobs", error.in_a_large_cell
 
 
 def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
@@ -327,10 +352,12 @@ def _what_is_large(plan: "Plan") -> list[RenderableType]:
 def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
-    for planned in plan.tables:
-        tables.setdefault(str(requirements(planned.guarantee)), []).append(planned.table.name)
+    for planned in plan.parts:
+        cube = isinstance(planned.method, TruncatedLaplace)
+        words = "single records" if cube else str(requirements(planned.guarantee))
+        tables.setdefault(words, []).append(planned.name)
     return [
-        f"Protected in {'all tables' if len(tables) == 1 else ', '.join(names)}: {words}."
+        f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
         for words, names in tables.items()
     ]
 
@@ -343,6 +370,12 @@ def _short(guarantee: Guarantee) -> str:
 
 def _whole(guarantee: Guarantee) -> str:
     return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
+
+
+def _parts(plan: "Plan") -> str:
+    """How many tables and cubes there are."""
+    counted = {"table": len(plan.tables), "cube": len(plan.cubes)}
+    return " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for what, n in counted.items() if n)
 
 
 def _tables(number: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import contingency
 
+from sfumato.cube.query import open_cube
 from sfumato.economy.requirements.design import draw_design
 from sfumato.economy.requirements.establishments import FEWEST_JOBS, MOST_JOBS, WEIGHT_DIGITS
 from sfumato.economy.requirements.generate import CHUNK, FEWEST, RequirementsSurvey, generate_requirements
@@ -26,6 +27,8 @@ from sfumato.economy.requirements.variables import EDUCATION, VARIABLES
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata, Replicates
+from sfumato.release_file import load
+from sfumato.run import run
 from tests.cli.call import call
 
 QUOTES = 60_007  # two chunks of establishments, the second one cut short
@@ -270,6 +273,19 @@ def test_the_data_section_of_the_release_file_describes_the_quotes(tmp_path: Pat
         assert data.records.replicates is None
     for name in data.attributes:
         assert 2 <= len(data.declared_codes(name).codes) <= 800
+
+
+@pytest.mark.parametrize("replicates", [True, False])
+def test_the_release_file_publishes_a_cube_within_its_budget(tmp_path: Path, replicates: bool) -> None:
+    made = generate_requirements(tmp_path, quotes=1_000, replicates=replicates)
+    published = run(load(made.release))
+    assert published.charged == ("requirements",)
+    assert published.balance.remaining_epsilon == 0
+    cube = open_cube(published.bundle, "requirements")
+    assert len(cube.cube) == 240_000
+    answer = cube.means("prep_days", ["education"])
+    assert (answer.sampling_error is not None) == replicates
+    assert "postgraduate" in answer.to_arrow()["education"].to_pylist()
 
 
 def test_the_smallest_survey_has_every_kind_of_row(tmp_path: Path) -> None:

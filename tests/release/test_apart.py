@@ -95,7 +95,7 @@ def test_columns_come_from_files_and_never_from_names_of_folders(tiny: Path) -> 
     (tiny / "jobs.parquet").rename(tiny / "jobs" / "sex=F" / "part.parquet")
     text = GOOD.replace('"jobs.parquet"', '"jobs"')
     with checked(load(written(tiny, text))) as ready:
-        assert "sex" not in ready.tables.jobs.columns
+        assert "sex" not in ready.opened.tables.jobs.columns
 
 
 def test_check_refuses_what_run_would_refuse(tiny: Path) -> None:

@@ -93,10 +93,14 @@ class Cube:
             name: np.array(summed(column, ascending).transpose(order), order="C")
             for name, column in self.columns.items()
         }
-        return Cube(dimensions=tuple(self.dimensions[axis] for axis in axes), columns=columns, parts=self.parts)
+        return self._made_of(tuple(self.dimensions[axis] for axis in axes), columns)
 
     def where(self, kept: Mapping[str, Iterable[str]]) -> "Cube":
         """The part of the cube with these codes only, in the order of the codelist; other dimensions stay whole."""
+        return self._part(self._places(kept))
+
+    def _places(self, kept: Mapping[str, Iterable[str]]) -> dict[int, list[int]]:
+        """The places of the codes that are kept, by axis."""
         places: dict[int, list[int]] = {}
         for name, wanted in kept.items():
             axis = self._axis(name)
@@ -110,24 +114,29 @@ class Cube:
                     "correct the codes",
                 )
             places[axis] = [place for place, code in enumerate(codes) if code in asked]
-        return self._part(places)
+        return places
 
     def table(
         self, *names: str, where: Mapping[str, Iterable[str]] | None = None, columns: Sequence[str] | None = None
     ) -> "Cube":
         """The table by these dimensions of the part that has these codes, with some of the columns or all."""
         part = self if columns is None else self.only(*columns)
-        return part.where(where or {}).project(*names)
+        places = part._places(where or {})
+        part.axes(names)  # refuses names that are none
+        # Codes side by side are a view, which costs nothing. Others are picked, that is copied, after what is neither
+        # asked for nor picked has been summed: sums of whole numbers do not mind the order.
+        part = part._part({axis: chosen for axis, chosen in places.items() if _run(chosen)})
+        picked = {part.names[axis]: chosen for axis, chosen in places.items() if not _run(chosen)}
+        if picked:
+            part = part.project(*(name for name in part.names if name in names or name in picked))
+            part = part._part({part.names.index(name): chosen for name, chosen in picked.items()})
+        return part.project(*names)
 
     def only(self, *columns: str) -> "Cube":
         """The same cube with fewer columns."""
         for name in columns:
             self._column(name)
-        return Cube(
-            dimensions=self.dimensions,
-            columns={name: self.columns[name] for name in columns},
-            parts={name: self.parts[name] for name in columns},
-        )
+        return self._made_of(self.dimensions, {name: self.columns[name] for name in columns})
 
     def with_column(self, name: str, column: Integers, *, parts: int = 1) -> "Cube":
         """The same cells with one column more, or another in its place."""
@@ -195,11 +204,21 @@ class Cube:
             old = dimensions[axis]
             dimensions[axis] = Dimension(name=old.name, codes=tuple(old.codes[p] for p in chosen), public=old.public)
             # A run of codes is a view; anything else is copied.
-            run = slice(chosen[0], chosen[-1] + 1) if chosen and chosen[-1] - chosen[0] + 1 == len(chosen) else None
+            run = _run(chosen)
             for name, column in columns.items():
                 picked = column[(slice(None),) * axis + (run,)] if run else np.take(column, chosen, axis=axis)
                 columns[name] = picked
-        return Cube(dimensions=tuple(dimensions), columns=columns, parts=self.parts)
+        return self._made_of(tuple(dimensions), columns)
+
+    def _made_of(self, dimensions: tuple[Dimension, ...], columns: Mapping[str, Integers]) -> "Cube":
+        """A cube of sums and parts of this one, whose sums therefore fit: looking at every number again takes long."""
+        made = object.__new__(Cube)
+        for column in columns.values():
+            column.flags.writeable = False
+        object.__setattr__(made, "dimensions", dimensions)
+        object.__setattr__(made, "columns", MappingProxyType(dict(columns)))
+        object.__setattr__(made, "parts", MappingProxyType({name: self.parts[name] for name in columns}))
+        return made
 
     def _axis(self, name: str) -> int:
         if name not in self.names:
@@ -212,6 +231,11 @@ class Cube:
         if name not in self.columns:
             raise _wrong("cube", f"one of its columns: {', '.join(self.columns)}", repr(name), "correct the name")
         return self.columns[name]
+
+
+def _run(chosen: Sequence[int]) -> slice | None:
+    """Ascending places that follow each other, as a slice."""
+    return slice(chosen[0], chosen[-1] + 1) if chosen and chosen[-1] - chosen[0] + 1 == len(chosen) else None
 
 
 def _sums_fit(column: Integers) -> bool:

@@ -54,11 +54,28 @@ def query_variance(
     >>> query_variance((2, 3), (1, 3), {}, otherwise=0.5)
     1.5
     """
-    total = otherwise * prod(selected)
+    return query_covariance(shape, selected, selected, selected, effects, otherwise=otherwise)
+
+
+def query_covariance(
+    shape: Sequence[int],
+    first: Sequence[int],
+    second: Sequence[int],
+    both: Sequence[int],
+    effects: Mapping[Axes, float],
+    *,
+    otherwise: float,
+) -> float:
+    """The covariance of the noise in two such sums that share the codes `both` of every dimension.
+
+    >>> query_covariance((2, 3), (1, 3), (1, 3), (0, 3), {}, otherwise=0.5)
+    0.0
+    """
+    total = otherwise * prod(both)
     for effect, variance in effects.items():
         inside = (
-            taken - taken**2 / length if axis in effect else taken**2 / length
-            for axis, (taken, length) in enumerate(zip(selected, shape, strict=True))
+            shared - one * other / length if axis in effect else one * other / length
+            for axis, (one, other, shared, length) in enumerate(zip(first, second, both, shape, strict=True))
         )
         total += (variance - otherwise) * prod(inside)
     return total

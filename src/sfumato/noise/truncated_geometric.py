@@ -78,6 +78,11 @@ class TruncatedGeometric:
         j = np.arange(-self.cap, self.cap + 1, dtype=np.float64)
         return float(self.probabilities @ (j * j))
 
+    @property
+    def probability_of_none(self) -> float:
+        """P(J = 0), the chance that a cell stays as it is."""
+        return float(self.probabilities[self.cap])
+
     @cached_property
     def expected_magnitude(self) -> float:
         """E|J|, the mean absolute error of one perturbed cell."""

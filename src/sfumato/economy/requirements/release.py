@@ -1,14 +1,16 @@
-"""The release file that comes with a survey of requirements: its data described, a cube sketched."""
+"""The release file that comes with a survey of requirements: its data described, and one cube."""
 
 from sfumato.economy.requirements.codelists import CODELISTS
 
 _HEAD = """\
-# Not yet loadable: it describes the data, but the keys of a cube do not exist so far and are only sketched below.
+# Publish it with `sfumato run release.toml`; docs/methods/hypercube.md explains the cube.
 
 [release]
 title = "What jobs require, by occupation"
 population = "jobs"
 period = "2025"
+# What single quotes may cost; alpha, about sizes of establishments, plays no part here.
+budget = {{ alpha = 1, epsilon = 3, delta = 1e-5, definition = "individuals" }}
 
 [data]
 engine = "duckdb"
@@ -21,16 +23,19 @@ _TAIL = """
 [data.measures]
 prep_days = { label = "Preparation", unit = "days", minimum = 0, maximum = 3650 }
 
-# [[cube]]
-# name = "requirements"
-# title = "Jobs by occupation and requirements"
-# by = ["occupation", "strength", "education", "keyboarding", "credentials", "telework"]
-# protect = { method = "truncated-laplace", epsilon = 2.0, cap = 7 }
-# control = [
-#     { by = ["occupation"], epsilon = 0.5 },
-#     { by = ["strength", "education"], epsilon = 0.5 },
-# ]
-# calibrate = "least-squares"
+[[cube]]
+name = "requirements"
+title = "Jobs by occupation and requirements"
+by = ["occupation", "strength", "education", "keyboarding", "credentials", "telework"]
+epsilon = 2
+cap = 7
+controls = [
+    { by = ["occupation"], epsilon = 0.5 },
+    { by = ["strength", "education"], epsilon = 0.5 },
+]
+measures = ["prep_days"]
+least_count = 10   # the query tool marks figures of fewer quotes,
+largest_cv = 0.3   # and those with a larger coefficient of variation
 """
 
 
