@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from sfumato.cells import Cells, Dimension, Integers
 from sfumato.check import checked
+from sfumato.manifest import read_manifest
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.bundle import read_manifest
 from sfumato.release import Release
 from sfumato.release_file import load
 

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sfumato.cli import app
+from sfumato.cube.section import ControlSection, CubeSection
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
@@ -36,6 +37,8 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "table": Table,
     "flow": Flow,
     "graph": Graph,
+    "cube": CubeSection,
+    "control": ControlSection,
     "live": LiveSettings,
     "protect": Protection,
 }

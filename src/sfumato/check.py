@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sfumato.cells import Cells
+from sfumato.cube.cube import Cube
+from sfumato.cube.sampling import Sampling
 from sfumato.engine.connect import data_files
 from sfumato.engine.memory import Memory, file_state
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.plan import Plan, PlannedTable, make_plan
+from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger, refusal_of_new
@@ -51,6 +54,14 @@ class Checked:
         _refuse_changed(self.plan.release, self.states)
         return counted
 
+    def cube(self, planned: PlannedCube) -> tuple[Cube, Sampling | None]:
+        """Tabulate a true cube, and fit how sampling errors depend on a total where there are replicate weights."""
+        if not isinstance(self.opened, OpenRecords):
+            raise TypeError("cubes are made of records")
+        found = self.opened.cube(planned.question, planned.margins)
+        _refuse_changed(self.plan.release, self.states)
+        return found
+
 
 def check(release: Release, *, data: bool = True, progress: Progress = lambda _: None) -> Findings:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
@@ -60,14 +71,14 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     else:
         plan, fingerprint = make_plan(release, _declared_codes(release)), ""
     balance, paid = None, frozenset[str]()
-    charges = [planned.charge(fingerprint or "0") for planned in plan.tables]
+    charges = plan.charges(fingerprint or "0")
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
         refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
-        paid = frozenset(t.table.name for t in plan.tables if t.digest(fingerprint) in charged)
+        paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
     return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
@@ -96,6 +107,9 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             _refuse_changed(release, states)
             memory.remember(key)
         opened.suits({planned.table.name: planned.question for planned in plan.tables})
+        if isinstance(opened, OpenRecords):
+            for cube in plan.cubes:
+                cube.refuse_unsuitable(opened.totals(cube.question))
         yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
 
 

@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, cast
 
 from sfumato import __version__
 from sfumato.cells import Cells
+from sfumato.engine.cube_records import CubeQuestion
 from sfumato.engine.question import (
     COLUMNS,
     SUMS,
@@ -30,6 +32,7 @@ from sfumato.microdata import Microdata
 from sfumato.noise.cell_words import CellWords
 from sfumato.noise.keyed import Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
+from sfumato.planned_cube import PlannedCube, plan_cube
 from sfumato.privacy.account import Charge
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
@@ -56,6 +59,11 @@ class PlannedTable:
     """The column with the period of a panel."""
     key: str = ""
     """The fingerprint of the key, when the method has one: another key gives another answer."""
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.table.name
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -130,10 +138,11 @@ class PlannedTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Every table of a release, planned."""
+    """Every table and every cube of a release, planned."""
 
     release: Release
     tables: tuple[PlannedTable, ...]
+    cubes: tuple[PlannedCube, ...] = ()
     codelists: Mapping[str, Codelist]
     """Of every attribute, and of every dimension that is made of one."""
     secret: Secret | None = field(default=None, repr=False)
@@ -143,23 +152,39 @@ class Plan:
         """The tables without those that ask a question another one asks: they get its answer and cost nothing."""
         return tuple({table.digest(""): table for table in reversed(self.tables)}.values())[::-1]
 
+    def distinct_cubes(self) -> tuple[PlannedCube, ...]:
+        """The cubes without those that are the same as another one."""
+        return tuple({cube.digest(""): cube for cube in reversed(self.cubes)}.values())[::-1]
+
+    @property
+    def parts(self) -> "tuple[PlannedTable | PlannedCube, ...]":
+        """Every table, then every cube."""
+        return (*self.tables, *self.cubes)
+
+    def distinct_parts(self) -> "tuple[PlannedTable | PlannedCube, ...]":
+        """The same without repeated questions."""
+        return (*self.distinct(), *self.distinct_cubes())
+
+    def charges(self, data: str) -> list[Charge]:
+        """What the ledger is asked to charge, for every table and every cube."""
+        return [planned.charge(data) for planned in self.parts]
+
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What all tables together reveal at most, at the alpha of the budget.
+        """What all tables and cubes together reveal at most, at the alpha of the budget.
 
         If one table has no formal guarantee, all together have none.
         """
         open_tables = {t.table.name: t.guarantee for t in self.tables if isinstance(t.guarantee, NoFormalGuarantee)}
-        if len(open_tables) == len(self.tables) and len(set(open_tables.values())) == 1:
+        if len(open_tables) == len(self.tables) and len(set(open_tables.values())) == 1 and not self.cubes:
             return next(iter(open_tables.values()))
         if open_tables:
             return NoFormalGuarantee(statement=f"nothing bounds what {', '.join(open_tables)} may reveal")
         budget = self.release.budget
         if budget is None:
             raise ValueError("a release with formal guarantees has a budget")
-        return sequential(
-            [t.guarantee.within(budget) for t in self.distinct() if isinstance(t.guarantee, EmployerEmployee)]
-        )
+        parts = [planned.guarantee for planned in self.distinct_parts()]
+        return sequential([part.within(budget) for part in parts if isinstance(part, EmployerEmployee)])
 
 
 def _unspoken(method: Method) -> str:
@@ -174,19 +199,10 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     planned = []
     for table in release.tables:
         question = release.question(table, codelists)
-        if question.cells > MOST_CELLS:
-            raise ReleaseError(
-                f"table '{table.name}'",
-                expected=f"at most {MOST_CELLS:,} cells",
-                found=f"{question.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
-                do="use fewer or coarser attributes, or split the table with `where`",
-            )
-        try:
+        named = f"table '{table.name}'"
+        _refuse_too_large(named, question, do="use fewer or coarser attributes, or split the table with `where`")
+        with _naming(named):
             method = release.method(table, question)
-        except SfumatoError as error:
-            named = f"table '{table.name}'"
-            where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
-            raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
         lacking = sorted(method.needs - _countable(release.data, question))
         if lacking:
             # Found out here, and not after the budget was charged.
@@ -210,13 +226,14 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     plan = Plan(
         release=release,
         tables=tuple(planned),
+        cubes=_cubes(release, codelists),
         codelists={**codelists, **_made_codelists(release, codelists)},
         secret=secret,
     )
     _refuse_two_noises(plan)
     if release.budget is not None:
         # Refuses what the budget excludes.
-        balance(release.account, release.budget, [table.guarantee for table in plan.tables])
+        balance(release.account, release.budget, [part.guarantee for part in plan.parts])
     return plan
 
 
@@ -231,6 +248,40 @@ def _refuse_two_noises(plan: Plan) -> None:
             "same cells, made of the same directions and sizes, can be solved for the truth",
             found="different ones",
             do="write the same options in every table",
+        )
+
+
+def _cubes(release: Release, codelists: Mapping[str, Codelist]) -> tuple[PlannedCube, ...]:
+    planned = []
+    for section in release.cubes:
+        named = f"cube '{section.name}'"
+        if not isinstance(release.data, Microdata) or release.about.budget is None:
+            raise ValueError("a release with cubes is of records, and has a budget")
+        with _naming(named):
+            cube = plan_cube(section, release.data, codelists, alpha=release.about.budget.alpha)
+            _ = cube.guarantee  # refuses a delta of 1 or more
+        _refuse_too_large(named, cube.question, do="use fewer or coarser attributes")
+        planned.append(cube)
+    return tuple(planned)
+
+
+@contextmanager
+def _naming(named: str) -> Iterator[None]:
+    """Say in an error which table or cube it is about."""
+    try:
+        yield
+    except SfumatoError as error:
+        where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
+        raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
+
+
+def _refuse_too_large(named: str, question: Asked | CubeQuestion, *, do: str) -> None:
+    if question.cells > MOST_CELLS:
+        raise ReleaseError(
+            named,
+            expected=f"at most {MOST_CELLS:,} cells",
+            found=f"{question.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
+            do=do,
         )
 
 

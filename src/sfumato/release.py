@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from sfumato.asking import ask, ask_records
+from sfumato.cube.section import CubeSection
 from sfumato.engine.question import Asked
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
@@ -115,7 +116,8 @@ class Release(Described):
     data: Annotated[
         Annotated[Frame, Tag(OF_JOBS)] | Annotated[Microdata, Tag(OF_RECORDS)], Discriminator(_kind_of_data)
     ] = Field(description="where the confidential data are, and what they mean")
-    tables: tuple[Table, ...] = Field(alias="table", min_length=1, description="the tables to publish, in order")
+    tables: tuple[Table, ...] = Field((), alias="table", description="the tables to publish, in order")
+    cubes: tuple[CubeSection, ...] = Field((), alias="cube", description="the cubes of records to publish, in order")
     live: LiveSettings = Field(
         default_factory=lambda: LiveSettings.model_validate({}),
         description="how ad-hoc tables over records are answered",
@@ -124,10 +126,15 @@ class Release(Described):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        repeated = [name for name, times in Counter(table.name for table in self.tables).items() if times > 1]
+        if not (self.tables or self.cubes):
+            raise ValueError("the key 'table' or, for records, 'cube': something to publish")
+        names = [table.name for table in self.tables] + [cube.name for cube in self.cubes]
+        repeated = [name for name, times in Counter(names).items() if times > 1]
         if repeated:
-            raise ValueError(f"two tables are called '{repeated[0]}'")
+            raise ValueError(f"two {'cubes or tables' if self.cubes else 'tables'} are called '{repeated[0]}'")
         self._keep_apart()
+        for cube in self.cubes:
+            self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
             if table.protect.method not in KEYED and self.about.budget is None:
@@ -145,6 +152,24 @@ class Release(Described):
                     do='make one with `sfumato keys new sfumato.key` and write key = "sfumato.key" under [release]',
                 )
         return self
+
+    def _know_cube(self, cube: CubeSection) -> None:
+        if not isinstance(self.data, Microdata):
+            raise ReleaseError(
+                f"cube '{cube.name}'",
+                expected="a table of records: records = { … } under [data]",
+                found="jobs",
+                do="describe the records under [data], or publish tables",
+            )
+        cube.know(self.data)
+        if self.about.budget is None:
+            raise ReleaseError(
+                f"cube '{cube.name}'",
+                expected="a budget, which the noise of a cube spends",
+                found="none",
+                do="state one under [release], such as budget = { alpha = 1, epsilon = 4, delta = 1e-5, definition = "
+                '"individuals" }',
+            )
 
     def know_attributes(self, table: Table) -> None:
         """Refuse a table by attributes that the data do not have."""

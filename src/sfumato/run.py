@@ -1,13 +1,18 @@
 """Run a release: check, validate, charge, tabulate, protect, keep the answer, publish."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
+from sfumato.cube.cube import Cube
+from sfumato.cube.sampling import Sampling
+from sfumato.cube.stored import stored
 from sfumato.durable import alone
 from sfumato.errors import LedgerError
+from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan
+from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.bundle import refuse_foreign, write_bundle
@@ -50,12 +55,13 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             )
         ledger = Ledger.open(release.ledger, create=True)
         refuse_another_key(plan, data, ledger)
-        charges = [planned.charge(data) for planned in plan.tables]
+        charges = plan.charges(data)
         receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)
-        questions = {planned.table.name: planned.digest(data) for planned in plan.tables}
+        questions = {charge.table: charge.question for charge in charges}
         with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
             unanswered = {t.table.name: t for t in plan.distinct() if questions[t.table.name] not in answered}
+            cubes = {cube.name: cube for cube in plan.distinct_cubes() if questions[cube.name] not in answered}
             progress("tabulate")
             counted = ready.count(unanswered) if unanswered else {}
             progress("protect")
@@ -65,18 +71,30 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                 digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
                 ledger.record_answer(release.account, questions[name], name, digest)
                 answered[questions[name]] = digest
+            for name, cube in cubes.items():  # one after the other: true cubes are large
+                answers.forget(questions[name])
+                digest = answers.keep_file(questions[name], _protected(cube, *ready.cube(cube)))
+                ledger.record_answer(release.account, questions[name], name, digest)
+                answered[questions[name]] = digest
 
         progress("publish")
-        given = {name: answers.read(question, answered[question]) for name, question in questions.items()}
-        paid = {planned.table.name: entry for planned, entry in zip(plan.tables, receipt.entries, strict=True)}
-        identifiers = {name: entry.identifier for name, entry in paid.items()}
-        bundle = write_bundle(plan, given, identifiers, release.bundle)
+        kept = {name: (question, answered[question]) for name, question in questions.items()}
+        given = {planned.table.name: answers.read(*kept[planned.table.name]) for planned in plan.tables}
+        files = {cube.name: answers.read_file(*kept[cube.name]) for cube in plan.cubes}
+        identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
+        bundle = write_bundle(plan, given, identifiers, release.bundle, cubes=files)
         return Published(
             bundle=bundle,
             plan=plan,
-            charged=tuple(t.table.name for t in plan.distinct() if identifiers[t.table.name] in receipt.new),
+            charged=tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new),
             balance=None if release.budget is None else ledger.balance(release.account),
         )
+
+
+def _protected(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:
+    """A cube as it is published, with the figures for its errors."""
+    cube, figures = planned.protect(true, OperatingSystem())
+    return stored(cube, replace(figures, sampling=sampling))
 
 
 def _with_public_columns(protected: Cells, counted: Cells) -> Cells:

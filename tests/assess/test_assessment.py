@@ -17,7 +17,7 @@ from sfumato.check import check
 from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal import assessment_summary
+from sfumato.terminal.assessment import assessment_summary
 from tests.assess.economies import factors, noise_infusion, workplaces
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from sfumato.assess.assess import assess
 from sfumato.check import check
+from sfumato.manifest import read_manifest
 from sfumato.privacy.guarantee import NoFormalGuarantee
-from sfumato.publish.bundle import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.docs.blocks import ROOT

@@ -15,9 +15,9 @@ import pytest
 from sfumato.cells import Cells
 from sfumato.check import checked, stored_answers
 from sfumato.errors import BundleError, DataError, LedgerError
+from sfumato.manifest import read_manifest
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.spending import Overdraft
-from sfumato.publish.bundle import read_manifest
 from sfumato.publish.table import published_table
 from sfumato.release_file import load
 from sfumato.run import run

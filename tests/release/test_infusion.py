@@ -13,9 +13,9 @@ from sfumato.assess.assess import assess
 from sfumato.check import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, read_key, rotate_key
+from sfumato.manifest import read_manifest
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
-from sfumato.publish.bundle import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.release.test_release_file import written

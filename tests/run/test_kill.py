@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.economy.generate import Economy
+from sfumato.manifest import read_manifest
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.bundle import read_manifest
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import STEPS, run

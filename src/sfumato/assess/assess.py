@@ -7,6 +7,7 @@ from pathlib import Path
 from sfumato.assess.attacks import AttackResult
 from sfumato.assess.cells_file import write_cells
 from sfumato.assess.contributor_attacks import attack_totals
+from sfumato.assess.cubes import CubeAssessment, assess_cube, published_cube
 from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.infused_attacks import attack_indicators
 from sfumato.assess.network import Network, measure_network
@@ -33,28 +34,31 @@ class Assessment:
     network: Network | None
     """Of workers and employers, when a table is about their graph."""
     report: Path
+    cubes: tuple[CubeAssessment, ...] = ()
 
 
 def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
     with checked(release, progress) as ready:
         planned = {table.table.name: table for table in ready.plan.tables}
-        answers, given = stored_answers(release), {}
+        answers = stored_answers(release)
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
-        for name, table in planned.items():
-            question = table.digest(ready.fingerprint)
+        kept = {}
+        for part in ready.plan.parts:
+            question = part.digest(ready.fingerprint)
             if question not in answered:
                 raise LedgerError(
-                    f"table '{name}'",
+                    f"{'table' if part.name in planned else 'cube'} '{part.name}'",
                     expected="a table that was published from these data",
                     found="no stored answer",
                     do="publish the release first: sfumato run",
                 )
-            given[name] = answers.read(question, answered[question])
+            kept[part.name] = (question, answered[question])
+        given = {name: answers.read(*kept[name]) for name in planned}
         given = nested_sums(ready.plan, given)  # as they are published
         progress("tabulate")
-        counted = ready.count(planned)
+        counted = ready.count(planned) if planned else {}
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         utilities, exposures = [], []
@@ -69,12 +73,17 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                     table, with_true_values(table, counted[name]), given[name], path.with_name(f"{name}.parquet")
                 )
         network = _network(ready.opened, planned.values())
+        cubes = [
+            assess_cube(cube, *ready.cube(cube), published_cube(cube, answers.read_file(*kept[cube.name])))
+            for cube in ready.plan.cubes
+        ]
         return Assessment(
             plan=ready.plan,
             utilities=tuple(utilities),
             exposures=tuple(exposures),
             network=network,
-            report=write_report(ready.plan, utilities, exposures, network, path),
+            report=write_report(ready.plan, utilities, exposures, network, path, cubes=cubes),
+            cubes=tuple(cubes),
         )
 
 

@@ -27,7 +27,7 @@ def true_against_protected(utility: Utility) -> str:
     axis = alt.Axis(values=ticks, format=",d", gridOpacity=0.4)
     line = alt.Chart(pa.table({"x": [0.0, top], "y": [0.0, top]})).mark_line(color=_INK, strokeWidth=1, opacity=0.6)
     dots = alt.Chart(points).mark_circle(size=14, opacity=0.35, color=_PROTECTED)
-    return _svg(
+    return svg(
         (
             dots.encode(
                 x=alt.X("true:Q", title=f"true {utility.unit}", scale=_symlog(0, top), axis=axis),
@@ -66,7 +66,7 @@ def _errors(
         }
     )
     colours = alt.Scale(domain=["observed", "expected"], range=[_PROTECTED, _EXPECTED])
-    return _svg(
+    return svg(
         alt.Chart(rows)
         .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2)
         .encode(
@@ -84,6 +84,7 @@ def _symlog(low: float, high: float) -> alt.Scale:
     return alt.Scale(type="symlog", constant=3, domain=[low, high], nice=False)
 
 
-def _svg(chart: alt.LayerChart | alt.Chart) -> str:
+def svg(chart: alt.LayerChart | alt.Chart) -> str:
+    """A chart as the text of an SVG."""
     styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
     return vl_convert.vegalite_to_svg(styled.to_json())

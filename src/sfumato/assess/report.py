@@ -1,12 +1,15 @@
 """The confidential report: one HTML page that says what the protection costs and what it reveals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from math import ceil, isnan
 from pathlib import Path
 
 from sfumato.assess.charts import error_by_size, error_by_stratum, true_against_protected
+from sfumato.assess.cube_report import cube_section
+from sfumato.assess.cubes import CubeAssessment
 from sfumato.assess.exposure import Exposure, odds_of_sizes
+from sfumato.assess.html import table
 from sfumato.assess.network import Network
 from sfumato.assess.risk import SizeOdds
 from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
@@ -14,7 +17,7 @@ from sfumato.assess.utility import Association, ClassUtility, Utility
 from sfumato.durable import write_durably
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
-from sfumato.publish.statement import meaning
+from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import label
 from sfumato.publish.table import CONFIDENCE
 
@@ -42,6 +45,8 @@ def write_report(
     exposures: Sequence[Exposure],
     network: Network | None,
     path: Path,
+    *,
+    cubes: Sequence[CubeAssessment] = (),
 ) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
@@ -53,15 +58,22 @@ def write_report(
 <h1>{escape(about.title)}: what the protection costs</h1>
 <p>Population {escape(about.population)}, period {escape(about.period)}. Guarantee of all tables together:
 {escape(_short(plan.guarantee))}.</p>
-{"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning(plan.guarantee))}
-{_odds(odds_of_sizes(plan.guarantee), "Telling two sizes of an establishment apart, all tables together")}
+{"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning_of(plan))}
+{_sizes(plan)}
 {_network(network)}
 {"".join(sections)}
+{"".join(map(cube_section, cubes))}
 </body></html>
 """
     write_durably(path, page.encode())
     path.chmod(0o600)
     return path
+
+
+def _sizes(plan: Plan) -> str:
+    """How well sizes of establishments are hidden; cubes are about records, which have none."""
+    caption = "Telling two sizes of an establishment apart, all tables together"
+    return _odds(odds_of_sizes(plan.guarantee), caption) if plan.tables else ""
 
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
@@ -106,7 +118,7 @@ def _classes(caption: str, what: str, classes: Sequence[ClassUtility]) -> str:
         )
         for part in classes
     )
-    return _table(caption, headings, rows)
+    return table(caption, headings, rows)
 
 
 def _whole(utility: Utility) -> str:
@@ -125,7 +137,7 @@ def _whole(utility: Utility) -> str:
         (f"Cramér's V of {' and '.join(part.attributes)}, true → published", _change(part))
         for part in utility.associations
     ]
-    return _table("The table as a whole", ("measure", "figure"), rows)
+    return table("The table as a whole", ("measure", "figure"), rows)
 
 
 def _network(network: Network | None) -> str:
@@ -143,7 +155,7 @@ def _network(network: Network | None) -> str:
         ("components", f"{network.components:,}"),
         ("employers in the largest component", f"{network.largest_component:.1%}"),
     ]
-    return "<h2>The graph</h2>" + _table("Workers and employers", ("what", "found"), rows)
+    return "<h2>The graph</h2>" + table("Workers and employers", ("what", "found"), rows)
 
 
 def _middle(spread: tuple[float, int]) -> str:
@@ -165,7 +177,7 @@ def _revealed(exposure: Exposure) -> str:
         ("cells published as 1", f"{one.published:,}"),
         ("…of which hold a single job", f"{one.both:,}"),
     )
-    return _table("Exact values, zeros and single jobs", ("what", "found"), rows)
+    return table("Exact values, zeros and single jobs", ("what", "found"), rows)
 
 
 def _suppression(found: Suppression | None) -> str:
@@ -177,7 +189,7 @@ def _suppression(found: Suppression | None) -> str:
         (f"one establishment above {DOMINANCE_PERCENT}%", _hidden(found.dominance, found.cells)),
         ("any of these", _hidden(found.any_rule, found.cells)),
     )
-    return _table("Cells that suppression would hide, and this release publishes", ("rule", "cells"), rows)
+    return table("Cells that suppression would hide, and this release publishes", ("rule", "cells"), rows)
 
 
 def _hidden(cells: int | None, of: int) -> str:
@@ -192,7 +204,7 @@ def _attacks(exposure: Exposure) -> str:
         for found in exposure.attacks
     )
     headings = ("attack", "targets", "disclosed", "right by guessing without the release")
-    return _table("Attacks on establishments that have a workplace cell to themselves", headings, rows)
+    return table("Attacks on establishments that have a workplace cell to themselves", headings, rows)
 
 
 def _rate(rate: float) -> str:
@@ -202,7 +214,7 @@ def _rate(rate: float) -> str:
 def _odds(pairs: Sequence[SizeOdds], caption: str) -> str:
     rows = ((f"{pair.smaller:,} or {pair.larger:,} workers", *_bounds(pair)) for pair in pairs)
     headings = ("sizes", "neighbour steps", "odds change at most by a factor of", "a belief of 50% becomes at most")
-    return _table(caption, headings, rows)
+    return table(caption, headings, rows)
 
 
 def _bounds(pair: SizeOdds) -> tuple[str, str, str]:
@@ -220,13 +232,3 @@ def _short(guarantee: Guarantee) -> str:
 
 def _figure(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
-
-
-def _table(caption: str, headings: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column names the rows."""
-    head = "".join(f"<th scope='col'>{escape(heading)}</th>" for heading in headings)
-    body = "".join(
-        f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(figure)}</td>' for figure in row[1:])}</tr>"
-        for row in rows
-    )
-    return f"<table><caption>{escape(caption)}</caption><tr>{head}</tr>{body}</table>"

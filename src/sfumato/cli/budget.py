@@ -31,7 +31,7 @@ class Definition(StrEnum):
 @budget_app.callback()
 def budget(context: typer.Context, ledger: Ledger = None, as_json: AsJson = False) -> None:
     """Show the balance of every budget and what it was spent on."""
-    from sfumato.terminal import budget_summary
+    from sfumato.terminal.budget import budget_summary
 
     context.obj = ledger
     if context.invoked_subcommand is None:
@@ -56,7 +56,7 @@ def set_budget(
     """Open a budget or change it; the change is written to the ledger's history."""
     from sfumato.privacy.account import Account
     from sfumato.privacy.guarantee import EmployerEmployee
-    from sfumato.terminal import budget_summary
+    from sfumato.terminal.budget import budget_summary
 
     amounts = {name: number(name, text) for name, text in (("alpha", alpha), ("epsilon", epsilon), ("delta", delta))}
     book = _open_ledger(ledger or context.obj, create=True)

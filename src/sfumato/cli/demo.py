@@ -15,7 +15,7 @@ def demo(
 ) -> None:
     """Make an economy, publish tables from it, and see what the protection costs: the ten-minute tour in one."""
     from sfumato.demo import run_demo
-    from sfumato.terminal import demo_summary
+    from sfumato.terminal.demo import demo_summary
 
     with progress(hidden=as_json) as update:
         tour = run_demo(out, jobs=jobs, progress=update)

@@ -34,7 +34,7 @@ def jobs(
     """Jobs, workers and workplaces of one year, with the sizes and attributes of a real economy: the default."""
     from sfumato.economy.generate import generate
     from sfumato.economy.shape import measure
-    from sfumato.terminal import economy_summary
+    from sfumato.terminal.economy import economy_summary
 
     with progress(hidden=as_json) as update:
         made = generate(
@@ -110,3 +110,29 @@ def business(
         )
         measured = measure_business(out) if shape else None
     show(business_summary(made, measured), as_json)
+
+
+@economy_app.command()
+def requirements(
+    out: Folder,
+    quotes: Annotated[int, typer.Option(help="Number of sampled jobs, from 1,000 to 5,000,000.")] = 60_000,
+    seed: Seed = 1,
+    overwrite: Overwrite = False,
+    shape: Annotated[bool, typer.Option(help="Measure its shape and print it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """A survey of what jobs require by occupation: two stages, weights, 80 replicate weights, mostly empty cubes."""
+    from sfumato.economy.requirements.generate import generate_requirements
+    from sfumato.economy.requirements.shape import measure_requirements
+    from sfumato.economy.requirements.summary import requirements_summary
+
+    with progress(hidden=as_json) as update:
+        made = generate_requirements(
+            out,
+            quotes=quotes,
+            seed=seed,
+            overwrite=overwrite,
+            progress=lambda done, total: update("making quotes", done, total),
+        )
+        measured = measure_requirements(out) if shape else None
+    show(requirements_summary(made, measured), as_json)

@@ -22,7 +22,7 @@ def check(
     """
     from sfumato.check import check as check_release
     from sfumato.release_file import load
-    from sfumato.terminal import plan_summary
+    from sfumato.terminal.plan import plan_summary
 
     with progress(hidden=as_json) as update:
         found = check_release(load(file), data=data, progress=_steps(update))
@@ -38,7 +38,7 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
     """
     from sfumato.release_file import load
     from sfumato.run import run as run_release
-    from sfumato.terminal import run_summary
+    from sfumato.terminal.run import run_summary
 
     with progress(hidden=as_json) as update:
         published = run_release(load(file), progress=_steps(update))
@@ -53,7 +53,7 @@ def assess(
     """Write the confidential report of a published release: true against protected values, error by size of cell."""
     from sfumato.assess.assess import assess as assess_release
     from sfumato.release_file import load
-    from sfumato.terminal import assessment_summary
+    from sfumato.terminal.assessment import assessment_summary
 
     with progress(hidden=as_json) as update:
         assessment = assess_release(load(file), report, progress=_steps(update))

@@ -85,3 +85,24 @@ def abowd2016(
         update("drawing the chart", 0, 1)
         written = write_reproduction(found, out or Path("abowd2016"))
     show(reproduction_summary(found, *written), as_json)
+
+
+@reproduce_app.command()
+def li2020(
+    quick: Annotated[bool, typer.Option("--quick", help="100 runs at most.")] = False,
+    runs: Annotated[int, typer.Option(help="How often the cube is perturbed and calibrated.", min=2)] = 1_000,
+    out: Out = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Li and Krenzke (2020): the bottom-up hypercube, its noise, and what calibration takes out of it."""
+    from sfumato.reproduce.li2020 import reproduce
+    from sfumato.reproduce.li2020.page import write_reproduction
+    from sfumato.reproduce.li2020.reproduction import QUICK_RUNS
+    from sfumato.reproduce.li2020.summary import reproduction_summary
+
+    with progress(hidden=as_json) as update:
+        found = reproduce(runs=min(runs, QUICK_RUNS) if quick else runs, seed=seed, progress=update)
+        update("drawing the chart", 0, 1)
+        written = write_reproduction(found, out or Path("li2020"))
+    show(reproduction_summary(found, *written), as_json)

@@ -28,6 +28,10 @@ class Purpose(IntEnum):
     BUSINESS_ACCOUNTS = 17
     BUSINESS_REPLICATES = 18
     BUSINESS_STAFF = 19
+    REQUIREMENTS_DESIGN = 20
+    REQUIREMENTS_ESTABLISHMENTS = 21
+    REQUIREMENTS_REPLICATES = 22
+    REQUIREMENTS_QUOTES = 23
 
 
 def stream(seed: int, purpose: Purpose, chunk: int = 0) -> np.random.Generator:

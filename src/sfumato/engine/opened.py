@@ -1,14 +1,18 @@
 """Open the data of a release, whatever kind they are of: check them, read their codes, answer questions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.cells import Cells
+from sfumato.cells import Cells, Dimension
+from sfumato.cube.cube import Cube
+from sfumato.cube.sampling import Sampling, fitted
 from sfumato.engine.answer import answer
 from sfumato.engine.connect import Tables, connect
 from sfumato.engine.contributors import contributors
+from sfumato.engine.cube_records import CubeQuestion, RecordTotals, record_totals, tabulated_cube
+from sfumato.engine.cube_sampling import replicate_estimates
 from sfumato.engine.identifiers import refuse_other_lengths
 from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion
 from sfumato.engine.record_faults import validate_records
@@ -104,6 +108,17 @@ class OpenRecords:
         if secret is None or len(questions) < len(asked):
             raise ValueError("records answer questions about contributors, with a key")
         return contributors(self.data, self.tables, questions, secret)
+
+    def totals(self, question: CubeQuestion) -> RecordTotals:
+        """What all records together add to a cube."""
+        return record_totals(self.data, self.tables, question.measures)
+
+    def cube(self, question: CubeQuestion, margins: Sequence[tuple[Dimension, ...]]) -> tuple[Cube, Sampling | None]:
+        """The true cube, and the variance function of replicate weights, fitted to these tables, if there are any."""
+        cube = tabulated_cube(self.data, self.tables, question)
+        if self.data.records.replicates is None:
+            return cube, None
+        return cube, fitted([replicate_estimates(self.data, self.tables, by, question.measures) for by in margins])
 
 
 @contextmanager

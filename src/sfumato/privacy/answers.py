@@ -33,8 +33,12 @@ class Answers:
         table = pa.table(columns).replace_schema_metadata({"dimensions": json.dumps(dimensions)})
         content = pa.BufferOutputStream()
         pq.write_table(table, content, compression="zstd")
-        digest = hashlib.sha256(content.getvalue()).hexdigest()
-        write_durably(self._path(question, digest), content.getvalue().to_pybytes())
+        return self.keep_file(question, content.getvalue().to_pybytes())
+
+    def keep_file(self, question: str, content: bytes) -> str:
+        """The same for an answer that is a file already, such as a cube."""
+        digest = hashlib.sha256(content).hexdigest()
+        write_durably(self._path(question, digest), content)
         return digest
 
     def forget(self, question: str) -> None:
@@ -44,6 +48,19 @@ class Answers:
 
     def read(self, question: str, sha256: str) -> Cells:
         """The answer that the ledger recorded for a question."""
+        table = pq.read_table(pa.BufferReader(self.read_file(question, sha256)))
+        dimensions = json.loads(table.schema.metadata[b"dimensions"])
+        columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
+        return Cells(
+            dimensions=tuple(
+                Dimension(name=d["name"], codes=tuple(d["codes"]), public=d["public"]) for d in dimensions
+            ),
+            positions=columns.pop("position"),
+            columns=columns,
+        )
+
+    def read_file(self, question: str, sha256: str) -> bytes:
+        """The content of the file that holds the answer."""
         path = self._path(question, sha256)
         try:
             content = path.read_bytes()
@@ -62,16 +79,7 @@ class Answers:
                 found=f"one with the digest {digest}",
                 do="restore the file from its backup",
             )
-        table = pq.read_table(pa.BufferReader(content))
-        dimensions = json.loads(table.schema.metadata[b"dimensions"])
-        columns = {name: table[name].to_numpy().astype(np.int64) for name in table.column_names}
-        return Cells(
-            dimensions=tuple(
-                Dimension(name=d["name"], codes=tuple(d["codes"]), public=d["public"]) for d in dimensions
-            ),
-            positions=columns.pop("position"),
-            columns=columns,
-        )
+        return content
 
     def _path(self, question: str, sha256: str) -> Path:
         return self._folder / f"{question}.{sha256}.parquet"

@@ -35,7 +35,7 @@ def plain(number: Fraction) -> str:
     >>> plain(Fraction(1, 10)), plain(Fraction(1, 3))
     ('0.1', '1/3')
     """
-    decimals = f"{float(number):.12g}"
+    decimals = f"{float(number):.15g}"
     return decimals if Fraction(decimals) == number else str(number)
 
 

@@ -20,21 +20,29 @@ from sfumato.cells import Cells
 from sfumato.durable import alone, sync_folder
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
+from sfumato.manifest import MANIFEST, read_manifest
 from sfumato.plan import Plan
 from sfumato.publish.agreeing import agreeing
 from sfumato.publish.statement import statement
 from sfumato.publish.structure import structure
 from sfumato.publish.table import published_table
 
-MANIFEST = "manifest.json"
 _PIECE = 100_000
 
 
-def write_bundle(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], folder: Path) -> Path:
+def write_bundle(
+    plan: Plan,
+    answers: Mapping[str, Cells],
+    charges: Mapping[str, str],
+    folder: Path,
+    *,
+    cubes: Mapping[str, bytes] | None = None,
+) -> Path:
     """Publish stored answers as a bundle; the same plan and answers give the same bytes.
 
     `charges` holds, for every table, the random identifier of its entry in the ledger: the only thing of the ledger
-    that may be known outside. A bundle that is already there is replaced only when it differs.
+    that may be known outside. `cubes` holds the stored file of every cube. A bundle that is
+    already there is replaced only when it differs.
     """
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -44,28 +52,11 @@ def write_bundle(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str,
                 shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
         draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
         try:
-            _write_draft(plan, answers, charges, draft)
+            _write_draft(plan, answers, charges, draft, cubes or {})
             _put_in_place(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return folder
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a bundle and check every file against it."""
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        listed = {str(name): dict(entry) for name, entry in manifest["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _not_a_bundle(folder, str(error) or "no manifest") from error
-    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
-    if found != listed.keys():
-        odd = sorted(found ^ listed.keys())
-        raise _not_a_bundle(folder, f"files missing or added: {', '.join(odd[:5])}")
-    for name, entry in listed.items():
-        if _entry(folder / name) != entry:
-            raise _not_a_bundle(folder, f"{name} was changed")
-    return manifest
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -100,8 +91,10 @@ def _strange_files(folder: Path) -> list[str]:
     return sorted(found - listed)
 
 
-def _write_draft(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], draft: Path) -> None:
-    listed = _write_files(plan, answers, draft)
+def _write_draft(
+    plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], draft: Path, cubes: Mapping[str, bytes]
+) -> None:
+    listed = _write_files(plan, answers, draft, cubes)
     manifest = {
         "software": f"sfumato {plan.software}",
         "title": plan.release.about.title,
@@ -110,14 +103,19 @@ def _write_draft(plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str,
     }
     _write(draft, MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
     draft.chmod(0o755)
-    for path in (draft / "tables", draft / "codelists", draft):
+    for path in (draft / "tables", draft / "codelists", draft / "cubes", draft):
+        if not path.exists():
+            continue
         sync_folder(path)
 
 
-def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[str, dict[str, Any]]:
+def _write_files(
+    plan: Plan, answers: Mapping[str, Cells], draft: Path, cubes: Mapping[str, bytes]
+) -> dict[str, dict[str, Any]]:
     """Write every file but the manifest, side by side, and say what the manifest has to list."""
-    (draft / "tables").mkdir()
-    (draft / "codelists").mkdir()
+    for name, filled in (("tables", plan.tables), ("cubes", plan.cubes), ("codelists", (plan,))):
+        if filled:
+            (draft / name).mkdir()
     agreed = agreeing(plan, answers)
     with ThreadPoolExecutor() as pool:
         writing: dict[str, Future[dict[str, Any]]] = {}
@@ -132,7 +130,10 @@ def _write_files(plan: Plan, answers: Mapping[str, Cells], draft: Path) -> dict[
             pieces = [pool.submit(_csv, table.slice(at, _PIECE), at == 0) for at in range(0, len(table) or 1, _PIECE)]
             write(f"tables/{name}.parquet", _parquet(table))
             write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
-        for attribute in dict.fromkeys(name for planned in plan.tables for name in planned.classified_by):
+        for cube in plan.cubes:
+            write(f"cubes/{cube.name}.parquet", cubes[cube.name])
+        classified = [planned.classified_by for planned in plan.tables] + [cube.section.by for cube in plan.cubes]
+        for attribute in dict.fromkeys(name for names in classified for name in names):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
         write("structure.json", json.dumps(structure(plan), indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan).encode())
@@ -175,11 +176,6 @@ def _codelist(codelist: Codelist) -> bytes:
     return lines.getvalue().encode()
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
-
-
 def _put_in_place(draft: Path, folder: Path) -> None:
     """Move a finished draft to its name; an earlier bundle steps aside first and is whole until then."""
     if (folder / MANIFEST).is_file() and (folder / MANIFEST).read_bytes() == (draft / MANIFEST).read_bytes():
@@ -196,12 +192,3 @@ def _put_in_place(draft: Path, folder: Path) -> None:
     draft.rename(folder)
     sync_folder(folder.parent)
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _not_a_bundle(folder: Path, found: str) -> BundleError:
-    return BundleError(
-        f"bundle {folder}",
-        expected="a bundle whose files match its manifest",
-        found=found,
-        do="publish it again with `sfumato run`; the stored answers cost nothing",
-    )

@@ -9,8 +9,10 @@ from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.method import Biased, PlannedError
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
 from sfumato.publish.agreeing import reconciled_tables
+from sfumato.publish.cubes import CUBES_LEAVE_OPEN, cube_in_short, cube_text, error_text, protected_records
 from sfumato.publish.table import CONFIDENCE
 
 SIZES = (10, 100, 1000)
@@ -19,17 +21,17 @@ THE_CELLS = "the cell's"
 
 def statement(plan: Plan) -> str:
     """Write the privacy statement of a release as Markdown."""
-    about, total = plan.release.about, plan.guarantee
+    about = plan.release.about
     parts = [
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        _in_short(plan),
-        *_meaning(total),
+        *_first(plan),
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
         *(_table(plan, planned) for planned in plan.tables),
+        *map(cube_text, plan.cubes),
         *_agreement(plan),
         *_errors(plan),
         "## The parameters",
@@ -41,11 +43,23 @@ def statement(plan: Plan) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _first(plan: Plan) -> list[str]:
+    """The first paragraphs: what the release protects, and what that means."""
+    if not plan.cubes:
+        return [_in_short(plan), *_meaning(plan.guarantee)]
+    return [*([_in_short(plan)] if isinstance(plan.guarantee, NoFormalGuarantee) else []), *_of_cubes(plan)]
+
+
+def _of_cubes(plan: Plan) -> list[str]:
+    cubes = sequential([cube.guarantee for cube in plan.distinct_cubes()])
+    return [*cube_in_short(plan, _factor(cubes.epsilon), _belief(cubes.epsilon)), *protected_records(cubes)]
+
+
 def _in_short(plan: Plan) -> str:
     total = plan.guarantee
     if isinstance(total, NoFormalGuarantee):
         text = f"The tables of this release together have **no formal guarantee**: {total.statement}"
-        if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.tables):
+        if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.parts):
             return f"{text}."
         return (
             f"{text}, to readers who combine them with what they know. The last section says which tables have a "
@@ -84,6 +98,13 @@ def _meaning(total: Guarantee) -> list[str]:
         "## What it means for one establishment",
         *establishment(total),
     ]
+
+
+def meaning_of(plan: Plan) -> list[str]:
+    """What the guarantee of a release means, a paragraph each."""
+    if isinstance(plan.guarantee, NoFormalGuarantee) or not plan.cubes:
+        return meaning(plan.guarantee)
+    return [paragraph.replace("**", "") for paragraph in _of_cubes(plan)]
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
@@ -231,6 +252,8 @@ def _typical(error: PlannedError) -> str:
 
 def _public(plan: Plan) -> str:
     frame = plan.release.data
+    if plan.cubes:
+        return CUBES_LEAVE_OPEN
     if not isinstance(frame, Frame):
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
@@ -263,6 +286,11 @@ def _budget(plan: Plan) -> list[str]:
 
 
 def _errors(plan: Plan) -> list[str]:
+    of_tables = _errors_of_tables(plan) if plan.tables else []
+    return [*(of_tables or ["## How to read the error figures"]), error_text(plan)] if plan.cubes else of_tables
+
+
+def _errors_of_tables(plan: Plan) -> list[str]:
     if any(isinstance(planned.question, ContributorQuestion) for planned in plan.tables):
         return [
             "## How to read the error figures",
@@ -284,7 +312,7 @@ def _errors(plan: Plan) -> list[str]:
 
 def _parameters(plan: Plan) -> str:
     lines = ["| table | method | definition | alpha | epsilon | delta |", "|---|---|---|---|---|---|"]
-    rows = [(f"`{t.table.name}`", t.method.name, t.guarantee) for t in plan.tables]
+    rows = [(f"`{part.name}`", part.method.name, part.guarantee) for part in plan.parts]
     for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
         if isinstance(guarantee, EmployerEmployee):
             parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))

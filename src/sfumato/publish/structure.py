@@ -13,6 +13,7 @@ from sfumato.methods.status import STATUSES
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.agreeing import reconciled_tables
+from sfumato.publish.cubes import cube_structure
 from sfumato.publish.table import CONFIDENCE
 from sfumato.table import Table
 
@@ -41,6 +42,11 @@ def structure(plan: Plan) -> dict[str, Any]:
         "period": about.period,
         "guarantee": describe(plan.guarantee),
         "tables": [_table(plan, planned) for planned in plan.tables],
+        **(
+            {"cubes": [cube_structure(plan, cube, describe(cube.guarantee)) for cube in plan.cubes]}
+            if plan.cubes
+            else {}
+        ),
     }
 
 

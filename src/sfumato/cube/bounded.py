@@ -1,0 +1,82 @@
+"""The smallest weighted quadratic change that gives a table its margins and leaves no cell below zero.
+
+With multipliers λ the change of a cell is the larger of v·(Mᵀλ) and what takes the cell to zero. λ maximises a concave
+function whose gradient is what the margins still lack, by Newton's method: where a cell is at zero the next step does
+not count on it. docs/methods/hypercube.md has the conditions for an optimum, which are checked to end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cube.margins import Integers, Margin
+from sfumato.cube.nearest import Sums, System, conjugate_gradients
+
+Floats = NDArray[np.float64]
+
+_MOST_ROUNDS = 100
+_MOST_HALVINGS = 40
+_ADDED = 1e-10
+"""Share of the diagonal added to the matrix, for margins all of whose cells are at zero."""
+_SUFFICIENT = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded:
+    """A change that leaves no cell below zero."""
+
+    cells: Floats
+    gap: float
+    """The largest amount that a margin still lacks; large where no table without negative cells has these margins."""
+    rounds: int
+
+
+def bounded_change(
+    table: Integers, lacking: Sequence[Margin], *, variances: Floats | None = None, enough: float = 0.25
+) -> Bounded:
+    """The smallest change after which no cell is negative and no margin lacks more than `enough`."""
+    system = System(shape=table.shape, axes=[margin.axes for margin in lacking], variances=variances)
+    target = [margin.values.astype(np.float64) for margin in lacking]
+    lowest = -table.astype(np.float64)
+    multipliers = [np.zeros_like(part) for part in target]
+    change, value, gap = _evaluated(system, target, lowest, multipliers)
+    rounds = 0
+    while _largest(gap) > enough and rounds < _MOST_ROUNDS:
+        rounds += 1
+        free = System(shape=system.shape, axes=system.axes, variances=variances, free=change > lowest)
+        # Far from the optimum a rough direction is as good as an exact one.
+        direction, _ = conjugate_gradients(free, gap, enough=min(0.1, enough) * min(_largest(gap), 1.0), added=_ADDED)
+        slope = sum(float(np.vdot(g, d)) for g, d in zip(gap, direction, strict=True))
+        length = 1.0
+        for _ in range(_MOST_HALVINGS):
+            tried = [m + length * d for m, d in zip(multipliers, direction, strict=True)]
+            found = _evaluated(system, target, lowest, tried)
+            if found[1] >= value + _SUFFICIENT * length * slope:
+                break
+            length /= 2
+        else:
+            break
+        multipliers, (change, value, gap) = tried, found
+    return Bounded(cells=change, gap=_largest(gap), rounds=rounds)
+
+
+def _evaluated(system: System, target: Sums, lowest: Floats, multipliers: Sums) -> tuple[Floats, float, Sums]:
+    """The change that belongs to the multipliers, the value of the dual function, and what the margins lack."""
+    pulled = system.laid(multipliers)
+    change = np.maximum(system.weighted(pulled.copy()), lowest)
+    # min over d of d²/2v − d·(Mᵀλ), plus λ·r; a cell that cannot change (v = 0) costs nothing.
+    variances = system.variances
+    if variances is None:
+        cost = float(np.vdot(change, 0.5 * change - pulled))
+    else:
+        half = np.divide(0.5 * change, variances, out=np.zeros_like(change), where=variances > 0)
+        cost = float(np.vdot(change, half - pulled))
+    value = cost + sum(float(np.vdot(m, t)) for m, t in zip(multipliers, target, strict=True))
+    gap = [t - s for t, s in zip(target, system.sums(change), strict=True)]
+    return change, value, gap
+
+
+def _largest(parts: Sequence[Floats]) -> float:
+    return max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)

@@ -1,0 +1,88 @@
+"""What is told beside the numbers of a cube, so that error figures can be worked out for every question."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.cube.margins import Axes
+from sfumato.cube.sampling import Sampling
+from sfumato.cube.scale import Scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnNoise:
+    """The noise of one column: its variance in units of noise, and what one unit is in parts of the column."""
+
+    variance: float
+    """Of a cell of the cube."""
+    controls: Mapping[Axes, float]
+    """Of a cell of each control, by its axes; 0 where it is exact."""
+    scale: Scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """How the cube was made to add up to its controls."""
+
+    method: str
+    converged: bool
+    largest_gap: int
+    """The largest difference between a sum and its control, in parts of the column, over all columns."""
+    cycles: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Error figures of a cube, made from parameters and a few averages."""
+
+    noise: Mapping[str, ColumnNoise]
+    sampling: Sampling | None = None
+    """None where the data have no replicate weights."""
+    calibration: Calibration | None = None
+
+    def described(self) -> dict[str, Any]:
+        """The figures as plain numbers and words, for JSON."""
+        return {
+            "noise": {
+                name: {
+                    "variance": noise.variance,
+                    "controls": [[list(axes), variance] for axes, variance in noise.controls.items()],
+                    "scale": {
+                        "overall": noise.scale.overall,
+                        "axis": noise.scale.axis,
+                        "by_code": list(noise.scale.by_code),
+                    },
+                }
+                for name, noise in self.noise.items()
+            },
+            "sampling": None
+            if self.sampling is None
+            else {
+                "square": self.sampling.square,
+                "linear": self.sampling.linear,
+                "means": dict(self.sampling.means),
+            },
+            "calibration": None if self.calibration is None else vars(self.calibration),
+        }
+
+    @classmethod
+    def read(cls, described: Mapping[str, Any]) -> "Figures":
+        """The figures that were described."""
+        noise = {
+            name: ColumnNoise(
+                variance=found["variance"],
+                controls={tuple(axes): variance for axes, variance in found["controls"]},
+                scale=Scale(
+                    overall=found["scale"]["overall"],
+                    axis=found["scale"]["axis"],
+                    by_code=tuple(found["scale"]["by_code"]),
+                ),
+            )
+            for name, found in described["noise"].items()
+        }
+        sampling, calibration = described["sampling"], described["calibration"]
+        return cls(
+            noise=noise,
+            sampling=None if sampling is None else Sampling(**sampling),
+            calibration=None if calibration is None else Calibration(**calibration),
+        )

@@ -1,0 +1,202 @@
+"""A `[[cube]]` section: which attributes make the cube, its noise, its controls, and what may be read off it."""
+
+import re
+from collections import Counter
+from difflib import get_close_matches
+from fractions import Fraction
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from sfumato.errors import ReleaseError
+from sfumato.frame import Described, Exact
+from sfumato.microdata import Microdata
+
+AVERAGE = "average"
+COUNT, WEIGHTED = "count", "weighted"
+"""The columns of every cube, in millionths, beside those of its measures."""
+MEASURE_PARTS = 1_000
+"""Measures times weights are kept in thousandths: their sums are larger than those of weights."""
+
+
+def _listed_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"'{repeated[0]}' is listed twice")
+    return names
+
+
+class ControlSection(Described):
+    """A table of lower dimension that is measured by itself, and that the cube is made to add up to."""
+
+    by: tuple[str, ...] = Field(description="attributes of the cube; none for the grand total")
+    epsilon: Exact | None = Field(None, description="what this table spends of the budget, beside the cube")
+    cap: int | None = Field(
+        None, description="the most by which one of its cells is changed; when not given, the least with a δ not above "
+        "the cube's"
+    )  # fmt: skip
+    exact: bool = Field(
+        False, description="take the table as it is, without noise: it is disclosed, and the statement says so"
+    )
+
+    @field_validator("by")
+    @classmethod
+    def _lists_each_once(cls, by: tuple[str, ...]) -> tuple[str, ...]:
+        return _listed_once(by)
+
+    @model_validator(mode="after")
+    def _is_noisy_or_exact(self) -> Self:
+        if self.exact == (self.epsilon is not None):
+            raise ValueError("a control has an `epsilon`, or `exact = true`, one of them")
+        if self.epsilon is not None and self.epsilon <= 0:
+            raise ValueError("an epsilon above 0 is needed")
+        if self.cap is not None and (self.exact or self.cap < 1):
+            raise ValueError("a cap of 1 or more is needed, and none for an exact control")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What messages and statements call the table."""
+        return " × ".join(self.by) or "grand total"
+
+
+class CubeSection(Described):
+    """A `[[cube]]` section: records counted in all combinations of some attributes, protected as a whole."""
+
+    name: str = Field(description="file name in the bundle: lower-case letters, digits, - and _")
+    title: str = Field("", description="heading of the cube; the name when not given")
+    by: tuple[str, ...] = Field(min_length=1, description="the attributes whose combinations of codes are the cells")
+    epsilon: Exact = Field(description="what the cells of the cube spend of the budget; controls come on top")
+    cap: int = Field(description="the most records by which a cell is changed; it decides δ")
+    sensitivity: Literal["record", "weight"] = Field(
+        "record",
+        description="record: the guarantee is for counts of records, and weighted counts get the same noise times the "
+        "average weight; weight: weighted counts, in whole units, get noise of their own for the largest weight, which "
+        "costs epsilon and every control's epsilon once more",
+    )
+    largest_weight: int | None = Field(
+        None, description="for sensitivity = weight: no record may weigh more; it is public and not read off the data"
+    )
+    weight_unit: int = Field(
+        1, description="for sensitivity = weight: every weight is rounded to a multiple of this first"
+    )
+    weights: str = Field(
+        AVERAGE, description="the average weight that scales the noise: average, over all records; or an attribute of "
+        "the cube, within each of its codes"
+    )  # fmt: skip
+    controls: tuple[ControlSection, ...] = Field(
+        (), description="tables of lower dimension that the cube is made to add up to"
+    )
+    calibration: Literal["least-squares", "raking"] = Field(
+        "least-squares", description="how it is made to: by the smallest quadratic change, or by multiplying"
+    )
+    nonnegative: bool = Field(False, description="leave no cell below 0, at the price of a bias")
+    empty_cells: Exact = Field(
+        Fraction(1),
+        description="share of empty cells that get noise, drawn by chance before it; below 1 less noise adds up, and "
+        "epsilon rises",
+    )
+    measures: tuple[str, ...] = Field((), description="measures whose weighted means can be asked of the cube")
+    least_count: int = Field(
+        0, ge=0, description="the query tool marks figures based on fewer records, by their noisy count"
+    )
+    largest_cv: Exact | None = Field(
+        None, description="it also marks figures with a larger coefficient of variation, such as 0.3"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_file(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
+            raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
+        return name
+
+    @field_validator("by", "measures")
+    @classmethod
+    def _lists_each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return _listed_once(names)
+
+    @field_validator("epsilon")
+    @classmethod
+    def _spends(cls, epsilon: Fraction) -> Fraction:
+        if epsilon <= 0:
+            raise ValueError("an epsilon above 0 is needed")
+        return epsilon
+
+    @field_validator("cap")
+    @classmethod
+    def _changes_something(cls, cap: int) -> int:
+        if cap < 1:
+            raise ValueError("a cap of 1 or more is needed: with a cap of 0 nothing would be protected")
+        return cap
+
+    @field_validator("empty_cells")
+    @classmethod
+    def _is_a_share(cls, share: Fraction) -> Fraction:
+        if not 0 < share <= 1:
+            raise ValueError("a share above 0 and up to 1 is needed")
+        return share
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        for control in self.controls:
+            unknown = [name for name in control.by if name not in self.by]
+            if unknown:
+                raise ValueError(
+                    f"a control by attributes of the cube ({', '.join(self.by)}), and not by '{unknown[0]}': put it "
+                    "into the cube, or leave it out of the control"
+                )
+        repeated = [names for names, times in Counter(frozenset(c.by) for c in self.controls).items() if times > 1]
+        if repeated:
+            raise ValueError(f"two controls are by {', '.join(sorted(repeated[0])) or 'nothing'}: leave out one")
+        if (self.sensitivity == "weight") != (self.largest_weight is not None):
+            raise ValueError('`largest_weight` is needed with sensitivity = "weight", and with that only')
+        if self.weight_unit < 1 or (self.weight_unit != 1 and self.sensitivity != "weight"):
+            raise ValueError('`weight_unit` is 1 or more, and for sensitivity = "weight"')
+        if self.largest_weight is not None and self.largest_weight < self.weight_unit:
+            raise ValueError("a largest weight of 1 or more is needed, and not less than `weight_unit`")
+        if self.weights != AVERAGE and (self.weights not in self.by or self.sensitivity == "weight"):
+            raise ValueError(
+                f'`weights` is "{AVERAGE}" or an attribute of the cube, and "{AVERAGE}" with sensitivity = "weight"'
+            )
+        if self.measures and self.sensitivity == "weight":
+            raise ValueError('`measures` are for sensitivity = "record": nothing bounds what one record adds to them')
+        if self.nonnegative and self.calibration == "raking":
+            raise ValueError('`nonnegative` is for calibration = "least-squares"')
+        return self
+
+    @property
+    def stratum(self) -> str | None:
+        """The attribute within whose codes weights are averaged; None over all records."""
+        return None if self.weights == AVERAGE else self.weights
+
+    def know(self, data: Microdata) -> None:
+        """Refuse attributes and measures that the data do not have, or that are called like a column of every cube."""
+        for kind, names, known in (
+            ("attribute", self.by, list(data.attributes)),
+            ("measure", self.measures, list(data.measures)),
+        ):
+            for name in names:
+                if name not in known:
+                    close = get_close_matches(name, known, n=1)
+                    raise ReleaseError(
+                        f"cube '{self.name}'",
+                        expected=f"one of the {kind}s: {', '.join(known) or 'none is described'}",
+                        found=f"'{name}'",
+                        do=f"did you mean '{close[0]}'?" if close else f"describe it under [data.{kind}s]",
+                    )
+                if name in (COUNT, WEIGHTED):
+                    raise ReleaseError(
+                        f"cube '{self.name}'",
+                        expected=f"names other than {COUNT} and {WEIGHTED}, which are columns of every cube",
+                        found=f"'{name}'",
+                        do="rename the column",
+                    )
+        negative = [name for name in self.measures if data.measures[name].minimum < 0]
+        if negative:
+            raise ReleaseError(
+                f"cube '{self.name}', measure '{negative[0]}'",
+                expected="a measure that is never negative: its average is the scale of its noise",
+                found="one with a minimum below 0",
+                do="leave it out of the cube",
+            )

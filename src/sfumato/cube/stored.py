@@ -1,0 +1,61 @@
+"""A cube as a Parquet file: a row for every cell, codes and whole numbers, in the order of the product."""
+
+import json
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.cells import Dimension
+from sfumato.cube.cube import Cube
+from sfumato.cube.figures import Figures
+
+_ROWS = 1 << 20
+_ABOUT = b"sfumato"
+
+
+def stored(cube: Cube, figures: Figures) -> bytes:
+    """The file; rows are made a million at a time, so that codes of a large cube are never in memory at once."""
+    about = {
+        "dimensions": [{"name": d.name, "codes": d.codes} for d in cube.dimensions],
+        "parts": dict(cube.parts),
+        "figures": figures.described(),
+    }
+    codes = [(d.name, pa.dictionary(pa.int32(), pa.string())) for d in cube.dimensions]
+    numbers = [(name, pa.int64()) for name in cube.columns]
+    schema = pa.schema([*codes, *numbers], metadata={_ABOUT: json.dumps(about).encode()})
+    file = BytesIO()
+    with pq.ParquetWriter(file, schema, compression="zstd", store_schema=True) as writer:
+        for batch in _batches(cube, schema):
+            writer.write_batch(batch, row_group_size=_ROWS)
+    return file.getvalue()
+
+
+def read_stored(content: bytes) -> tuple[Cube, Figures]:
+    """The cube and its figures; codes of rows are not read, because rows are in the order of the product."""
+    file = pq.ParquetFile(pa.BufferReader(content))
+    about: dict[str, Any] = json.loads(file.schema_arrow.metadata[_ABOUT])
+    dimensions = tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in about["dimensions"])
+    shape = tuple(map(len, dimensions))
+    columns = {
+        name: file.read(columns=[name]).column(0).to_numpy().reshape(shape)  # one at a time: less memory
+        for name in about["parts"]
+    }
+    return Cube(dimensions=dimensions, columns=columns, parts=about["parts"]), Figures.read(about["figures"])
+
+
+def _batches(cube: Cube, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    dictionaries = [pa.array(d.codes, pa.string()) for d in cube.dimensions]
+    flat = {name: column.reshape(-1) for name, column in cube.columns.items()}
+    for start in range(0, len(cube), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(cube)))
+        places = np.unravel_index(rows, cube.shape)
+        arrays = [
+            pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), codes)
+            for place, codes in zip(places, dictionaries, strict=True)
+        ]
+        arrays += [pa.array(column[rows[0] : rows[-1] + 1]) for column in flat.values()]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,159 @@
+"""A synthetic survey of what jobs require: a two-stage sample of establishments and jobs, with replicate weights."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.economy import files
+from sfumato.economy.industries import INDUSTRY
+from sfumato.economy.requirements import occupations
+from sfumato.economy.requirements.codelists import CODELISTS
+from sfumato.economy.requirements.design import Design, draw_design
+from sfumato.economy.requirements.establishments import Establishments, draw_establishments
+from sfumato.economy.requirements.occupations import MAJOR_GROUP, OCCUPATION
+from sfumato.economy.requirements.quotes import Quotes, draw_quotes
+from sfumato.economy.requirements.release import release_text
+from sfumato.economy.requirements.replicates import NAMES, Loops, draw_loops, replicate_weights, rows_of
+from sfumato.economy.requirements.sizes import SIZE
+from sfumato.economy.requirements.strata import OWNERSHIP, STRATUM
+from sfumato.economy.requirements.variables import VARIABLES
+from sfumato.economy.streams import Purpose, stream
+from sfumato.errors import SfumatoError
+
+FEWEST, MOST = 1_000, 5_000_000
+QUOTES: Final = "quotes.parquet"
+# The release file comes last: a folder that has it has all the others.
+FILES: Final = (QUOTES, *(f"codelists/{codelist.name}.csv" for codelist in CODELISTS), files.RELEASE)
+CHUNK = 1 << 13
+"""Establishments whose jobs are drawn together; each chunk has its streams, so changing this changes the survey."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequirementsSurvey:
+    """What was generated, and where."""
+
+    folder: Path
+    seed: int
+    quotes: int
+    establishments: int
+    replicates: bool
+    """Whether there are replicate weights."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file of the survey."""
+        return tuple(self.folder / name for name in FILES)
+
+    @property
+    def release(self) -> Path:
+        """The release file."""
+        return self.folder / files.RELEASE
+
+
+def generate_requirements(
+    folder: Path,
+    *,
+    quotes: int = 60_000,
+    seed: int = 1,
+    replicates: bool = True,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> RequirementsSurvey:
+    """Write a survey of so many quotes (sampled jobs) to a folder.
+
+    The content depends on `quotes` and `seed` alone; leaving the replicate weights out changes nothing else. Memory
+    grows with the establishments, about a sixth of the quotes, by some eighty bytes each. `progress` is told how many
+    quotes are done, of how many.
+    """
+    _check(quotes=quotes, seed=seed)
+    folder = Path(folder)
+    with files.staging(folder, overwrite=overwrite, names=FILES) as aside:
+        for codelist in CODELISTS:
+            more = occupations.hierarchy() if codelist is OCCUPATION else {}
+            files.write_codelist(aside / "codelists" / f"{codelist.name}.csv", codelist, **more)
+        (aside / files.RELEASE).write_text(release_text(replicates=replicates), encoding="utf-8")
+        design = draw_design(seed)
+        establishments = draw_establishments(quotes, design, stream(seed, Purpose.REQUIREMENTS_ESTABLISHMENTS))
+        loops = draw_loops(establishments, stream(seed, Purpose.REQUIREMENTS_REPLICATES)) if replicates else None
+        chunks = _draw(establishments, design, seed=seed)
+        _write(aside / QUOTES, chunks, establishments, loops, quotes=quotes, progress=progress)
+    return RequirementsSurvey(
+        folder=folder, seed=seed, quotes=quotes, establishments=len(establishments), replicates=replicates
+    )
+
+
+def _check(*, quotes: int, seed: int) -> None:
+    for name, value, least, most in (("quotes", quotes, FEWEST, MOST), ("seed", seed, 0, 2**64 - 1)):
+        if not least <= value <= most:
+            raise SfumatoError(
+                f"survey of requirements: {name}",
+                expected=f"a whole number from {least:,} to {most:,}",
+                found=f"{value:,}",
+                do=f"choose {name} within this range",
+            )
+
+
+def _draw(establishments: Establishments, design: Design, *, seed: int) -> Iterator[Quotes]:
+    """All quotes, those of one chunk of establishments after the other."""
+    for chunk, begin in enumerate(range(0, len(establishments), CHUNK)):
+        rng = stream(seed, Purpose.REQUIREMENTS_QUOTES, chunk)
+        yield draw_quotes(establishments, slice(begin, begin + CHUNK), design, rng)
+
+
+def _write(
+    path: Path,
+    chunks: Iterator[Quotes],
+    establishments: Establishments,
+    loops: Loops | None,
+    *,
+    quotes: int,
+    progress: Progress | None,
+) -> None:
+    """Write chunk by chunk; keys run from 1 on."""
+    done = 0
+    with ExitStack() as open_files:
+        for drawn in chunks:
+            table = _table(drawn, establishments, loops, first=done + 1)
+            if done == 0:
+                writer = open_files.enter_context(files.open_parquet(path, schema=table.schema))
+            writer.write_table(table)
+            done += len(drawn)
+            if progress is not None:
+                progress(done, quotes)
+
+
+def _table(drawn: Quotes, establishments: Establishments, loops: Loops | None, *, first: int) -> pa.Table:
+    row = drawn.establishment
+
+    def code(of_establishment: NDArray[np.int64]) -> NDArray[np.int8]:
+        return of_establishment.astype(np.int8)[row]
+
+    table = files.table(
+        {
+            "quote": first + np.arange(len(drawn)),
+            "establishment": 1 + row,
+            "stratum": (code(establishments.stratum), STRATUM),
+            "occupation": (drawn.occupation, OCCUPATION),
+            "major_group": (occupations.group_of().astype(np.int8)[drawn.occupation], MAJOR_GROUP),
+            "industry": (code(establishments.industry), INDUSTRY),
+            "ownership": (code(establishments.ownership), OWNERSHIP),
+            "size": (code(establishments.size_class), SIZE),
+            **{variable.name: (drawn.requirements[variable.name], variable.codelist) for variable in VARIABLES},
+            "prep_days": drawn.prep_days,
+        }
+    )
+    weight = establishments.weight[row]
+    table = table.append_column("weight", pa.array(weight))
+    if loops is not None:
+        rows = rows_of(loops, row, drawn.job, establishments.sure)
+        for number, name in enumerate(NAMES):
+            table = table.append_column(name, pa.array(replicate_weights(weight, rows, number)))
+    return table

@@ -1,0 +1,59 @@
+"""The manifest of a bundle: every file with its size and its digest, checked whenever a bundle is read."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import BundleError
+
+MANIFEST = "manifest.json"
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a bundle and check every file against it."""
+    manifest, listed = _listed(folder)
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
+    if found != listed.keys():
+        odd = sorted(found ^ listed.keys())
+        raise _not_a_bundle(folder, f"files missing or added: {', '.join(odd[:5])}")
+    for name, entry in listed.items():
+        if _entry(folder / name) != entry:
+            raise _not_a_bundle(folder, f"{name} was changed")
+    return manifest
+
+
+def read_listed(folder: Path, name: str) -> bytes:
+    """The content of one file of a bundle, once it agrees with the manifest; the other files are not opened."""
+    _, listed = _listed(folder)
+    if name not in listed:
+        raise _not_a_bundle(folder, f"no {name} in the manifest")
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise _not_a_bundle(folder, f"files missing or added: {name}") from error
+    if {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} != listed[name]:
+        raise _not_a_bundle(folder, f"{name} was changed")
+    return content
+
+
+def _listed(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return manifest, {str(name): dict(entry) for name, entry in manifest["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _not_a_bundle(folder, str(error) or "no manifest") from error
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": path.stat().st_size}
+
+
+def _not_a_bundle(folder: Path, found: str) -> BundleError:
+    return BundleError(
+        f"bundle {folder}",
+        expected="a bundle whose files match its manifest",
+        found=found,
+        do="publish it again with `sfumato run`; the stored answers cost nothing",
+    )

@@ -1,0 +1,131 @@
+"""What `sfumato check` says of a plan."""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from sfumato.methods.method import LARGEST
+from sfumato.methods.requirements import requirements
+from sfumato.methods.truncated_laplace import TruncatedLaplace
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.publish.statement import meaning_of
+from sfumato.publish.structure import describe, number
+from sfumato.terminal.layout import Summary, charge_of, columns, short, spaced, whole
+
+if TYPE_CHECKING:  # only names for types: each command imports what it runs
+    from sfumato.check import Findings
+    from sfumato.plan import Plan, PlannedTable
+    from sfumato.planned_cube import PlannedCube
+
+
+def plan_summary(findings: "Findings") -> Summary:
+    """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
+    plan, balance = findings.plan, findings.balance
+    budget = plan.release.budget
+    free = {part.name for part in plan.parts} - {part.name for part in plan.distinct_parts()}
+    table = columns("table", "cells", "guarantee", "charge", "small cells", "large cells")
+    due = Fraction(0)
+    for planned in plan.parts:
+        charge = charge_of(planned.guarantee, budget)
+        name = planned.name
+        paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
+        due += 0 if paid else charge
+        table.add_row(
+            name, f"{planned.cells:,}", short(planned.guarantee), paid or plain(charge), *_expected_errors(planned)
+        )
+    allowed = Fraction(0) if budget is None else budget.epsilon
+    left = allowed if balance is None else balance.remaining_epsilon
+    lines: list[RenderableType] = [
+        Text(plan.release.about.title, style="bold"),
+        table,
+        *_what_is_large(plan),
+        Text("\n".join(_protected(plan))),
+        Text(
+            f"All tables together: {whole(plan.guarantee)}."
+            + (
+                f" To be charged: epsilon = {plain(due)}; left in the budget of {plan.release.account}: {plain(left)}."
+                if budget is not None
+                else " Nothing is charged: these methods spend no budget."
+            )
+        ),
+        *map(Text, meaning_of(plan)),
+    ]
+    if findings.refusal is not None:
+        lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
+    elif due > left:
+        lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
+    words = "The data match their description." if findings.validated else "The data were not opened."
+    lines.append(Text(f"{words} Nothing was charged.", style="green"))
+    return Group(*spaced(lines)), plan_data(plan) | {
+        "due_epsilon": number(due),
+        "remaining_epsilon": number(left),
+        "paid_before": sorted(findings.paid),
+        "refusal": None if findings.refusal is None else str(findings.refusal),
+        "data_validated": findings.validated,
+    }
+
+
+def plan_data(plan: "Plan") -> dict[str, Any]:
+    """A plan as numbers."""
+    budget = plan.release.budget
+    return {
+        "title": plan.release.about.title,
+        "guarantee": describe(plan.guarantee),
+        "tables": [
+            {
+                "name": planned.table.name,
+                "cells": planned.cells,
+                "method": planned.method.name,
+                "guarantee": describe(planned.guarantee),
+                "charge_epsilon": number(charge_of(planned.guarantee, budget)),
+                "protects": vars(requirements(planned.guarantee)),
+                "planned_error": vars(planned.method.planned_error()),
+            }
+            for planned in plan.tables
+        ],
+        **({"cubes": [_cube_data(cube, budget) for cube in plan.cubes]} if plan.cubes else {}),
+    }
+
+
+def _cube_data(cube: "PlannedCube", budget: EmployerEmployee | None) -> dict[str, Any]:
+    return {
+        "name": cube.name,
+        "cells": cube.cells,
+        "method": cube.method.name,
+        "guarantee": describe(cube.guarantee),
+        "charge_epsilon": number(charge_of(cube.guarantee, budget)),
+        "noise_variance": cube.method.counts.variance,
+        "exact_controls": [list(control.by) for control in cube.method.exact_controls],
+    }
+
+
+def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
+    """The expected errors of small and of large cells, before any data are read."""
+    if isinstance(planned.method, TruncatedLaplace):
+        return f"{planned.method.counts.expected_magnitude:.2g} records", "the same"
+    error = planned.method.planned_error()
+    if error.share is None:
+        return "secret", "secret"
+    return f"{error.floor:.2g} jobs", error.in_a_large_cell
+
+
+def _what_is_large(plan: "Plan") -> list[RenderableType]:
+    errors = [planned.method.planned_error() for planned in plan.tables]
+    sizes = sorted({error.floor_size for error in errors if error.share and error.of == LARGEST})
+    words = " or ".join(map(str, sizes))
+    return [Text(f"A cell is large when its largest establishment has more than {words} workers.")] if sizes else []
+
+
+def _protected(plan: "Plan") -> list[str]:
+    """What is protected, once for all tables that protect the same."""
+    tables: dict[str, list[str]] = {}
+    for planned in plan.parts:
+        cube = isinstance(planned.method, TruncatedLaplace)
+        words = "single records" if cube else str(requirements(planned.guarantee))
+        tables.setdefault(words, []).append(planned.name)
+    return [
+        f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
+        for words, names in tables.items()
+    ]

@@ -1,0 +1,38 @@
+"""What `sfumato run` says of what it published."""
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from sfumato.privacy.guarantee import plain
+from sfumato.publish.structure import number
+from sfumato.terminal.layout import Summary, counted_parts, counted_tables, near
+from sfumato.terminal.plan import plan_data
+
+if TYPE_CHECKING:  # only names for types: each command imports what it runs
+    from sfumato.run import Published
+
+
+def run_summary(published: "Published") -> Summary:
+    """What a run published, charged and left over."""
+    balance = published.balance
+    repeated = len(published.plan.parts) - len(published.charged)
+    words = [f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
+    if published.charged:
+        words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
+    if repeated:
+        counted = f"{repeated} cubes or tables" if published.plan.cubes else counted_tables(repeated)
+        words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
+    if balance is not None:
+        words.append(
+            f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
+            f"spent, {plain(balance.remaining_epsilon)} left."
+        )
+    words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
+    return Text("\n".join(words)), {
+        "bundle": str(published.bundle),
+        "charged": list(published.charged),
+        "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
+        "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
+        **plan_data(published.plan),
+    }
