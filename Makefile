@@ -10,10 +10,10 @@ demo: .venv/.package
 install: .venv/.package
 
 test: .venv/.tools java lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
 
 test-all: .venv/.tools java lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 lint: .venv/.tools
 	$(BIN)/ruff check .
