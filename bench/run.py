@@ -21,6 +21,8 @@ from chart import draw_chart
 from claims import JOBS, Results, Section, foundation_section
 from contributor_claims import contributors_section
 from contributors import measure_contributors
+from cube import measure_cube
+from cube_claims import cube_section
 from foundation import Tell, measure_foundation
 from gate import Truth, WrongResultError
 from infusion import PERSONS, measure_infusion
@@ -31,6 +33,7 @@ from records import RECORDS
 from report import print_report, update_page
 from rich.console import Console
 from sampler import measure_sampler
+from survey import QUOTES
 
 from sfumato.errors import SfumatoError
 
@@ -40,6 +43,7 @@ _SECTIONS: dict[str, Callable[[Results], Section]] = {
     "foundation": foundation_section,
     "contributors": contributors_section,
     "infusion": infusion_section,
+    "cube": cube_section,
 }
 
 
@@ -73,6 +77,8 @@ def _measure(part: str, folder: Path, asked: argparse.Namespace, tell: Tell) -> 
         return measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell)
     if part == "infusion":
         return measure_infusion(folder, persons=asked.persons, tell=tell)
+    if part == "cube":
+        return measure_cube(folder, records=asked.quotes, tell=tell)
     return _foundation(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell)
 
 
@@ -132,6 +138,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=JOBS, help="size of the economy (default: %(default)s)")
     parser.add_argument("--records", type=int, default=RECORDS, help="records to perturb (default: %(default)s)")
     parser.add_argument("--persons", type=int, default=PERSONS, help="size of the workforce (default: %(default)s)")
+    parser.add_argument("--quotes", type=int, default=QUOTES, help="records of the cube (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=_COMMITTED, help="folder for the results (default: bench/results)")
     asked = parser.parse_args()

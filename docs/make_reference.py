@@ -130,7 +130,8 @@ def _commands(command: Any, name: str) -> Iterator[str]:
     below = getattr(command, "commands", {})
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
-    words = [name, *(p.metavar or p.name.upper() for p in arguments), *(["[OPTIONS]"] if options else [])]
+    places = [(p.metavar or p.name.upper(), p.required) for p in arguments]
+    words = [name, *(word if needed else f"[{word}]" for word, needed in places), *(["[OPTIONS]"] if options else [])]
     if below:
         below_name = command.subcommand_metavar.removesuffix(" [ARGS]...")
         words.append(f"[{below_name}]" if command.invoke_without_command else below_name)
@@ -138,7 +139,8 @@ def _commands(command: Any, name: str) -> Iterator[str]:
     if arguments or options:
         yield from ("| | default | meaning |", "|---|---|---|")
         for argument in arguments:
-            yield f"| `{argument.metavar or argument.name.upper()}` | required | {argument.help} |"
+            needed = "required" if argument.required else "none"
+            yield f"| `{argument.metavar or argument.name.upper()}` | {needed} | {argument.help} |"
         for option in options:
             flags = " / ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
             yield f"| {flags} | {_option_default(option)} | {option.help} |"

@@ -110,6 +110,8 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
         if isinstance(opened, OpenRecords):
             for cube in plan.cubes:
                 cube.refuse_unsuitable(opened.totals(cube.question))
+                if cube.disclosed:
+                    cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
         yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
 
 

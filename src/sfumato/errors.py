@@ -1,5 +1,8 @@
 """Every error of sfumato says what was expected, what was found, and what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SfumatoError(Exception):
     """The root of every error a user can meet; its text is meant to be read without a traceback.
@@ -14,6 +17,16 @@ class SfumatoError(Exception):
     def __init__(self, where: str, *, expected: str, found: str, do: str) -> None:
         self.where, self.expected, self.found, self.do = where, expected, found, do
         super().__init__(f"{where}\n  expected: {expected}\n  found:    {found}\n  do:       {do}")
+
+
+@contextmanager
+def naming(named: str) -> Iterator[None]:
+    """Say in an error which table or cube it is about."""
+    try:
+        yield
+    except SfumatoError as error:
+        where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
+        raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
 
 
 class ReleaseError(SfumatoError):

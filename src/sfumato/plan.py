@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, cast
@@ -21,7 +20,7 @@ from sfumato.engine.question import (
     PairQuestion,
     Question,
 )
-from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist, Frame
 from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
@@ -201,7 +200,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         question = release.question(table, codelists)
         named = f"table '{table.name}'"
         _refuse_too_large(named, question, do="use fewer or coarser attributes, or split the table with `where`")
-        with _naming(named):
+        with naming(named):
             method = release.method(table, question)
         lacking = sorted(method.needs - _countable(release.data, question))
         if lacking:
@@ -257,22 +256,12 @@ def _cubes(release: Release, codelists: Mapping[str, Codelist]) -> tuple[Planned
         named = f"cube '{section.name}'"
         if not isinstance(release.data, Microdata) or release.about.budget is None:
             raise ValueError("a release with cubes is of records, and has a budget")
-        with _naming(named):
+        with naming(named):
             cube = plan_cube(section, release.data, codelists, alpha=release.about.budget.alpha)
             _ = cube.guarantee  # refuses a delta of 1 or more
         _refuse_too_large(named, cube.question, do="use fewer or coarser attributes")
         planned.append(cube)
     return tuple(planned)
-
-
-@contextmanager
-def _naming(named: str) -> Iterator[None]:
-    """Say in an error which table or cube it is about."""
-    try:
-        yield
-    except SfumatoError as error:
-        where = error.where if error.where.startswith(named) else f"{named}: {error.where}"
-        raise type(error)(where, expected=error.expected, found=error.found, do=error.do) from error
 
 
 def _refuse_too_large(named: str, question: Asked | CubeQuestion, *, do: str) -> None:

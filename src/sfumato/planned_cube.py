@@ -2,18 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 
-from sfumato.adjust.protected_cube import protected_cube
+from sfumato.adjust.controls import Control, refuse_contradictions
+from sfumato.adjust.protected_cube import parts_of, protected_cube, public_controls
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.figures import Figures
-from sfumato.cube.section import MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection
+from sfumato.cube.public_totals import PublicTotals, read_totals
+from sfumato.cube.sampling import Sampling
+from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals
-from sfumato.errors import DataError
+from sfumato.errors import DataError, ReleaseError, naming
 from sfumato.frame import Codelist
 from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
 from sfumato.microdata import Microdata
@@ -34,6 +38,8 @@ class PlannedCube:
     section: CubeSection
     question: CubeQuestion
     method: TruncatedLaplace
+    totals: tuple[PublicTotals, ...] = ()
+    """Tables that are public already, which the cube is made to add up to as well."""
     links: str = ""
 
     @property
@@ -65,14 +71,17 @@ class PlannedCube:
 
     def digest(self, data: str) -> str:
         """Name this question to these data: the same name means that the stored answer is given again."""
-        asked = {
+        asked: dict[str, object] = {
             "data": data,
             "links": self.links,
             "statistic": ["cube", self.question.measures, self.question.weight_unit, self.section.stratum],
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "method": repr(self.method),
             "calibration": [self.section.calibration, self.section.nonnegative],
+            "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(),
         }
+        if self.totals:
+            asked["totals"] = [[totals.by, totals.digest()] for totals in self.totals]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def charge(self, data: str) -> Charge:
@@ -85,10 +94,42 @@ class PlannedCube:
             true,
             self.method,
             randomness,
+            totals=self.totals,
             stratum=self.section.stratum,
             calibration=self.section.calibration,
             nonnegative=self.section.nonnegative,
         )
+
+    @property
+    def disclosed(self) -> tuple[CubeQuestion, ...]:
+        """The exact tables that must agree with public totals; without these they agree, being of the same records."""
+        named = {dimension.name: dimension for dimension in self.question.by}
+        return tuple(
+            CubeQuestion(by=tuple(named[name] for name in control.by), weight_unit=self.question.weight_unit)
+            for control in self.method.exact_controls
+            if self.totals
+        )
+
+    def refuse_contradictions(self, disclosed: Sequence[Cube] = ()) -> None:
+        """Refuse public totals that contradict each other or tables that are disclosed as they are, by name.
+
+        With `nonnegative` also those that no cube without negative cells adds up to.
+        """
+        for column in (COUNT, WEIGHTED):
+            controls = public_controls(self.totals, column)
+            controls += [
+                Control(name=table_name(table.names), by=table.names, values=table[column] * parts_of(column))
+                for table in disclosed
+            ]
+            with naming(f"cube '{self.name}', {column}"):
+                refuse_contradictions(self.question.by, controls, nonnegative=self.section.nonnegative)
+
+    def told_sampling(self, fitted: Sampling | None) -> Sampling | None:
+        """The variance function that is published: under the strict guarantee none that was fitted to the data."""
+        if not self.method.strict:
+            return fitted
+        stated = self.section.sampling
+        return None if stated is None else Sampling(square=stated.square, linear=stated.linear)
 
     def refuse_unsuitable(self, totals: RecordTotals) -> None:
         """Refuse records that the cube cannot hold or does not protect as stated, before anything is charged."""
@@ -124,12 +165,30 @@ def plan_cube(
     """Plan a cube; what cannot be protected as asked is refused here, by name."""
     by = tuple(Dimension(name=name, codes=codelists[name].codes) for name in section.by)
     unit = section.weight_unit if section.sensitivity == "weight" else None
-    return PlannedCube(
+    planned = PlannedCube(
         section=section,
         question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit),
         method=cube_method(section, alpha=alpha),
+        totals=_totals(section, by, data.folder),
         links=data.links(),
     )
+    planned.refuse_contradictions()
+    return planned
+
+
+def _totals(section: CubeSection, by: tuple[Dimension, ...], folder: Path) -> tuple[PublicTotals, ...]:
+    named = {dimension.name: dimension for dimension in by}
+    found = tuple(read_totals(control, named, folder) for control in section.controls if control.totals is not None)
+    weighted = [totals.name for totals in found if WEIGHTED in totals.columns]
+    if weighted and section.measures:
+        raise ReleaseError(
+            f"control '{weighted[0]}'",
+            expected="no weighted totals in a cube with measures: a mean would divide a sum that was not made to fit "
+            "them by one that was",
+            found=f"measures = {', '.join(section.measures)}",
+            do="leave out the measures or the column 'weighted', or publish two cubes",
+        )
+    return found
 
 
 def cube_method(section: CubeSection, *, alpha: Fraction) -> TruncatedLaplace:
@@ -145,6 +204,7 @@ def cube_method(section: CubeSection, *, alpha: Fraction) -> TruncatedLaplace:
         return TruncatedGeometric(epsilon=epsilon, cap=least, sensitivity=sensitivity)
 
     def control(described: ControlSection) -> ControlNoise:
+        """Of a table that is taken from the records; public totals have no noise and disclose nothing."""
         if described.epsilon is None:
             return ControlNoise(by=described.by, counts=None)
         return ControlNoise(
@@ -160,7 +220,7 @@ def cube_method(section: CubeSection, *, alpha: Fraction) -> TruncatedLaplace:
         alpha=alpha,
         counts=counts,
         weights=None if largest is None else noise(section.epsilon, sensitivity=largest),
-        controls=tuple(map(control, section.controls)),
+        controls=tuple(control(described) for described in section.controls if described.totals is None),
         empty_cells=section.empty_cells,
         weight_unit=unit,
     )

@@ -187,8 +187,9 @@ class Release(Described):
     def _keep_apart(self) -> None:
         """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
         codelists = [str(a.codelist) for a in self.data.attributes.values() if a.codelist is not None]
+        totals = [str(c.totals) for cube in self.cubes for c in cube.controls if c.totals is not None]
         kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
-        inside = [*kept, *(self.data.folder / path for path in (*self.data.sources().values(), *codelists))]
+        inside = [*kept, *(self.data.folder / path for path in (*self.data.sources().values(), *codelists, *totals))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
                 raise ReleaseError(

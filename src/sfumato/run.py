@@ -1,13 +1,15 @@
 """Run a release: check, validate, charge, tabulate, protect, keep the answer, publish."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.cube.cube import Cube
+from sfumato.cube.figures import Calibration
 from sfumato.cube.sampling import Sampling
-from sfumato.cube.stored import stored
+from sfumato.cube.stored import read_figures, stored
 from sfumato.durable import alone
 from sfumato.errors import LedgerError
 from sfumato.noise.randomness import OperatingSystem
@@ -33,6 +35,8 @@ class Published:
     """Tables that were charged by this run; the others were answered from what is stored."""
     balance: Balance | None
     """Of the account; None when nothing of the release costs a budget."""
+    unmet: Mapping[str, Calibration] = field(default_factory=dict)
+    """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
 
 
 def run(release: Release, progress: Progress = lambda _: None) -> Published:
@@ -88,13 +92,19 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             plan=plan,
             charged=tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new),
             balance=None if release.budget is None else ledger.balance(release.account),
+            unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
         )
 
 
 def _protected(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:
     """A cube as it is published, with the figures for its errors."""
     cube, figures = planned.protect(true, OperatingSystem())
-    return stored(cube, replace(figures, sampling=sampling))
+    return stored(cube, replace(figures, sampling=planned.told_sampling(sampling)))
+
+
+def _unmet(content: bytes) -> Calibration | None:
+    found = read_figures(content).calibration
+    return None if found is None or found.converged else found
 
 
 def _with_public_columns(protected: Cells, counted: Cells) -> Cells:

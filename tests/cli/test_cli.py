@@ -13,7 +13,7 @@ from tests.cli.call import SFUMATO, call
 def test_help_teaches_where_to_begin() -> None:
     text = call("--help").stdout
     assert "sfumato demo" in text
-    for command in ("demo", "economy", "check", "run", "assess", "tune", "reproduce", "budget", "keys"):
+    for command in ("demo", "economy", "check", "run", "query", "assess", "tune", "reproduce", "budget", "keys"):
         assert command in text
         assert call(command, "--help").stdout
 

@@ -61,7 +61,7 @@ def test_a_mistyped_option_of_a_group_is_a_usage_error(group: str) -> None:
 
 def test_commands_are_listed_in_the_order_in_which_someone_new_meets_them() -> None:
     text = call("--help").stdout
-    names = ["demo", "economy", "check", "run", "assess", "tune", "reproduce", "budget", "keys"]
+    names = ["demo", "economy", "check", "run", "query", "assess", "tune", "reproduce", "budget", "keys"]
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
 

@@ -69,7 +69,7 @@ def test_the_command_line_plans_publishes_and_assesses_a_cube(tmp_path: Path) ->
     file = release(tmp_path, RULES)
     planned = call("check", file).stdout
     assert "0.28 records" in planned
-    assert "Weighted counts are not covered" in planned
+    assert "Weighted counts and totals of measures are not covered" in planned
     published = json.loads(call("run", file, "--json").stdout)
     assert published["charged"] == ["people"]
     assert published["cubes"][0]["charge_epsilon"] == 3

@@ -1,5 +1,6 @@
 """A protected cube: noise of the stated size in every column, controls met, and nothing else changed."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 from sfumato.adjust.protected_cube import protected_cube
+from sfumato.cube.answer import Rules
 from sfumato.cube.cube import MILLION, Cube
+from sfumato.cube.figures import Figures
+from sfumato.cube.query import PublishedCube
 from sfumato.cube.scale import FEWEST, average_scale
 from sfumato.cube.section import CubeSection
 from sfumato.cube.tabulated import Chunk, tabulated
@@ -41,16 +45,38 @@ def protect(true: Cube, seed: int, **changes: Any) -> tuple[Cube, Any]:
     )
 
 
-def test_all_columns_have_the_same_draws_each_times_its_average() -> None:
+def test_every_column_has_whole_units_and_draws_of_its_own() -> None:
     true = true_cube()
-    cube, figures = protect(true, 1)
-    drawn = cube["count"] // MILLION - true["count"]
-    assert drawn.any()
-    assert np.abs(drawn).max() <= 7
-    for name in ("weighted", "pay"):
-        scale = figures.noise[name].scale.overall
-        assert scale == pytest.approx(true.total(name) / true.total("count"), rel=0.005)
-        assert np.array_equal(cube[name] - true[name], scale * drawn)
+    found = [protect(true, seed) for seed in range(400)]
+    units = {}
+    for name in true.columns:
+        scale = found[0][1].noise[name].scale.overall
+        if name == "count":
+            assert scale == MILLION
+        else:
+            assert scale == pytest.approx(true.total(name) / true.total("count"), rel=0.005)
+        values = np.array([cube[name] for cube, _ in found])
+        assert not (values % scale).any(), "digits below a unit would have no noise"
+        units[name] = values // scale
+    count, weighted, pay = (units[name] - units[name].mean(axis=0) for name in ("count", "weighted", "pay"))
+    for one, other in ((count, weighted), (count, pay), (weighted, pay)):
+        correlation = (one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum())
+        assert abs(correlation) < 5 / np.sqrt(one.size), "one minus a multiple of the other would be the truth"
+
+
+def test_rounding_to_units_is_right_on_average_and_has_the_stated_variance() -> None:
+    true = true_cube()
+    found = [protect(true, seed) for seed in range(3_000)]
+    noise = found[0][1].noise["weighted"]
+    errors = np.array([cube["weighted"] for cube, _ in found]) - true["weighted"]
+    deviation = noise.scale.overall * np.sqrt(noise.variance + 0.25)
+    assert np.abs(errors.mean(axis=0)).max() < 5 * deviation / np.sqrt(len(found))
+    spread = errors.var(axis=0) / float(noise.scale.overall) ** 2
+    empty = true["count"] == 0
+    assert spread[empty].mean() == pytest.approx(noise.variance, rel=0.06)
+    part = (true["weighted"][~empty] % noise.scale.overall) / noise.scale.overall
+    assert spread[~empty].mean() == pytest.approx(noise.variance + (part * (1 - part)).mean(), rel=0.04)
+    assert noise.rounding == pytest.approx((part * (1 - part)).mean(), rel=0.25), "an average over what is rounded"
 
 
 def test_noise_has_the_stated_variance_in_every_cell() -> None:
@@ -80,15 +106,52 @@ def test_controls_are_met_exactly_in_every_column() -> None:
 def test_strata_have_noise_of_their_own_average_weight() -> None:
     true = true_cube()
     cube, figures = protect(true, 3, weights="region")
-    drawn = cube["count"] // MILLION - true["count"]
     scale = figures.noise["weighted"].scale
     counts, sums = true.project("region")["count"], true.project("region")["weighted"]
     for place in range(4):
         enough = counts[place] >= FEWEST
         average = sums[place] / counts[place] if enough else true.total("weighted") / true.total("count")
         assert scale.by_code[place] == pytest.approx(average, rel=0.005)
-        assert np.array_equal((cube["weighted"] - true["weighted"])[place], drawn[place] * scale.by_code[place])
+        assert not (cube["weighted"][place] % scale.by_code[place]).any()
+        assert np.abs(cube["weighted"] - true["weighted"])[place].max() <= 8 * scale.by_code[place]
     assert len(set(scale.by_code)) > 1
+
+
+def test_calibrated_strata_have_the_error_that_is_told() -> None:
+    weights = np.array([1, 5, 20, 100])
+    counts = np.full((4, 3, 2), 200)
+    weighted = counts * weights[:, None, None] * MILLION
+    true = Cube(dimensions=DIMENSIONS, columns={"count": counts, "weighted": weighted}, parts={"weighted": MILLION})
+    controls = [{"by": ["region", "job"], "epsilon": 1}, {"by": ["region"], "epsilon": "0.5"}]
+    found = [protect(true, seed, weights="region", epsilon="0.5", cap=40, controls=controls) for seed in range(600)]
+    errors = np.array([c.project("region")["weighted"] for c, _ in found]) - true.project("region")["weighted"]
+    # All are whole units here, so that nothing is rounded.
+    figures = Figures(noise={name: replace(noise, rounding=0.0) for name, noise in found[0][1].noise.items()})
+    told = PublishedCube(name="c", title="", cube=found[0][0], figures=figures, rules=Rules())
+    expected = told.totals("region").perturbation_error
+    assert np.allclose(errors.std(axis=0) / MILLION / expected, 1, atol=0.12)
+    with pytest.raises(ValueError, match="every control has 'region'"):
+        protect(true, 1, weights="region", controls=[{"by": ["job"], "epsilon": 1}])
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "3"])
+def test_noisy_controls_raise_the_variance_of_no_table(epsilon: str) -> None:
+    true = true_cube()
+    controls = [{"by": ["job", "region"], "epsilon": epsilon}, {"by": ["level"], "epsilon": epsilon}]
+    tables = [(), ("job",), ("region",), ("level",), ("job", "region"), ("level", "job"), tuple(BY)]
+    with_controls, without = (
+        [protect(true, seed, epsilon="0.5", cap=40, controls=used)[0] for seed in range(400)] for used in (controls, [])
+    )
+    for by in tables:
+        spread = [
+            np.array([cube.only("count").project(*by)["count"] for cube in cubes]).var(axis=0).mean()
+            for cubes in (with_controls, without)
+        ]
+        assert spread[0] < spread[1] * 1.08, f"{by}: within the error of 400 runs"
+    assert (
+        np.array([cube.total("count") for cube in with_controls]).var()
+        < 0.97 * np.array([cube.total("count") for cube in without]).var()
+    )
 
 
 def test_a_stratum_of_few_records_takes_the_average_of_all() -> None:
@@ -118,13 +181,6 @@ def test_weighted_counts_of_the_strict_option_are_multiples_of_the_unit() -> Non
     cube, _ = protect(true, 4, sensitivity="weight", largest_weight=200, weight_unit=20)
     assert (cube["weighted"] != true["weighted"]).any()
     assert not (cube["weighted"] % (20 * MILLION)).any(), "the digits tell nothing"
-
-
-def test_digits_of_weighted_counts_tell_which_cells_hold_records_unless_the_option_is_strict() -> None:
-    true = true_cube()
-    cube, figures = protect(true, 7)
-    told = cube["weighted"] % figures.noise["weighted"].scale.overall != 0
-    assert np.array_equal(told, true["count"] > 0), "as the statement says of average weights"
 
 
 def test_dropped_empty_cells_stay_zero_without_calibration() -> None:

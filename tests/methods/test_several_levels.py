@@ -1,5 +1,6 @@
 """Several levels: the same budget as the cube alone, unbiased least squares, and whole numbers that agree."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from sfumato.cells import Dimension
 from sfumato.cube.margins import Margin, summed
 from sfumato.errors import MethodError
-from sfumato.methods.recommended_levels import all_tables, recommended
+from sfumato.methods.recommended_levels import all_tables, compared, recommended
 from sfumato.methods.several_levels import SeveralLevels
+from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 
@@ -146,3 +148,27 @@ def test_impossible_levels_are_refused(levels: dict[tuple[str, ...], Fraction], 
 def test_a_workload_without_tables_is_refused() -> None:
     with pytest.raises(MethodError, match="workload"):
         recommended(DIMENSIONS, {}, epsilon=Fraction(1), delta=DELTA)
+
+
+def test_a_plan_is_compared_with_both_approaches_at_the_same_budget_by_dimension() -> None:
+    sixes = tuple(Dimension(name=name, codes=tuple(map(str, range(6)))) for name in "abcdef")
+    counts = TruncatedGeometric(epsilon=Fraction(1), cap=14)
+    plain = TruncatedLaplace(alpha=Fraction(1), counts=counts)
+    found = compared(sixes, plain)
+    alone = SeveralLevels.split(sixes, levels={}, epsilon=Fraction(1), delta=counts.delta())
+    assert list(found.planned) == [1, 2, 3, 6]
+    assert found.planned == found.bottom_up
+    assert found.bottom_up[1] == pytest.approx(alone.expected_variance("a") ** 0.5)
+    assert found.several_levels[1] == pytest.approx(found.levels.design.expected_variance("a") ** 0.5)
+    assert (found.recommended[1], found.recommended[6]) == ("several-levels", "bottom-up")
+    assert found.levels.design.epsilon == 1
+    assert found.levels.design.delta <= counts.delta()
+
+    controls = tuple(ControlNoise(by=(name,), counts=counts) for name in "abcdef")
+    spent = compared(sixes, replace(plain, controls=controls))
+    assert spent.levels.design.epsilon == 7, "what controls cost is there for the alternatives, too"
+    assert spent.bottom_up[1] < found.bottom_up[1]
+    assert compared(sixes, replace(plain, controls=controls), calibrated=False).planned == found.planned
+    exact = replace(plain, controls=tuple(ControlNoise(by=(name,), counts=None) for name in "abcdef"))
+    assert compared(sixes, exact).planned[1] == 0
+    assert compared(sixes, plain, public=[("a",), ("b",)]).planned[1] < found.planned[1]

@@ -2,12 +2,14 @@
 
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 
 import numpy as np
 import pytest
 
 from sfumato.cube.effects import remaining_share
 from sfumato.noise.truncated_geometric import TruncatedGeometric
+from sfumato.reproduce.li2020 import theory
 from sfumato.reproduce.li2020.published import CARDINALITIES, CELLS, DELTA, TABLE_2, TABLE_4
 
 
@@ -69,3 +71,30 @@ def test_table_4_without_calibration_is_two_sided_noise_over_all_cells_of_a_run(
 def test_least_squares_is_expected_to_take_away_more_than_the_published_share(size: int) -> None:
     _, before, after = expected(size)
     assert 1 - after / before >= TABLE_4[size][2] - 1e-12
+
+
+AVERAGES = {
+    "reduction": (1.0, 0.669, 0.382, 0.198, 0.096),
+    "by_table": (1.0, 0.635, 0.344, 0.171, 0.080),
+    "by_cell": (1.0, 0.595, 0.304, 0.144, 0.066),
+    "within_run": (1.0, 0.581, 0.311, 0.156, 0.074),
+}
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_how_much_calibration_takes_away_depends_on_what_is_averaged(average: str) -> None:
+    found = [getattr(theory.expected(size, variance=0.00182), average) for size in range(1, 6)]
+    assert found == pytest.approx(AVERAGES[average], abs=0.0005)
+
+
+def test_by_table_and_by_cell_are_means_of_the_formula() -> None:
+    tables = list(combinations(CARDINALITIES, 3))
+    taken = [(1 + sum(k - 1 for k in table)) / prod(table) for table in tables]
+    found = theory.expected(3, variance=1.0)
+    assert found.by_table == pytest.approx(np.mean(taken))
+    assert found.by_cell == pytest.approx(np.average(taken, weights=[prod(table) for table in tables]))
+
+
+def test_at_the_mean_number_of_categories_the_formula_gives_about_58_29_13_and_6_percent() -> None:
+    found = [100 * theory.at_mean_cardinality(size) for size in range(1, 6)]
+    assert found == pytest.approx([100, 58, 29, 13, 6], abs=0.7)

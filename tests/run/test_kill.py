@@ -6,11 +6,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from sfumato.cube.stored import read_stored
 from sfumato.economy.generate import Economy
+from sfumato.economy.requirements.generate import generate_requirements
 from sfumato.manifest import read_manifest
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.ledger import Ledger
@@ -45,12 +48,16 @@ def entries(release: Release) -> tuple[Entry, ...]:
     return Ledger.open(release.ledger).history() if release.ledger.exists() else ()
 
 
+def parts(release: Release) -> int:
+    return len(release.tables) + len(release.cubes)
+
+
 def check_invariants(release: Release, before: tuple[Entry, ...]) -> tuple[Entry, ...]:
     now = entries(release)
     assert now[: len(before)] == before, "an entry was lost or changed"
     charges = {entry.identifier for entry in now if entry.kind == "charge"}
     charged = {entry.question for entry in now if entry.kind == "charge"}
-    assert sum(entry.kind == "charge" for entry in now) in (0, len(release.tables)), "tables are charged together"
+    assert sum(entry.kind == "charge" for entry in now) in (0, parts(release)), "tables and cubes are charged together"
     if release.bundle.exists():
         assert set(read_manifest(release.bundle)["charges"].values()) <= charges, "a bundle without a charge"
     answers = {path.name.split(".")[0] for path in (release.folder / "ledger.store" / "answers").glob("*.parquet")}
@@ -58,17 +65,17 @@ def check_invariants(release: Release, before: tuple[Entry, ...]) -> tuple[Entry
     return now
 
 
-def survive(folder: Path, draw: random.Random, kills: int) -> int:
+def survive(folder: Path, draw: random.Random, kills: int, *, steps: Sequence[str] = STEPS, spent: int = 4) -> int:
     """Kill a release some times, checking after each, then let it finish."""
     release = load(folder / "release.toml")
     killed, seen = 0, ()
     for _ in range(kills):
-        killed += kill_during(draw.choice(STEPS), draw.uniform(0, 0.05), folder / "release.toml")
+        killed += kill_during(draw.choice(steps), draw.uniform(0, 0.05), folder / "release.toml")
         seen = check_invariants(release, seen)
     run(release)
     final = check_invariants(release, seen)
-    assert sum(entry.kind == "charge" for entry in final) == len(release.tables)
-    assert Ledger.open(release.ledger).balance(release.account).spent_epsilon == 4
+    assert sum(entry.kind == "charge" for entry in final) == parts(release)
+    assert Ledger.open(release.ledger).balance(release.account).spent_epsilon == spent
     manifest = read_manifest(release.bundle)
     assert run(release).charged == ()
     assert read_manifest(release.bundle) == manifest
@@ -80,6 +87,37 @@ def survive(folder: Path, draw: random.Random, kills: int) -> int:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_run_is_finished_by_the_next(economy: Economy, tmp_path: Path, seed: int) -> None:
     survive(Path(shutil.copytree(economy.folder, tmp_path / "e")), random.Random(seed), kills=2)
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A survey whose release publishes a cube of 240,000 cells with noisy controls, and without negative cells."""
+    made = generate_requirements(tmp_path_factory.mktemp("survey") / "s", quotes=2_000, replicates=False)
+    text = made.release.read_text(encoding="utf-8")
+    made.release.write_text(text.replace("cap = 7\n", "cap = 7\nnonnegative = true\n"), encoding="utf-8")
+    return made.release.parent
+
+
+@pytest.mark.parametrize("step", ["validate", "charge", "tabulate", "protect", "publish"])
+def test_a_killed_run_with_a_cube_is_finished_by_the_next_for_one_charge(
+    survey: Path, tmp_path: Path, step: str
+) -> None:
+    folder = Path(shutil.copytree(survey, tmp_path / "s"))
+    survive(folder, random.Random(step), kills=2, steps=[step], spent=3)
+    cube, figures = read_stored((folder / "bundle/cubes/requirements.parquet").read_bytes())
+    assert int(cube["count"].min()) >= 0
+    assert figures.calibration is not None
+    assert figures.calibration.converged
+
+
+@pytest.mark.slow
+def test_forty_kills_of_a_run_with_a_cube_break_nothing(survey: Path, tmp_path: Path) -> None:
+    draw, killed, turn = random.Random(2025), 0, 0
+    while killed < 40:
+        folder = Path(shutil.copytree(survey, tmp_path / str(turn)))
+        killed += survive(folder, draw, kills=draw.randint(1, 4), spent=3)
+        turn += 1
+    assert turn < 80, "most runs ended before they could be killed"
 
 
 @pytest.mark.slow

@@ -8,9 +8,12 @@ import numpy as np
 
 from sfumato.adjust.reconcile import Protected, reconcile
 from sfumato.cells import Cells, Dimension
-from sfumato.cube.agreeing import shared_by, whole_margin
+from sfumato.cube.agreeing import asked_of, shared_by, whole_margin
+from sfumato.cube.bounded import bounded_change
 from sfumato.cube.cube import Cube, Integers
-from sfumato.cube.margins import Axes, Floats, Margin, Numbers
+from sfumato.cube.margins import Axes, Floats, Margin, Numbers, residuals
+from sfumato.cube.one_table import Wanted, can_be_met, margins_of_one_table
+from sfumato.cube.whole_numbers import make_a_chain
 from sfumato.errors import MethodError
 
 
@@ -38,29 +41,102 @@ def agreed_margins(
     """The controls as margins of the cube, whole numbers that agree exactly in everything any two of them share.
 
     Exact controls stay as they are, and are refused where two contradict each other. Noisy ones are changed as little
-    as possible, in their typical errors, until they agree with the exact ones and with each other.
+    as possible, in their typical errors, until they agree with the exact ones and with each other. With `nonnegative`
+    they end as margins that some cube without negative cells has, whatever their noise: where exact ones close a ring,
+    up to a few units.
     """
-    names = [dimension.name for dimension in dimensions]
+    exact = _exact_margins(dimensions, controls, nonnegative=nonnegative)
+    noisy = [control for control in controls if not control.exact]
+    if not noisy:
+        return [exact[control.name] for control in controls]
+    if nonnegative and not _can_be_built(dimensions, controls):
+        found = exact | _of_one_table(dimensions, noisy, list(exact.values()))
+        return [found[control.name] for control in controls]
+    values = reconciled(dimensions, controls)
+    found, known = dict(exact), list(exact.values())
+    if nonnegative and not known:
+        # All tables have this total now; negative cells taken out of each by itself would give them larger ones.
+        known.append(Margin(axes=(), values=np.asarray(max(round(float(values[noisy[0].name].sum())), 0))))
+    for control in _coarse_first(noisy):
+        axes, table = _ascending(_names(dimensions), control.by, values[control.name])
+        if nonnegative:
+            table = _without_negatives(axes, table, known)
+        found[control.name] = whole_margin(axes, table, known, nonnegative=nonnegative)
+        known.append(found[control.name])
+    return [found[control.name] for control in controls]
+
+
+def refuse_contradictions(
+    dimensions: tuple[Dimension, ...], controls: Sequence[Control], *, nonnegative: bool = False
+) -> None:
+    """Refuse, by name, exact controls that no cube meets; with `nonnegative`, that no cube without negative cells does.
+
+    Noisy controls are changed until they can be met, and are not looked at.
+    """
+    margins = list(_exact_margins(dimensions, controls, nonnegative=nonnegative).values())
+    if nonnegative and not can_be_met(tuple(map(len, dimensions)), margins):
+        names = ", ".join(repr(control.name) for control in controls if control.exact)
+        raise MethodError(
+            f"exact controls {names}",
+            expected="tables that some cube without negative cells adds up to, because of nonnegative = true",
+            found="none that does: every two of them agree, all together they do not",
+            do="leave out nonnegative, or one of these controls",
+        )
+
+
+def _exact_margins(
+    dimensions: tuple[Dimension, ...], controls: Sequence[Control], *, nonnegative: bool
+) -> dict[str, Margin]:
+    """The exact controls as margins, by name, once no two of them contradict each other."""
+    names = _names(dimensions)
     _check(dimensions, controls)
     exact = [(control, _margin(names, control)) for control in controls if control.exact]
     for (one, first), (other, second) in combinations(exact, 2):
         _check_agree(names, one, other, first, second)
-    found = {control.name: margin for control, margin in exact}
-    # Tables with many dimensions come last: what they share with all others is then known.
-    noisy = sorted((control for control in controls if not control.exact), key=lambda control: len(control.by))
-    values = _reconciled(dimensions, controls, nonnegative=nonnegative) if noisy else {}
-    for control in noisy:
-        axes, table = _ascending(names, control.by, values[control.name])
-        found[control.name] = whole_margin(axes, table, list(found.values()), nonnegative=nonnegative)
-    margins = [found[control.name] for control in controls]
     if nonnegative:
-        _check_nonnegative(controls, margins)
-    return margins
+        _check_nonnegative(exact)
+    return {control.name: margin for control, margin in exact}
 
 
-def _reconciled(
-    dimensions: tuple[Dimension, ...], controls: Sequence[Control], *, nonnegative: bool
-) -> Mapping[str, Floats]:
+def _can_be_built(dimensions: tuple[Dimension, ...], controls: Sequence[Control]) -> bool:
+    """Whether rounding noisy controls one after the other always ends in margins that can be met together.
+
+    All must make a chain, and so must what each has to agree with when it is its turn.
+    """
+    names = _names(dimensions)
+    known = [_axes(names, control.by) for control in controls if control.exact]
+    for control in _coarse_first(controls):
+        if not control.exact:
+            axes = _axes(names, control.by)
+            if not make_a_chain([tuple(axis for axis in axes if axis in other) for other in known]):
+                return False
+            known.append(axes)
+    return make_a_chain(known)
+
+
+def _coarse_first(controls: Sequence[Control]) -> list[Control]:
+    """Noisy tables with many dimensions come last: what they share with all others is then known."""
+    return sorted((control for control in controls if not control.exact), key=lambda control: len(control.by))
+
+
+def _of_one_table(
+    dimensions: tuple[Dimension, ...], noisy: Sequence[Control], exact: Sequence[Margin]
+) -> dict[str, Margin]:
+    names = _names(dimensions)
+    wanted = [Wanted(margin=_margin(names, control), variance=control.variance) for control in noisy]
+    found = margins_of_one_table(tuple(map(len, dimensions)), wanted, exact)
+    return {control.name: margin for control, margin in zip(noisy, found, strict=True)}
+
+
+def _without_negatives(axes: Axes, table: Floats, known: Sequence[Margin]) -> Floats:
+    """The nearest table without negative cells that has the sums which known margins ask for."""
+    start = np.rint(table).astype(np.int64)
+    change = bounded_change(start, residuals(start, asked_of(axes, known)))
+    return np.maximum(start + change.cells, 0)
+
+
+def reconciled(dimensions: tuple[Dimension, ...], controls: Sequence[Control]) -> Mapping[str, Floats]:
+    """The values of controls, by name, changed as little as possible in their errors until they agree."""
     by_name = {dimension.name: dimension for dimension in dimensions}
     tables = {}
     for control in controls:
@@ -70,9 +146,17 @@ def _reconciled(
             columns={"value": control.values.ravel()},
         )
         errors = np.full(control.values.size, np.sqrt(control.variance))
-        tables[control.name] = Protected(cells=cells, errors=errors, nonnegative=nonnegative and not control.exact)
+        tables[control.name] = Protected(cells=cells, errors=errors)
     found = reconcile(tables)
     return {control.name: found[control.name].reshape(control.values.shape) for control in controls}
+
+
+def _names(dimensions: tuple[Dimension, ...]) -> list[str]:
+    return [dimension.name for dimension in dimensions]
+
+
+def _axes(names: Sequence[str], by: Sequence[str]) -> Axes:
+    return tuple(sorted(names.index(name) for name in by))
 
 
 def _margin(names: Sequence[str], control: Control) -> Margin:
@@ -141,16 +225,17 @@ def _check_agree(names: Sequence[str], one: Control, other: Control, first: Marg
             f"exact controls {one.name!r} and {other.name!r}",
             expected=f"the same sums by {where}" if axes else f"the same sum in {where}",
             found=f"{wrong:,} of {ours.size:,} that differ",
-            do="take both from the same records, or give one of them an epsilon: noisy controls are reconciled",
+            do="take both from the same records or the same source, or give one of them an epsilon: noisy controls are "
+            "reconciled",
         )
 
 
-def _check_nonnegative(controls: Sequence[Control], margins: Sequence[Margin]) -> None:
-    for control, margin in zip(controls, margins, strict=True):
+def _check_nonnegative(exact: Sequence[tuple[Control, Margin]]) -> None:
+    for control, margin in exact:
         if margin.values.size and int(margin.values.min()) < 0:
             raise MethodError(
-                f"control {control.name!r}",
+                f"exact control {control.name!r}",
                 expected="no negative sums, because no cell of the cube may be negative",
-                found=f"{int((margin.values < 0).sum()):,} negative ones after reconciling",
-                do="leave out nonnegative, or a control that contradicts the others",
+                found=f"{int((margin.values < 0).sum()):,} negative ones",
+                do="leave out nonnegative, or the control",
             )

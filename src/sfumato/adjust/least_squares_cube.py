@@ -16,7 +16,6 @@ from sfumato.cube.exact_margins import largest_codes, met_in_reference_cells
 from sfumato.cube.margins import Floats, Integers, Margin, largest_gap, residuals
 from sfumato.cube.nearest import nearest_change
 from sfumato.cube.whole_numbers import nearest_whole
-from sfumato.errors import MethodError
 
 
 def least_squares(
@@ -30,12 +29,13 @@ def least_squares(
     """The nearest numbers, in whole units, that add up to every control exactly.
 
     `variances` are those of the noise, cell by cell, where they differ. With `nonnegative` no cell is below zero, at
-    the price of a bias; the result tells how much larger the change had to be.
+    the price of a bias; the result tells how much larger the change had to be. There is always a result: where exact
+    controls close a ring that no such cube meets, `largest_gap` says by how much it misses them.
     """
     _check(dimensions, values, variances)
     margins = agreed_margins(dimensions, controls, nonnegative=nonnegative)
     if nonnegative:
-        return _bounded(values, controls, margins, variances)
+        return _bounded(values, margins, variances)
     change = nearest_change(values.shape, residuals(values, margins), variances=variances)
     whole = values + np.rint(change.cells).astype(np.int64)
     if margins:
@@ -50,21 +50,13 @@ def least_squares(
     )
 
 
-def _bounded(
-    values: Integers, controls: Sequence[Control], margins: Sequence[Margin], variances: Floats | None
-) -> Calibrated:
+def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | None) -> Calibrated:
     lacking = residuals(values, margins)
     free = nearest_change(values.shape, lacking, variances=variances)
     unbounded = _quadratic(free.cells, variances)
     del free
     found = bounded_change(values, lacking, variances=variances)
-    if found.gap > 1:
-        raise MethodError(
-            "nonnegative calibration",
-            expected="controls that some cube without negative cells adds up to",
-            found=f"none was found for {', '.join(repr(control.name) for control in controls)}",
-            do="leave out nonnegative, or a control; more epsilon for noisy controls also helps",
-        )
+    # What the solver left open is closed here: whole numbers meet margins that make a chain from wherever they start.
     whole = nearest_whole(np.maximum(values + found.cells, 0), margins)
     gap = largest_gap(whole, margins)
     return Calibrated(

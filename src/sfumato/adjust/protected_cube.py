@@ -1,11 +1,11 @@
 """A cube perturbed and calibrated: noise in its cells and in its controls, then the cube made to add up to them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adjust.blended import blended
 from sfumato.adjust.calibrated import Calibrated
 from sfumato.adjust.calibrated import Calibration as Way
 from sfumato.adjust.controls import Control
@@ -13,6 +13,8 @@ from sfumato.adjust.least_squares_cube import least_squares
 from sfumato.adjust.rake import rake
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.figures import Calibration, ColumnNoise, Figures
+from sfumato.cube.margins import Axes
+from sfumato.cube.public_totals import PublicTotals
 from sfumato.cube.scale import Scale, average_scale
 from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
@@ -23,14 +25,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _WHOLE = Scale(overall=MILLION)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Drawn:
-    """Units of noise for a table: of counts, and of weighted counts where they have their own."""
-
-    counts: Integers | None
-    weights: Integers | None = None
+ROUNDING = 1 / 6
+"""The variance of rounding by chance in a cell with records, in squared units, on average over what is rounded."""
 
 
 def protected_cube(
@@ -38,69 +34,96 @@ def protected_cube(
     method: TruncatedLaplace,
     randomness: Randomness,
     *,
+    totals: Sequence[PublicTotals] = (),
     stratum: str | None = None,
     calibration: Way = "least-squares",
     nonnegative: bool = False,
 ) -> tuple[Cube, Figures]:
     """The cube that is published, counts in millionths and others in their own parts, and figures for its errors.
 
-    Which empty cells get noise is drawn first, then the noise of the cube, then that of every control.
+    Which empty cells get noise is drawn first, then the noise of every column and of its controls, each by itself: with
+    the same draws in two columns, one minus a multiple of the other would have no noise. `totals` are controls that
+    are public already; a column that they do not have is not changed by them.
     """
     chosen = method.perturbed_cells(true[COUNT] == 0, randomness)
-    cells = _Drawn(
-        counts=_draw(method.counts, chosen, randomness),
-        weights=None if method.weights is None else _draw(method.weights, chosen, randomness),
-    )
-    controls = [(control, _drawn(control, true, randomness)) for control in method.controls]
     columns, noise, done = {}, {}, []
     axes = tuple(range(len(true.dimensions)))
     for name in true.columns:
         own = name == WEIGHTED and method.weights is not None
         unit = Scale(overall=MILLION * method.weight_unit) if own else _WHOLE
         scale = unit if own or name == COUNT else average_scale(true, name, stratum)
-        drawn = cells.weights if own else cells.counts
-        values = true[name] * _parts(name)
-        if drawn is not None:
-            values += drawn * scale.laid(axes)
-        wanted = [_control(true, name, control, found, scale, own=own) for control, found in controls]
+        cells = method.weights if own and method.weights is not None else method.counts
+        values = _perturbed(true[name] * parts_of(name), cells, scale.laid(axes), randomness, chosen=chosen)
+        wanted = [_control(true, name, control, scale, randomness, own=own) for control in method.controls]
+        wanted += public_controls(totals, name)
         if wanted or nonnegative:
             variances = _relative(scale, true.shape)
+            typical = cells.variance * scale.mean_square(axes)
+            if calibration == "least-squares":
+                strata = None if stratum is None else true.names.index(stratum)
+                wanted = blended(true.dimensions, values, wanted, variance=typical, strata=strata)
             found = _calibrated(true, values, wanted, variances, calibration=calibration, nonnegative=nonnegative)
             values = found.values
             done.append(found)
         columns[name] = values
-        noise[name] = _noise(true, method, scale, own=own, calibration=calibration)
+        noise[name] = _noise(true, method, totals, scale, column=name, own=own, calibration=calibration)
     cube = Cube(dimensions=true.dimensions, columns=columns, parts={**true.parts, COUNT: MILLION})
     return cube, Figures(noise=noise, calibration=_summary(done, calibration))
 
 
-def _draw(noise: TruncatedGeometric, chosen: NDArray[np.bool_], randomness: Randomness) -> Integers:
-    drawn = noise.sample(chosen.size, randomness).reshape(chosen.shape)
-    drawn *= chosen
+def public_controls(totals: Sequence[PublicTotals], column: str) -> list[Control]:
+    """Public totals of a column as exact controls, in the parts in which it is published."""
+    return [
+        Control(name=f"{found.name} ({found.source})", by=found.by, values=found.columns[column] * MILLION)
+        for found in totals
+        if column in found.columns
+    ]
+
+
+def _perturbed(
+    true: Integers,
+    noise: TruncatedGeometric,
+    unit: Integers | int,
+    randomness: Randomness,
+    *,
+    chosen: NDArray[np.bool_] | None = None,
+) -> Integers:
+    """Numbers with noise in whole units, in the chosen cells or in all."""
+    drawn = noise.sample(true.size, randomness).reshape(true.shape)
+    if chosen is not None:
+        drawn *= chosen
+    drawn += _in_units(true, unit, randomness)
+    drawn *= unit
     return drawn
 
 
-def _drawn(control: ControlNoise, true: Cube, randomness: Randomness) -> _Drawn:
-    shape = tuple(len(true.dimensions[true.names.index(name)]) for name in control.by)
-    everywhere = np.ones(shape, dtype=np.bool_)
-    return _Drawn(
-        counts=None if control.counts is None else _draw(control.counts, everywhere, randomness),
-        weights=None if control.weights is None else _draw(control.weights, everywhere, randomness),
-    )
+def _in_units(true: Integers, unit: Integers | int, randomness: Randomness) -> Integers:
+    """Numbers in whole units, rounded by chance so that they are right on average.
+
+    What lies between two units would be published as it is: noise in whole units does not change it.
+    """
+    units, rest = map(np.asarray, np.divmod(true, unit))  # of a grand total they are numbers
+    between = rest != 0
+    length = np.broadcast_to(unit, true.shape)[between]
+    drawn = (randomness.words(int(between.sum())) % length.astype(np.uint64)).astype(np.int64)
+    units[between] += rest[between] + drawn >= length
+    return units
 
 
-def _control(true: Cube, column: str, control: ControlNoise, drawn: _Drawn, scale: Scale, *, own: bool) -> Control:
+def _control(
+    true: Cube, column: str, control: ControlNoise, scale: Scale, randomness: Randomness, *, own: bool
+) -> Control:
     """A control of one column: the true table with its noise."""
-    values = true.only(column).project(*control.by)[column] * _parts(column)
-    units, noise = (drawn.weights, control.weights) if own else (drawn.counts, control.counts)
-    if units is None or noise is None:
+    values = true.only(column).project(*control.by)[column] * parts_of(column)
+    noise = control.weights if own else control.counts
+    if noise is None:
         return Control(name=control.name, by=control.by, values=values)
     axes = tuple(true.names.index(name) for name in control.by)
     return Control(
         name=control.name,
         by=control.by,
-        values=values + units * scale.laid(axes),
-        variance=noise.variance * scale.mean_square(axes),
+        values=_perturbed(values, noise, scale.laid(axes), randomness),
+        variance=(noise.variance + _rounding(column, own=own)) * scale.mean_square(axes),
     )
 
 
@@ -126,13 +149,31 @@ def _relative(scale: Scale, shape: tuple[int, ...]) -> Floats | None:
     return np.array(np.broadcast_to((laid / scale.overall) ** 2, shape))
 
 
-def _noise(true: Cube, method: TruncatedLaplace, scale: Scale, *, own: bool, calibration: Way) -> ColumnNoise:
+def _noise(
+    true: Cube,
+    method: TruncatedLaplace,
+    totals: Sequence[PublicTotals],
+    scale: Scale,
+    *,
+    column: str,
+    own: bool,
+    calibration: Way,
+) -> ColumnNoise:
     cells = method.weights if own and method.weights is not None else method.counts
-    controls: Mapping[tuple[int, ...], float] = {}
+    controls: dict[Axes, float] = {}
     if calibration != "raking":  # of which it is not known what it does to the noise
         used = [(control, control.weights if own else control.counts) for control in method.controls]
-        controls = {true.axes(control.by): 0.0 if noise is None else noise.variance for control, noise in used}
-    return ColumnNoise(variance=cells.variance, controls=controls, scale=scale)
+        rounded = _rounding(column, own=own)
+        controls = {
+            true.axes(control.by): 0.0 if noise is None else noise.variance + rounded for control, noise in used
+        }
+        controls |= {true.axes(found.by): 0.0 for found in totals if column in found.columns}
+    return ColumnNoise(variance=cells.variance, controls=controls, scale=scale, rounding=_rounding(column, own=own))
+
+
+def _rounding(column: str, *, own: bool) -> float:
+    """The variance of rounding to units of noise: counts, and weights with noise of their own, are whole units."""
+    return 0.0 if own or column == COUNT else ROUNDING
 
 
 def _summary(done: list[Calibrated], calibration: Way) -> Calibration | None:
@@ -146,6 +187,6 @@ def _summary(done: list[Calibrated], calibration: Way) -> Calibration | None:
     )
 
 
-def _parts(column: str) -> int:
+def parts_of(column: str) -> int:
     """What takes a column to the parts in which it is published: calibrated counts are fractions."""
     return MILLION if column == COUNT else 1

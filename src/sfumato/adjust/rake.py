@@ -15,8 +15,12 @@ from sfumato.cube.margins import Floats, Integers, Margin, largest_gap, opened, 
 
 MOST_CYCLES = 10
 """As in the paper."""
-_FARTHEST = 2.0**40
-"""In units; where raking runs away a cell ends here, and sums stay exact."""
+_FARTHEST = 1_000.0
+"""How many times the magnitudes of the cube and its controls raked ones may add up to: beyond, it ran away."""
+_EXACT = 2.0**61
+"""In units: magnitudes that add up to less are summed exactly, whichever of them are."""
+_PRECISION = 2.0**-46
+"""What sums in floating point are off by, as a share of the largest."""
 
 
 def rake(
@@ -27,26 +31,35 @@ def rake(
     tolerance: float = 1.0,
     most_cycles: int = MOST_CYCLES,
 ) -> Calibrated:
-    """Raked numbers, rounded to whole units; `converged` says whether every sum came within the tolerance, in units."""
+    """Raked numbers, rounded to whole units; `converged` says whether every sum came within the tolerance, in units.
+
+    Where it does not converge the cycle that came nearest to the controls is handed back, and where every one is
+    farther from them than the cube was, the cube as it was: numbers that ran away are never published.
+    """
     if values.shape != tuple(map(len, dimensions)) or values.dtype != np.int64:
         raise ValueError("one 64-bit integer for each cell of the product")
     if not (tolerance >= 0 and most_cycles >= 1):
         raise ValueError("a tolerance from 0 on, and one cycle or more")
     margins = agreed_margins(dimensions, controls)
-    raked, cycles, gap = values.astype(np.float64), 0, np.inf
-    while gap > tolerance and cycles < most_cycles:
+    raked = nearest = values.astype(np.float64)
+    sizes = [float(np.abs(margin.values.astype(np.float64)).sum()) for margin in margins]
+    largest = max([float(np.abs(raked).sum()), *sizes])
+    farthest, enough = min(_FARTHEST * largest, _EXACT), max(tolerance, _PRECISION * largest)
+    cycles, gap = 0, _largest(gaps(raked, margins))
+    while gap > enough and cycles < most_cycles:
         # A factor grows without limit where a sum is nearly zero.
         with np.errstate(over="ignore", invalid="ignore"):
             raked = one_cycle(raked, margins)
-            off = [float(part.max(initial=0.0)) for part in gaps(raked, margins)]
-        gap, cycles = max((o if np.isfinite(o) else np.inf for o in off), default=0.0), cycles + 1
-    raked = np.clip(np.nan_to_num(raked), -_FARTHEST, _FARTHEST)
-    found = np.rint(raked).astype(np.int64)
-    change = raked - values
+            off = _largest(gaps(raked, margins)) if float(np.abs(raked).sum()) <= farthest else np.inf
+        cycles += 1
+        if off < gap:
+            nearest, gap = raked, off
+    found = np.rint(nearest).astype(np.int64)
+    change = nearest - values
     return Calibrated(
         values=found,
         calibration="raking",
-        converged=gap <= tolerance,
+        converged=gap <= enough,
         cycles=cycles,
         largest_gap=largest_gap(found, margins),
         change=float(np.vdot(change, change)),
@@ -66,3 +79,7 @@ def one_cycle(table: Floats, margins: Sequence[Margin]) -> Floats:
 def gaps(table: Floats, margins: Sequence[Margin]) -> list[Floats]:
     """How far each sum is from what it should be."""
     return [np.abs(summed(table, margin.axes) - margin.values) for margin in margins]
+
+
+def _largest(parts: Sequence[Floats]) -> float:
+    return max((float(part.max(initial=0.0)) for part in parts), default=0.0)

@@ -30,6 +30,11 @@ def cube_section(found: CubeAssessment) -> str:
         ("cells with records published as less than half a record", f"{found.to_zero:,}"),
         ("cells with records published with their true count", f"{found.unchanged:,}"),
     )
+    told = (
+        (part.column, f"{part.holding:,}", f"{part.found:,}", f"{part.told - part.found:,}", f"{part.by_chance:,.0f}")
+        for part in found.told
+    )
+    attacked = ("column", "cells with records", "found by the attack", "found wrongly", "right by chance")
     pairs = (
         (" and ".join(pair.attributes), _figure(pair.true, ".3f"), _figure(pair.published, ".3f"))
         for pair in found.associations
@@ -39,6 +44,7 @@ def cube_section(found: CubeAssessment) -> str:
 <figure>{counts_chart(found)}</figure>
 {table("Tables by their number of dimensions", headings, map(_row, found.by_dimension))}
 {table("Cells near zero", ("what", "found"), zeros)}
+{table("Which cells hold records, read off the digits of a column", attacked, told)}
 {table("Cramér's V of two attributes", ("attributes", "true", "published"), pairs)}"""
 
 
@@ -51,6 +57,11 @@ def cube_data(found: CubeAssessment) -> dict[str, Any]:
 def cube_words(found: CubeAssessment) -> str:
     """The findings in a few sentences."""
     lines = [f"{found.title}: {found.cells:,} cells, {found.empty:,} of them without records."]
+    lines += [
+        f"The digits of '{part.column}' tell {part.found:,} of {part.holding:,} cells with records, beside "
+        f"{part.told - part.found:,} wrong ones; by chance it would be {part.by_chance:,.0f}."
+        for part in found.told
+    ]
     lines += [
         f"{part.dimensions} dimensions: median relative difference {_figure(part.median_difference, '.2%')}, overlap "
         f"of intervals {_figure(part.overlap, '.1%')}, {part.newly_publishable:,} figures newly publishable and "

@@ -7,6 +7,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.assess.cube_attack import CellsTold, read_digits
 from sfumato.assess.measures import cramers_v, hellinger_distance, interval_overlap, mean
 from sfumato.cube.answer import Answer, Rules
 from sfumato.cube.cube import MILLION, Cube
@@ -78,6 +79,8 @@ class CubeAssessment:
     """Cells with records that are published as less than that."""
     unchanged: int
     """Cells with records whose count is published within a thousandth of a record."""
+    told: tuple[CellsTold, ...]
+    """Which cells hold records, as far as the digits of each column tell."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]
     true: Floats
@@ -102,6 +105,7 @@ def assess_cube(
         from_zero=int(((counts == 0) & ~near).sum()),
         to_zero=int(((counts > 0) & near).sum()),
         unchanged=int(((counts > 0) & (np.abs(noisy - counts) < 0.001)).sum()),
+        told=read_digits(published.cube, published.figures, true, planned.section),
         by_dimension=tuple(
             _compared(size, islice(combinations(names, size), MOST_TABLES), before, published)
             for size in range(min(DIMENSIONS, len(names)) + 1)

@@ -13,13 +13,14 @@ from sfumato.cli.budget import budget_app
 from sfumato.cli.demo import demo
 from sfumato.cli.economy import economy_app
 from sfumato.cli.keys import keys_app
+from sfumato.cli.query import query
 from sfumato.cli.release import assess, check, run
 from sfumato.cli.reproduce import reproduce_app
 from sfumato.cli.screen import fail, messages, screen
 from sfumato.cli.tune import tune_app
 from sfumato.errors import SfumatoError
 
-ORDER = ("demo", "economy", "check", "run", "assess", "tune", "reproduce", "budget", "keys")
+ORDER = ("demo", "economy", "check", "run", "query", "assess", "tune", "reproduce", "budget", "keys")
 """Commands are listed in the order in which someone new meets them."""
 
 
@@ -40,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, run, assess):
+for command in (demo, check, run, query, assess):
     app.command()(command)
 app.add_typer(economy_app, name="economy")
 app.add_typer(tune_app, name="tune")

@@ -14,16 +14,21 @@ def whole_margin(axes: Axes, table: Floats, known: Sequence[Margin], *, nonnegat
 
     Known margins agree with each other, so what they ask of this one does, too, and can be met.
     """
+    targets = asked_of(axes, known)
+    whole = nearest_whole(np.maximum(table, 0), targets) if nonnegative else np.asarray(np.rint(table)).astype(np.int64)
+    if targets:
+        whole = met_in_reference_cells(whole, targets, base=largest_codes(targets, whole.ndim))
+    return Margin(axes=axes, values=whole)
+
+
+def asked_of(axes: Axes, known: Sequence[Margin]) -> list[Margin]:
+    """What known margins ask of a table by some axes, as margins of that table."""
     shared: dict[Axes, Margin] = {}
     for margin in known:
         common = tuple(axis for axis in axes if axis in margin.axes)
         sums = summed(margin.values, within(common, margin.axes))
         shared[common] = Margin(axes=within(common, axes), values=np.asarray(sums))
-    targets = list(shared.values())
-    whole = nearest_whole(np.maximum(table, 0), targets) if nonnegative else np.rint(table).astype(np.int64)
-    if targets:
-        whole = met_in_reference_cells(whole, targets, base=largest_codes(targets, whole.ndim))
-    return Margin(axes=axes, values=whole)
+    return list(shared.values())
 
 
 def shared_by(first: Margin, second: Margin) -> tuple[Axes, Integers, Integers]:

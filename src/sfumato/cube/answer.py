@@ -11,7 +11,8 @@ from sfumato.cells import Dimension
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STATUSES = ("", "too few records", "too uncertain")
+STATUSES = ("", "too few records", "too uncertain", "not defined")
+_FEW, _UNCERTAIN, _UNDEFINED = range(1, len(STATUSES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +29,23 @@ class Answer:
 
     dimensions: tuple[Dimension, ...]
     values: Floats
+    """Figures; where `codes` is told, the places of codes in it."""
     counts: Floats
     """The noisy numbers of records behind the values."""
     perturbation_error: Floats
-    """The expected standard error that noise adds, from parameters alone."""
+    """The expected standard error that noise adds, from parameters alone; where values are codes, that of the share."""
     sampling_error: Floats | None
     """The expected standard error of sampling; None where the data have no replicate weights."""
     status: Integers
     """Places in STATUSES."""
     exact: Integers | None = None
-    """Totals in the whole parts of the cube's column, which add up exactly; None for proportions and means."""
+    """Totals in the whole parts of the cube's column, which add up exactly; None for other figures."""
+    interval: tuple[Floats, Floats] | None = None
+    """Where a quantile lies with 90% confidence, in numbers or places of codes; None for other figures."""
+    codes: Dimension | None = None
+    """The dimension whose codes the values are; None where they are numbers."""
+    compared_with: Floats | None = None
+    """What errors are divided by in a coefficient of variation, where that is not the value."""
 
     @property
     def errors(self) -> Floats:
@@ -51,8 +59,9 @@ class Answer:
     @property
     def cv(self) -> Floats:
         """The coefficient of variation; infinite where the value is 0 and has an error."""
+        below = self.values if self.compared_with is None else self.compared_with
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = np.abs(self.errors / self.values)
+            found: Floats = np.abs(self.errors / below)
         return found
 
     @property
@@ -62,29 +71,54 @@ class Answer:
         return found
 
     def to_arrow(self) -> pa.Table:
-        """A row for every cell: codes, value, number of records, errors and status."""
+        """A row for every cell: codes, value, number of records, errors and status; what is not finite is left empty.
+
+        A dimension that is called like one of the other columns has `_code` after its name.
+        """
+        figures = {"value": self._told(self.values)}
+        if self.interval is not None:
+            figures |= {name: self._told(end) for name, end in zip(("low", "high"), self.interval, strict=True)}
+        numbers = {"records": self.counts, "error" if self.codes is None else "share_error": self.errors}
+        numbers["perturbation_error"] = self.perturbation_error
+        if self.sampling_error is not None:
+            numbers["sampling_error"] = self.sampling_error
+        numbers["cv"] = self.cv
+        figures |= {name: _finite(number) for name, number in numbers.items()}
+        figures["status"] = _named(np.ravel(self.status), STATUSES)
         shape = tuple(map(len, self.dimensions))
         places = np.unravel_index(np.arange(self.values.size), shape) if shape else ()
-        columns: dict[str, pa.Array] = {
-            d.name: pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), list(d.codes))
+        columns = {
+            f"{d.name}_code" if d.name in figures else d.name: _named(place, d.codes)
             for d, place in zip(self.dimensions, places, strict=True)
         }
-        figures = {"value": self.values, "records": self.counts, "error": self.errors}
-        figures["perturbation_error"] = self.perturbation_error
-        if self.sampling_error is not None:
-            figures["sampling_error"] = self.sampling_error
-        columns |= {name: pa.array(np.ravel(figure), from_pandas=True) for name, figure in figures.items()}
-        columns["status"] = pa.DictionaryArray.from_arrays(
-            pa.array(np.ravel(self.status).astype(np.int32)), list(STATUSES)
-        )
-        return pa.table(columns)
+        return pa.table(columns | figures)
+
+    def _told(self, figure: Floats) -> pa.Array:
+        if self.codes is None:
+            return _finite(figure)
+        flat = np.ravel(figure)
+        known = np.isfinite(flat)
+        return _named(np.where(known, flat, 0).astype(np.int64), self.codes.codes, missing=~known)
 
 
-def marked(answer: Answer, rules: Rules, base: Floats) -> Answer:
-    """The answer with its status: a figure needs enough records in its base, and a small coefficient of variation."""
+def marked(answer: Answer, rules: Rules, *, base: Floats, total: Floats) -> Answer:
+    """The answer with its status: a figure needs enough records in its base, and a small coefficient of variation.
+
+    A figure that is divided by a total needs one above 0, and a figure needs an error.
+    """
     status = np.zeros(answer.values.shape, dtype=np.int64)
     if rules.largest_cv is not None:
-        status[~(answer.cv <= rules.largest_cv)] = 2
+        status[~(answer.cv <= rules.largest_cv)] = _UNCERTAIN
     if rules.least_count:
-        status[~(base >= rules.least_count)] = 1
+        status[~(base >= rules.least_count)] = _FEW
+    status[~(total > 0) | np.isnan(answer.values) | np.isnan(answer.errors)] = _UNDEFINED
     return replace(answer, status=status)
+
+
+def _finite(figure: Floats) -> pa.Array:
+    flat = np.ravel(figure).astype(np.float64)
+    return pa.array(flat, mask=~np.isfinite(flat))
+
+
+def _named(places: NDArray[np.int64], codes: tuple[str, ...], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32), mask=missing), pa.array(codes, pa.string()))

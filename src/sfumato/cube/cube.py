@@ -174,18 +174,6 @@ class Cube:
         scored = values * weights.reshape([-1 if place == axis else 1 for place in range(values.ndim)])
         return _ratio(summed(scored, others), summed(values, others))
 
-    def quantile(self, column: str, share: float, *, of: str) -> Integers:
-        """By all other dimensions, the place of the first code up to which at least this share of the total lies.
-
-        −1 where the total is not positive: perturbed numbers may be negative.
-        """
-        if not 0 < share <= 1:
-            raise _wrong("quantile", "a share above 0 and up to 1", str(share), "ask for 0.5 to get the median")
-        upto = np.cumsum(np.moveaxis(self._column(column), self._axis(of), -1), axis=-1)
-        total = upto[..., -1:]
-        places: Integers = np.argmax(upto >= share * total, axis=-1).astype(np.int64)
-        return np.where(total[..., 0] > 0, places, -1)
-
     def equals(self, other: Any) -> bool:
         """Whether both hold the same cells with the same numbers."""
         return (

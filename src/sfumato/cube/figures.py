@@ -1,7 +1,7 @@
 """What is told beside the numbers of a cube, so that error figures can be worked out for every question."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.cube.margins import Axes
@@ -18,6 +18,8 @@ class ColumnNoise:
     controls: Mapping[Axes, float]
     """Of a cell of each control, by its axes; 0 where it is exact."""
     scale: Scale
+    rounding: float = 0.0
+    """The variance of rounding to whole units in a cell with records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,8 @@ class Calibration:
     largest_gap: int
     """The largest difference between a sum and its control, in parts of the column, over all columns."""
     cycles: int
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    """The same for each column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,7 @@ class Figures:
             "noise": {
                 name: {
                     "variance": noise.variance,
+                    "rounding": noise.rounding,
                     "controls": [[list(axes), variance] for axes, variance in noise.controls.items()],
                     "scale": {
                         "overall": noise.scale.overall,
@@ -71,6 +76,7 @@ class Figures:
         noise = {
             name: ColumnNoise(
                 variance=found["variance"],
+                rounding=found["rounding"],
                 controls={tuple(axes): variance for axes, variance in found["controls"]},
                 scale=Scale(
                     overall=found["scale"]["overall"],

@@ -69,13 +69,15 @@ def _one_pass(shape: tuple[int, ...], lacking: Sequence[Margin], variances: Floa
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """M·V·Mᵀ as an operation on one table of multipliers for every margin."""
+    """M·V·Mᵀ + T as an operation on one table of multipliers for every margin."""
 
     shape: tuple[int, ...]
     axes: Sequence[Axes]
     variances: Floats | None
     free: Flags | None = None
     """Cells that may change; all of them where there is none."""
+    slack: Sequence[float] | None = None
+    """T: the variance by which sums of each margin may miss what they should be; 0 where there is none."""
 
     def laid(self, multipliers: Sequence[Floats]) -> Floats:
         """Mᵀλ: the sum of the multipliers that belong to a cell."""
@@ -96,13 +98,21 @@ class System:
             cells *= self.free
         return cells
 
+    def missed(self, multipliers: Sequence[Floats]) -> Sums:
+        """Tλ: by how much each sum misses what it should be."""
+        slack = [0.0] * len(self.axes) if self.slack is None else self.slack
+        return [variance * multiplier for variance, multiplier in zip(slack, multipliers, strict=True)]
+
     def times(self, multipliers: Sequence[Floats]) -> Sums:
-        """M·V·Mᵀλ."""
-        return self.sums(self.weighted(self.laid(multipliers)))
+        """(M·V·Mᵀ + T)λ."""
+        sums = self.sums(self.weighted(self.laid(multipliers)))
+        return [part + left for part, left in zip(sums, self.missed(multipliers), strict=True)]
 
     def diagonal(self) -> Sums:
         """The diagonal of the matrix, 1 in place of 0."""
-        return [np.where(part > 0, part, 1.0) for part in self.sums(self.weighted(np.ones(self.shape)))]
+        sums = self.sums(self.weighted(np.ones(self.shape)))
+        whole = [part + left for part, left in zip(sums, self.missed([np.ones_like(s) for s in sums]), strict=True)]
+        return [np.where(part > 0, part, 1.0) for part in whole]
 
 
 def conjugate_gradients(

@@ -1,4 +1,4 @@
-"""Ask a published cube: any table with filters, totals, proportions and means, with expected standard errors.
+"""Ask a published cube: tables with filters of totals, proportions, means and quantiles, with expected standard errors.
 
 Every answer is summed from the cells of the bundle, whole numbers, so the same question has the same answer by any
 path, and parts add up to the whole. Error figures come from published parameters; docs/methods/hypercube.md derives
@@ -8,7 +8,9 @@ them.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +19,22 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Dimension
 from sfumato.cube.answer import Answer, Rules, marked
+from sfumato.cube.answer_noise import AnswerNoise
+from sfumato.cube.asked import Asked, By, Where, listed_once, unknown
 from sfumato.cube.cube import Cube
-from sfumato.cube.effects import Measured, effect_variances, query_covariance, query_variance
-from sfumato.cube.figures import ColumnNoise, Figures
-from sfumato.cube.margins import Axes
+from sfumato.cube.figures import Figures
+from sfumato.cube.quantiles import WIDTH, Classes, Distribution, Found, exact_shares
 from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.cube.stored import read_stored
 from sfumato.errors import SfumatoError
 from sfumato.manifest import read_listed
 
 Floats = NDArray[np.float64]
-Where = Mapping[str, str | Iterable[str]]
-"""The codes to keep, by dimension."""
+
+QUANTILE = "quantile"
+"""The dimension that tells the quantiles of an answer apart."""
+MOST_CELLS = 20_000_000
+"""Of one answer, which has several figures for each of them in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,84 +47,145 @@ class PublishedCube:
     figures: Figures
     rules: Rules
 
-    def totals(self, by: Sequence[str] = (), *, where: Where | None = None, column: str = WEIGHTED) -> Answer:
-        """Weighted totals, or with `column = "count"` numbers of records, by some dimensions and under filters."""
-        where = _kept(where)
-        asked = _Asked.of(self.cube, by, where)
-        table = self.cube.table(*by, where=where, columns=tuple(dict.fromkeys([COUNT, column])))
-        values = table.values(column)
-        noise = self._noise(column)
-        perturbation = np.broadcast_to(noise.variance(asked) * noise.square(asked), values.shape)
-        sampling = self._sampling_of_totals(values) if column == WEIGHTED else None
-        return replace(self._answer(table, values, perturbation, sampling), exact=table[column])
+    def totals(self, by: By = (), *, where: Where | None = None, column: str = WEIGHTED) -> Answer:
+        """Weighted totals, or with `column = "count"` numbers of records, by some dimensions and under filters.
 
-    def proportions(self, by: Sequence[str], *, within: Sequence[str] = (), where: Where | None = None) -> Answer:
+        With the name of a measure they are weighted sums of it.
+        """
+        noise, asked = self._noise(column), Asked.of(self.cube, by, where)
+        table = self._table(asked, column)
+        values = table.values(column)
+        perturbation = np.broadcast_to(noise.of_totals(asked, table.values(COUNT)), values.shape)
+        answer = self._answer(table, values, perturbation, self._sampling_of(column, table))
+        return replace(answer, exact=table[column])
+
+    def proportions(self, by: By, *, within: By = (), where: Where | None = None) -> Answer:
         """The weighted share of every cell of a table in all cells that have the same codes in `within`."""
-        for name in within:
-            if name not in by:
-                raise _wrong("proportions", f"`within` among {', '.join(by)}", repr(name), "name it in `by` as well")
-        where = _kept(where)
-        asked, whole = _Asked.of(self.cube, by, where), _Asked.of(self.cube, within, where)
-        table = self.cube.table(*by, where=where, columns=(COUNT, WEIGHTED))
-        shares = table.proportions(WEIGHTED, within=within)
-        totals = _spread(table, WEIGHTED, within)
-        noise = self._noise(WEIGHTED)
-        part, all_, both = noise.variance(asked), noise.variance(whole), noise.covariance(asked, whole)
-        square = noise.square(asked)
+        asked, whole = Asked.of(self.cube, by, where), Asked.of(self.cube, within, where)
+        for name in whole.by:
+            if name not in asked.by:
+                raise _wrong("proportions", f"`within` among {', '.join(asked.by)}", repr(name), "name it in `by`, too")
+        table = self._table(asked)
+        shares = table.proportions(WEIGHTED, within=whole.by)
+        totals = _spread(table, WEIGHTED, whole.by)
         # The noise of A/B is that of A − pB, divided by B.
-        perturbation = _over(square * (part - 2 * shares * both + shares**2 * all_), totals)
+        base = _spread(table, COUNT, whole.by)
+        noise = self._noise(WEIGHTED).of_shares(asked, whole, shares, table.values(COUNT), base)
+        perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         spread = None if sampling is None else sampling.of_means(shares * (1 - shares), totals)
-        return self._answer(table, shares, perturbation, spread, base=_spread(table, COUNT, within))
+        return self._answer(table, shares, perturbation, spread, base=base, total=totals)
 
-    def means(self, measure: str, by: Sequence[str] = (), *, where: Where | None = None) -> Answer:
+    def means(self, measure: str, by: By = (), *, where: Where | None = None) -> Answer:
         """The weighted mean of a measure."""
-        where = _kept(where)
-        asked = _Asked.of(self.cube, by, where)
-        if measure in (COUNT, WEIGHTED) or measure not in self.cube.columns:
-            known = [name for name in self.cube.columns if name not in (COUNT, WEIGHTED)]
-            raise _wrong(
-                "means", f"a measure of the cube: {', '.join(known) or 'it has none'}", repr(measure), "choose"
-            )
-        table = self.cube.table(*by, where=where, columns=(COUNT, WEIGHTED, measure))
+        if measure not in self.measures:
+            raise unknown("means", "a measure of the cube", measure, self.measures)
+        asked = Asked.of(self.cube, by, where)
+        table = self._table(asked, measure)
         totals = table.values(WEIGHTED)
         mean = _ratio(table.values(measure), totals)
-        noise, own = self._noise(WEIGHTED), self._noise(measure)
-        # Both sums have the same draws, one times the average weight, the other times the average of the measure.
-        weight, value = np.sqrt(noise.square(asked)), np.sqrt(own.square(asked))
-        perturbation = _over((value - mean * weight) ** 2 * noise.variance(asked), totals)
+        noise = self._noise(measure).of_ratio(asked, self._noise(WEIGHTED), mean, table.values(COUNT))
+        perturbation = _over(noise, totals)
         sampling = self.figures.sampling
-        return self._answer(
-            table, mean, perturbation, None if sampling is None else sampling.of_measure(measure, totals)
-        )
+        spread = None if sampling is None else sampling.of_measure(measure, totals)
+        return self._answer(table, mean, perturbation, spread, total=totals)
 
-    def mean_scores(
-        self, of: str, scores: Mapping[str, int], by: Sequence[str] = (), *, where: Where | None = None
-    ) -> Answer:
+    def mean_scores(self, of: str, scores: Mapping[str, int], by: By = (), *, where: Where | None = None) -> Answer:
         """The weighted mean of a score over the codes of a dimension, each of which has a whole score."""
-        where = _kept(where)
-        kept = where.get(of)
-        if of in by:
-            raise _wrong("mean of scores", f"other dimensions than {of!r} in `by`", repr(of), "leave it out of `by`")
+        asked = self._with_last(by, of, where, "mean of scores")
+        kept = asked.where.get(of)
         wanted = {code: score for code, score in scores.items() if kept is None or code in kept}
-        asked = _Asked.of(self.cube, (*by, of), where)
-        fine = self.cube.table(*by, of, where=where, columns=(COUNT, WEIGHTED))
+        for score in wanted.values():
+            if not isinstance(score, int | np.integer):
+                raise _wrong("mean of scores", "whole scores", repr(score), "multiply all scores until they are whole")
+        fine = self._table(asked)
         mean = fine.mean(WEIGHTED, wanted, of=of)
-        table = fine.project(*by)
+        table = fine.project(*asked.by[:-1])
         totals = table.values(WEIGHTED)
         distance = np.array([wanted[code] for code in fine.dimensions[-1].codes], dtype=np.float64) - mean[..., None]
-        noise = self._noise(WEIGHTED)
-        alike, unlike = noise.variance(asked), noise.between_codes(asked, self.cube.names.index(of))
-        square = self._noise(WEIGHTED).square(_Asked.of(self.cube, by, where))
-        squares, sums = (distance**2).sum(axis=-1), distance.sum(axis=-1)
-        perturbation = _over(square * ((alike - unlike) * squares + unlike * sums**2), totals)
+        noise = self._noise(WEIGHTED).of_weighted_codes(asked, distance, fine.values(COUNT))
+        perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         shares = _ratio(fine.values(WEIGHTED), totals[..., None])
         spread = None if sampling is None else sampling.of_means((shares * distance**2).sum(axis=-1), totals)
-        return self._answer(table, mean, perturbation, spread)
+        return self._answer(table, mean, perturbation, spread, total=totals)
+
+    def quantiles(
+        self,
+        of: str,
+        shares: float | str | Fraction | Iterable[float | str | Fraction] = 0.5,
+        by: By = (),
+        *,
+        where: Where | None = None,
+        edges: Sequence[float] | None = None,
+        scores: Mapping[str, float] | None = None,
+    ) -> Answer:
+        """Weighted quantiles over a dimension whose codes are in order; the last dimension of the answer lists them.
+
+        Without `edges` and `scores` a quantile is a code: the first one up to which the share lies. With the edges of
+        classes, or a score for each code, it is a number, interpolated inside the class; scores lie in the middle.
+        """
+        asked = self._with_last(by, of, where, "quantiles")
+        exact = exact_shares(shares)
+        dimension = self.cube.dimensions[asked.axes[-1]]
+        if edges is not None and scores is not None:
+            raise _wrong("quantiles", "`edges` or `scores`", "both", "leave out one")
+        classes = None if edges is None else Classes.between(dimension, edges)
+        if scores is not None:
+            classes = Classes.around(dimension, scores)
+        fine = self._table(asked)
+        distribution = Distribution.of(fine[WEIGHTED])
+        kept = None if classes is None else classes.only(asked.codes[asked.axes[-1]])
+        scale = _Scale(asked=asked, codes=fine.dimensions[-1], classes=kept)
+        found = [self._quantile(fine, distribution, scale, share) for share in exact]
+        name = f"{QUANTILE}_share" if QUANTILE in asked.by else QUANTILE
+        several = Dimension(name=name, codes=tuple(f"{float(share):.15g}" for share in exact))
+        return _stacked(found, (*fine.dimensions[:-1], several))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures whose sums the cube has."""
+        return tuple(name for name in self.cube.columns if name not in (COUNT, WEIGHTED))
+
+    def _quantile(self, fine: Cube, distribution: Distribution, scale: "_Scale", share: Fraction) -> Answer:
+        """One quantile by the method of Woodruff: the error of the share, carried over to the scale of the codes."""
+        table = fine.project(*fine.names[:-1])
+        totals, q = table.values(WEIGHTED), float(share)
+        found = distribution.at(share)
+        weights = found.upto(len(scale.codes)) - q
+        variance = self._noise(WEIGHTED).of_weighted_codes(scale.asked, weights, fine.values(COUNT))
+        noise = np.sqrt(_over(variance, totals))
+        sampling = self.figures.sampling
+        drawn = np.zeros_like(noise) if sampling is None else np.sqrt(sampling.of_means(q * (1 - q), totals))
+        width = WIDTH * np.nan_to_num(np.hypot(noise, drawn))
+        value, least, most = map(scale.told, (found, distribution.near(q - width), distribution.near(q + width)))
+        if scale.classes is not None:
+            # Where an end of the interval is beyond all codes, only the other side tells how wide it is.
+            below, above = (width < q).astype(np.float64), (width < 1 - q).astype(np.float64)
+            across = _ratio(below * (value - least) + above * (most - value), below + above)
+            factor = np.where(width > 0, _ratio(across, width), 0.0)
+            noise, drawn = noise * factor, drawn * factor
+        answer = self._answer(
+            table,
+            np.where(totals > 0, value, np.nan),
+            noise**2,
+            None if sampling is None else drawn**2,
+            total=totals,
+            compared_with=np.full_like(totals, min(q, 1 - q)) if scale.classes is None else None,
+        )
+        interval = (np.where(totals > 0, least, np.nan), np.where(totals > 0, most, np.nan))
+        return replace(answer, interval=interval, codes=scale.codes if scale.classes is None else None)
 
     def _answer(
-        self, table: Cube, values: Floats, perturbation: Floats, sampling: Floats | None, base: Floats | None = None
+        self,
+        table: Cube,
+        values: Floats,
+        perturbation: Floats,
+        sampling: Floats | None,
+        *,
+        base: Floats | None = None,
+        total: Floats | None = None,
+        compared_with: Floats | None = None,
     ) -> Answer:
         counts = table.values(COUNT)
         answer = Answer(
@@ -128,80 +195,67 @@ class PublishedCube:
             perturbation_error=np.sqrt(np.maximum(perturbation, 0.0)),
             sampling_error=None if sampling is None else np.sqrt(sampling),
             status=np.zeros(values.shape, dtype=np.int64),
+            compared_with=compared_with,
         )
-        return marked(answer, self.rules, counts if base is None else base)
+        return marked(
+            answer,
+            self.rules,
+            base=counts if base is None else base,
+            total=np.ones_like(values) if total is None else total,
+        )
 
-    def _sampling_of_totals(self, totals: Floats) -> Floats | None:
-        return None if self.figures.sampling is None else self.figures.sampling.of_totals(totals)
+    def _table(self, asked: Asked, column: str = WEIGHTED) -> Cube:
+        cells = prod(len(asked.codes[axis]) for axis in asked.axes)
+        if cells > MOST_CELLS:
+            raise _wrong(
+                "an answer",
+                f"at most {MOST_CELLS:,} cells",
+                f"{cells:,}",
+                "ask by fewer dimensions or with filters; the file of the cube in the bundle lists every cell",
+            )
+        columns = tuple(dict.fromkeys([COUNT, WEIGHTED, column] if column != COUNT else [COUNT]))
+        return self.cube.table(*asked.by, where=asked.where, columns=columns)
+
+    def _with_last(self, by: By, of: str, where: Where | None, what: str) -> Asked:
+        """The question by some dimensions and, at last, the one whose codes are put together."""
+        names = listed_once(by)
+        if of in names:
+            raise _wrong(what, f"other dimensions than {of!r} in `by`", repr(of), "leave it out of `by`")
+        return Asked.of(self.cube, (*names, of), where)
+
+    def _sampling_of(self, column: str, table: Cube) -> Floats | None:
+        """The sampling variance of totals; the number of records is a fact of the sample and has none."""
+        sampling = self.figures.sampling
+        if sampling is None or column == COUNT:
+            return None
+        totals = table.values(WEIGHTED)
+        return (
+            sampling.of_totals(totals) if column == WEIGHTED else sampling.of_sums(column, table.values(column), totals)
+        )
 
     @cached_property
-    def _effects(self) -> "dict[str, _Noise]":
+    def _noises(self) -> dict[str, AnswerNoise]:
         return {
-            name: _Noise.of(self.cube.shape, noise, parts=self.cube.parts[name])
+            name: AnswerNoise.of(self.cube.shape, noise, parts=self.cube.parts[name])
             for name, noise in self.figures.noise.items()
         }
 
-    def _noise(self, column: str) -> "_Noise":
-        if column not in self._effects:
-            known = ", ".join(self._effects)
-            raise _wrong(f"cube '{self.name}'", f"one of its columns: {known}", repr(column), "correct the name")
-        return self._effects[column]
+    def _noise(self, column: str) -> AnswerNoise:
+        if column not in self._noises:
+            raise unknown(f"cube '{self.name}'", "one of its columns", column, tuple(self._noises))
+        return self._noises[column]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """A question as counts of codes: how many of each dimension go into one cell of the answer."""
+class _Scale:
+    """What quantiles are told in: codes, or numbers in their classes."""
 
-    selected: tuple[int, ...]
-    codes: tuple[NDArray[np.intp], ...]
-    """Of every dimension, the places of the codes that are kept."""
-    axes: Axes
-    """The dimensions of the answer, in its order."""
+    asked: Asked
+    codes: Dimension
+    classes: Classes | None
 
-    @classmethod
-    def of(cls, cube: Cube, by: Sequence[str], where: Where | None) -> "_Asked":
-        kept = _kept(where)
-        cube.axes((*by, *kept))  # refuses names that are none
-        places = tuple(_places(d, kept.get(d.name)) for d in cube.dimensions)
-        selected = tuple(1 if d.name in by else len(p) for d, p in zip(cube.dimensions, places, strict=True))
-        return cls(selected=selected, codes=places, axes=tuple(cube.names.index(name) for name in by))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Noise:
-    """The noise of a column: variances of its effects in units of noise, and what a unit is."""
-
-    shape: tuple[int, ...]
-    effects: Mapping[Axes, float]
-    otherwise: float
-    column: ColumnNoise
-    parts: int
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], noise: ColumnNoise, *, parts: int) -> "_Noise":
-        measured = [Measured(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
-        effects = effect_variances(shape, measured)
-        return cls(shape=shape, effects=effects, otherwise=noise.variance, column=noise, parts=parts)
-
-    def variance(self, asked: _Asked) -> float:
-        return query_variance(self.shape, asked.selected, self.effects, otherwise=self.otherwise)
-
-    def covariance(self, part: _Asked, whole: _Asked) -> float:
-        """Of a sum and a larger one that has all its cells."""
-        return query_covariance(
-            self.shape, part.selected, whole.selected, part.selected, self.effects, otherwise=self.otherwise
-        )
-
-    def between_codes(self, asked: _Asked, axis: int) -> float:
-        """Of two sums that differ in one code of one dimension."""
-        both = tuple(0 if place == axis else n for place, n in enumerate(asked.selected))
-        return query_covariance(
-            self.shape, asked.selected, asked.selected, both, self.effects, otherwise=self.otherwise
-        )
-
-    def square(self, asked: _Asked) -> Floats:
-        """The square of one unit of noise in every cell of the answer."""
-        return self.column.scale.squares(asked.codes, asked.axes) / float(self.parts) ** 2
+    def told(self, found: Found) -> Floats:
+        return found.places.astype(np.float64) if self.classes is None else found.values(self.classes)
 
 
 def open_cube(bundle: str | Path, name: str) -> PublishedCube:
@@ -210,9 +264,7 @@ def open_cube(bundle: str | Path, name: str) -> PublishedCube:
     structure: dict[str, Any] = json.loads(read_listed(folder, "structure.json"))
     described = {cube["name"]: cube for cube in structure.get("cubes", ())}
     if name not in described:
-        raise _wrong(
-            f"bundle {folder}", f"one of its cubes: {', '.join(described) or 'it has none'}", repr(name), "choose"
-        )
+        raise unknown(f"bundle {folder}", "one of its cubes", name, tuple(described))
     about = described[name]
     cube, figures = read_stored(read_listed(folder, about["file"]))
     return PublishedCube(
@@ -220,13 +272,17 @@ def open_cube(bundle: str | Path, name: str) -> PublishedCube:
     )
 
 
-def _kept(where: Where | None) -> dict[str, tuple[str, ...]]:
-    """Filters as lists of codes."""
-    return {name: (codes,) if isinstance(codes, str) else tuple(codes) for name, codes in (where or {}).items()}
+def _stacked(answers: Sequence[Answer], dimensions: tuple[Dimension, ...]) -> Answer:
+    """Answers to questions that differ in one thing, side by side along a last dimension."""
 
+    def side_by_side(name: str) -> Any:
+        parts = [getattr(answer, name) for answer in answers]
+        return None if parts[0] is None else np.stack(parts, axis=-1)
 
-def _places(dimension: Dimension, kept: tuple[str, ...] | None) -> NDArray[np.intp]:
-    return np.flatnonzero([kept is None or code in kept for code in dimension.codes])
+    low, high = (np.stack([answer.interval[end] for answer in answers if answer.interval], axis=-1) for end in (0, 1))
+    names = ("values", "counts", "perturbation_error", "sampling_error", "status", "compared_with")
+    arrays = {name: side_by_side(name) for name in names}
+    return replace(answers[0], dimensions=dimensions, interval=(low, high), **arrays)
 
 
 def _spread(table: Cube, column: str, within: Sequence[str]) -> Floats:
@@ -239,7 +295,7 @@ def _spread(table: Cube, column: str, within: Sequence[str]) -> Floats:
 
 def _over(above: Floats, totals: Floats) -> Floats:
     """A variance divided by the square of a total; NaN where that is 0."""
-    return _ratio(np.broadcast_to(above, np.shape(totals)), np.asarray(totals**2))
+    return _ratio(np.maximum(np.broadcast_to(above, np.shape(totals)), 0.0), np.asarray(totals**2))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -36,6 +36,11 @@ class Sampling:
         """The sampling variance of means, given the variance within the whole and the weighted totals."""
         return _ratio(self.linear * np.maximum(spread, 0.0), totals)
 
+    def of_sums(self, measure: str, sums: Floats, totals: Floats) -> Floats:
+        """The sampling variance of weighted sums of a measure: a mean times a total, taken as uncorrelated."""
+        variances = _ratio(sums, totals) ** 2 * self.of_totals(totals) + totals**2 * self.of_measure(measure, totals)
+        return np.where(totals > 0, variances, 0.0)
+
     def of_measure(self, measure: str, totals: Floats) -> Floats:
         """The sampling variance of the mean of a measure over weighted totals."""
         return _ratio(np.asarray(self.means[measure]), totals)

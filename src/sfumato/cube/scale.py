@@ -39,14 +39,19 @@ class Scale:
             return float(self.overall) ** 2
         return float(np.mean(np.array(self.by_code, dtype=np.float64) ** 2))
 
-    def squares(self, selected: Sequence[NDArray[np.intp]], axes: Axes) -> Floats:
-        """The mean square over the codes selected of the stratum, for every cell of a table with these axes."""
-        if self.axis is None:
-            return np.asarray(float(self.overall) ** 2)
-        chosen = np.array(self.by_code, dtype=np.float64)[selected[self.axis]] ** 2
-        if self.axis not in axes:
-            return np.asarray(chosen.mean() if len(chosen) else 0.0)
-        return chosen.reshape([-1 if axis == self.axis else 1 for axis in axes])
+    def products(self, other: "Scale", selected: Sequence[NDArray[np.intp]], *, by: Axes, over: Axes) -> Floats:
+        """The mean product with a scale of the same strata, in the sums of a table by some axes.
+
+        They are laid over a table with the axes `over`, which hold those of `by`. A sum that takes several codes of the
+        stratum has the mean over the codes selected.
+        """
+        if self.axis is None or other.axis is None:
+            return np.asarray(float(self.overall) * float(other.overall))
+        ours, theirs = (np.array(scale.by_code, dtype=np.float64) for scale in (self, other))
+        chosen = (ours * theirs)[selected[self.axis]]
+        if self.axis not in by:
+            return np.asarray(chosen.mean())
+        return chosen.reshape([-1 if axis == self.axis else 1 for axis in over])
 
 
 def average_scale(true: Cube, column: str, stratum: str | None) -> Scale:

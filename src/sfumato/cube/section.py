@@ -2,8 +2,10 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
 from fractions import Fraction
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -17,6 +19,15 @@ COUNT, WEIGHTED = "count", "weighted"
 """The columns of every cube, in millionths, beside those of its measures."""
 MEASURE_PARTS = 1_000
 """Measures times weights are kept in thousandths: their sums are larger than those of weights."""
+
+
+def table_name(by: Sequence[str]) -> str:
+    """What messages and statements call a table by some attributes.
+
+    >>> table_name(("region", "job")), table_name(())
+    ('region × job', 'grand total')
+    """
+    return " × ".join(by) or "grand total"
 
 
 def _listed_once(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -38,6 +49,14 @@ class ControlSection(Described):
     exact: bool = Field(
         False, description="take the table as it is, without noise: it is disclosed, and the statement says so"
     )
+    totals: Path | None = Field(
+        None,
+        description="file of totals that are public already, CSV or Parquet: a row for each combination of codes with "
+        "the columns `count`, `weighted` or both; taken as they are, at no cost",
+    )
+    source: str = Field(
+        "", description="where these totals come from, for the statement; the name of the file when not given"
+    )
 
     @field_validator("by")
     @classmethod
@@ -46,18 +65,27 @@ class ControlSection(Described):
 
     @model_validator(mode="after")
     def _is_noisy_or_exact(self) -> Self:
-        if self.exact == (self.epsilon is not None):
-            raise ValueError("a control has an `epsilon`, or `exact = true`, one of them")
+        if [self.epsilon is not None, self.exact, self.totals is not None].count(True) != 1:
+            raise ValueError("a control has an `epsilon`, `exact = true` or a file of `totals`, one of them")
+        if self.source and self.totals is None:
+            raise ValueError("`source` tells where `totals` come from, and is for these only")
         if self.epsilon is not None and self.epsilon <= 0:
             raise ValueError("an epsilon above 0 is needed")
-        if self.cap is not None and (self.exact or self.cap < 1):
-            raise ValueError("a cap of 1 or more is needed, and none for an exact control")
+        if self.cap is not None and (self.epsilon is None or self.cap < 1):
+            raise ValueError("a cap of 1 or more is needed, and none for a control without noise")
         return self
 
     @property
     def name(self) -> str:
         """What messages and statements call the table."""
-        return " × ".join(self.by) or "grand total"
+        return table_name(self.by)
+
+
+class SamplingSection(Described):
+    """How sampling variances depend on totals, known from elsewhere: square·θ² + linear·θ for a weighted total θ."""
+
+    square: float = Field(0.0, ge=0, allow_inf_nan=False, description="the part that grows with the squared total")
+    linear: float = Field(ge=0, allow_inf_nan=False, description="the part that grows with the total")
 
 
 class CubeSection(Described):
@@ -97,6 +125,10 @@ class CubeSection(Described):
         "epsilon rises",
     )
     measures: tuple[str, ...] = Field((), description="measures whose weighted means can be asked of the cube")
+    sampling: SamplingSection | None = Field(
+        None, description="for sensitivity = weight: parameters of the sampling variance, such as those of an earlier "
+        "survey; fitted to these data they would tell about single records, so without them no sampling error is told"
+    )  # fmt: skip
     least_count: int = Field(
         0, ge=0, description="the query tool marks figures based on fewer records, by their noisy count"
     )
@@ -158,6 +190,16 @@ class CubeSection(Described):
         if self.weights != AVERAGE and (self.weights not in self.by or self.sensitivity == "weight"):
             raise ValueError(
                 f'`weights` is "{AVERAGE}" or an attribute of the cube, and "{AVERAGE}" with sensitivity = "weight"'
+            )
+        apart = [control.name for control in self.controls if self.stratum not in (None, *control.by)]
+        if apart:
+            raise ValueError(
+                f"with weights = '{self.stratum}' every control has '{self.stratum}', too, and '{apart[0]}' has not: "
+                "noise that differs between its codes cannot be spread over all of them"
+            )
+        if self.sampling is not None and self.sensitivity != "weight":
+            raise ValueError(
+                '`sampling` is for sensitivity = "weight": otherwise it is fitted to the replicate weights'
             )
         if self.measures and self.sensitivity == "weight":
             raise ValueError('`measures` are for sensitivity = "record": nothing bounds what one record adds to them')

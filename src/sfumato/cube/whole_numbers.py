@@ -1,9 +1,9 @@
 """A table of whole numbers, none negative, with given margins, near a table of fractions.
 
 Numbers are rounded; where a margin then has too much, cells that gained most by rounding give it back; what margins
-still lack is made of units that carry one code of every margin. This needs margins that can be put in an order in which
-each meets those before it inside one of them, such as any set of one-way tables: `in_a_chain` picks such an order.
-docs/methods/hypercube.md has the proof.
+still lack is made of pieces that carry one code of every margin. This needs margins that can be put in an order in
+which each meets those before it inside one of them, such as any set of one-way tables: `in_a_chain` picks such an
+order. docs/methods/hypercube.md has the proof.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,8 @@ from sfumato.cube.margins import Axes, Floats, Integers, Margin, opened, residua
 _MOST_ROUNDS = 200
 _SPREAD = 0.6180339887498949
 """The golden ratio: multiples of it, without their whole part, are spread evenly and never repeat."""
+_MOST_PIECES = 100_000
+"""What is missing is put together unit by unit, unless there are more units than this: then in larger pieces."""
 
 
 def nearest_whole(table: Floats, margins: Sequence[Margin], *, careful: bool = False) -> Integers:
@@ -25,11 +27,11 @@ def nearest_whole(table: Floats, margins: Sequence[Margin], *, careful: bool = F
     where a unit is a person, not where it is a millionth.
     """
     chain = in_a_chain(margins)
-    whole = np.rint(table).astype(np.int64)
+    whole = np.asarray(np.rint(table)).astype(np.int64)
     _give_back(table, whole, chain)
     if careful:
         _make_up(table, whole, chain)
-    return whole + _units(residuals(whole, chain), table.shape)
+    return np.asarray(whole + _made_up(residuals(whole, chain), table.shape))
 
 
 def in_a_chain(margins: Sequence[Margin]) -> list[Margin]:
@@ -37,27 +39,42 @@ def in_a_chain(margins: Sequence[Margin]) -> list[Margin]:
 
     What a margin shares with all before it must lie in one of them (the running intersection property).
     """
-    sets = [set(margin.axes) for margin in margins]
+    return [margins[place] for place in _chain([margin.axes for margin in margins])[0]]
+
+
+def make_a_chain(tables: Sequence[Axes]) -> bool:
+    """Whether tables by these axes can all be met that way: then some table without negative cells has them as margins.
+
+    >>> make_a_chain([(0, 1), (1, 2), (3,)]), make_a_chain([(0, 1), (1, 2), (0, 2)])
+    (True, False)
+    """
+    return not _chain(tables)[1]
+
+
+def _chain(tables: Sequence[Axes]) -> tuple[list[int], list[int]]:
+    """The places of the tables that are met, in order, and of those that close a ring."""
+    sets = [set(axes) for axes in tables]
     left = [
         place
         for place, axes in enumerate(sets)
         if not any(axes < other or (axes == other and place > before) for before, other in enumerate(sets))
     ]
     chain: list[int] = []
+    ring: list[int] = []
     while left:
         # The one that shares most with one before it comes next: if there is an order, this finds one.
         following = max(left, key=lambda place: max((len(sets[place] & sets[other]) for other in chain), default=0))
         left.remove(following)
         met = sets[following] & set().union(*(sets[other] for other in chain))
-        if not chain or any(met <= sets[other] for other in chain):
-            chain.append(following)
-    return [margins[place] for place in chain]
+        fits = not chain or any(met <= sets[other] for other in chain)
+        (chain if fits else ring).append(following)
+    return chain, ring
 
 
 def _give_back(table: Floats, whole: Integers, margins: Sequence[Margin]) -> None:
     """Take units from cells until no margin has too much; first from those that gained most by rounding."""
     for margin in margins:
-        for _ in range(_MOST_ROUNDS):
+        for turn in range(_MOST_ROUNDS):
             surplus = np.maximum(summed(whole, margin.axes) - margin.values, 0)
             if not surplus.any():
                 break
@@ -66,7 +83,9 @@ def _give_back(table: Floats, whole: Integers, margins: Sequence[Margin]) -> Non
             order = np.lexsort(((table.ravel()[cells] - whole.ravel()[cells]), groups))
             cells, groups = cells[order], groups[order]
             each = -(-surplus.ravel() // np.maximum(np.bincount(groups, minlength=surplus.size), 1))
-            taken = np.minimum(whole.ravel()[cells], each[groups])
+            # A little of every cell; in the last round all that it takes, cell by cell.
+            taken = whole.ravel()[cells]
+            taken = taken if turn == _MOST_ROUNDS - 1 else np.minimum(taken, each[groups])
             before = _running(taken, groups) - taken
             whole.reshape(-1)[cells] -= np.clip(surplus.ravel()[groups] - before, 0, taken)
 
@@ -92,41 +111,59 @@ def _make_up(table: Floats, whole: Integers, margins: Sequence[Margin]) -> None:
         whole.reshape(-1)[cells[chosen]] += 1
 
 
-def _units(lacking: Sequence[Margin], shape: Sequence[int]) -> Integers:
-    """A table of whole numbers with just these margins: one unit after the other gets a code of every margin.
+def _made_up(lacking: Sequence[Margin], shape: Sequence[int]) -> Integers:
+    """A table of whole numbers with just these margins, made of pieces that get a code of every margin, one by one.
 
-    The units of a margin are matched with those so far that have the same codes where both have any.
+    The pieces of a margin are laid along those so far, within groups of equal codes where both have any, and cut where
+    either ends: groups have the same amounts, because margins agree.
     """
     number = int(lacking[0].values.sum()) if lacking else 0
-    codes: dict[int, Integers] = {}
+    size = max(-(-number // _MOST_PIECES), 1)
+    amounts, codes = _cut(np.array([number]), size)[0], dict[int, Integers]()
     for place, margin in enumerate(lacking):
-        mine = _codes_of_units(margin, number)
+        ours, cells = _cut(margin.values.ravel(), size)
+        if int(ours.sum()) != number:
+            raise ValueError("margins must have the same total")
+        mine = dict(zip(margin.axes, _codes(cells, margin.values.shape), strict=True))
         shared = tuple(axis for axis in margin.axes if axis in codes)
         lengths = [shape[axis] for axis in shared]
-        spread = (np.arange(number) * (_SPREAD * (place + 1))) % 1.0
-        theirs = np.lexsort((spread, _position([codes[axis] for axis in shared], lengths, number)))
-        ours = np.argsort(_position([mine[axis] for axis in shared], lengths, number), kind="stable")
-        for axis in margin.axes:
-            if axis not in codes:
-                codes[axis] = np.empty(number, dtype=np.int64)
-                codes[axis][theirs] = mine[axis][ours]
-    # A dimension without a margin may have any code: the units are spread over all of them.
+        first = np.lexsort(
+            (_spread(len(amounts), place + 1), _position([codes[axis] for axis in shared], lengths, len(amounts)))
+        )
+        second = np.argsort(_position([mine[axis] for axis in shared], lengths, len(ours)), kind="stable")
+        ends, others = np.cumsum(amounts[first]), np.cumsum(ours[second])
+        cuts = np.union1d(ends, others)
+        first, second = first[np.searchsorted(ends, cuts)], second[np.searchsorted(others, cuts)]
+        amounts = np.diff(cuts, prepend=0)
+        codes = {axis: code[first] for axis, code in codes.items()} | {
+            axis: code[second] for axis, code in mine.items() if axis not in shared
+        }
+    # A dimension without a margin may have any code: the pieces are spread over all of them.
     for axis, length in enumerate(shape):
         if axis not in codes:
-            codes[axis] = np.floor((np.arange(number) * (_SPREAD * (len(lacking) + axis + 2)) % 1.0) * length).astype(
-                np.int64
-            )
-    cells = _position([codes[axis] for axis in range(len(shape))], list(shape), number)
-    table: Integers = np.bincount(cells, minlength=int(np.prod(shape))).reshape(tuple(shape)).astype(np.int64)
+            codes[axis] = np.floor(_spread(len(amounts), len(lacking) + axis + 2) * length).astype(np.int64)
+    table = np.zeros(shape, dtype=np.int64)
+    np.add.at(table.reshape(-1), _position([codes[axis] for axis in range(len(shape))], shape, len(amounts)), amounts)
     return table
 
 
-def _codes_of_units(margin: Margin, number: int) -> dict[int, Integers]:
-    cells = np.repeat(np.arange(margin.values.size), margin.values.ravel())
-    if len(cells) != number:
-        raise ValueError("margins must have the same total")
-    codes = np.unravel_index(cells, margin.values.shape) if margin.axes else ()
-    return {axis: code.astype(np.int64) for axis, code in zip(margin.axes, codes, strict=True)}
+def _cut(amounts: Integers, size: int) -> tuple[Integers, Integers]:
+    """Amounts in pieces of at most this size, none empty, and which of them each piece is of."""
+    pieces = -(-amounts // size)
+    whose = np.repeat(np.arange(len(amounts)), pieces)
+    last = np.cumsum(pieces)[pieces > 0] - 1
+    cut = np.full(len(whose), size, dtype=np.int64)
+    cut[last] = (amounts - (pieces - 1) * size)[pieces > 0]
+    return cut, whose
+
+
+def _codes(cells: Integers, shape: Sequence[int]) -> list[Integers]:
+    return [code.astype(np.int64) for code in np.unravel_index(cells, tuple(shape))] if len(shape) else []
+
+
+def _spread(pieces: int, turn: int) -> Floats:
+    """A number from 0 to 1 for each piece, such that neighbours get distant ones."""
+    return np.asarray((np.arange(pieces) * (_SPREAD * turn)) % 1.0, dtype=np.float64)
 
 
 def _position(codes: Sequence[Integers], lengths: Sequence[int], number: int) -> Integers:
@@ -138,8 +175,8 @@ def _position(codes: Sequence[Integers], lengths: Sequence[int], number: int) ->
 
 def _groups(cells: NDArray[np.intp], axes: Axes, shape: Sequence[int]) -> Integers:
     """The cell of the margin that each cell of the table belongs to."""
-    codes = np.unravel_index(cells, tuple(shape))
-    return _position([codes[axis].astype(np.int64) for axis in axes], [shape[axis] for axis in axes], len(cells))
+    codes = _codes(cells, shape)
+    return _position([codes[axis] for axis in axes], [shape[axis] for axis in axes], len(cells))
 
 
 def _running(amounts: Integers, groups: Integers) -> Integers:

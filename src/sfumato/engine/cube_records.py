@@ -63,7 +63,8 @@ def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion
     sums = {"_count": rows.count(), "_weights": wide_sum(rows["_weight"])}
     sums |= {f"_sum_{at}": wide_sum(rows[f"_value_{at}"] * rows["_weight"]) for at in range(len(question.measures))}
     columns = {name: np.zeros(question.cells, dtype=np.int64) for name in ("count", "weighted", *question.measures)}
-    for batch in rows.group_by(names).agg(**sums).to_pyarrow_batches(chunk_size=_ROWS):
+    grouped = rows.group_by(names).agg(**sums) if names else rows.agg(**sums)
+    for batch in grouped.to_pyarrow_batches(chunk_size=_ROWS):
         found = pa.Table.from_batches([batch])
         places = positions_of(found, question.by, question.by)
         columns["count"][places] = found["_count"].to_numpy()

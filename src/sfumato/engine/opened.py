@@ -113,6 +113,10 @@ class OpenRecords:
         """What all records together add to a cube."""
         return record_totals(self.data, self.tables, question.measures)
 
+    def table(self, question: CubeQuestion) -> Cube:
+        """A true table of a cube."""
+        return tabulated_cube(self.data, self.tables, question)
+
     def cube(self, question: CubeQuestion, margins: Sequence[tuple[Dimension, ...]]) -> tuple[Cube, Sampling | None]:
         """The true cube, and the variance function of replicate weights, fitted to these tables, if there are any."""
         cube = tabulated_cube(self.data, self.tables, question)

@@ -169,10 +169,14 @@ class SeveralLevels:
         change = bounded_change(fine, residuals(fine, targets), enough=_PARTS / 1_000)
         return nearest_whole(np.maximum(fine + change.cells, 0) / _PARTS, known, careful=True)
 
+    @property
+    def measured_levels(self) -> list[Measured]:
+        """The levels with the variances of their cells, the cube last."""
+        return [Measured(axes=level.axes, variance=level.noise.variance) for level in self.levels]
+
     @cached_property
     def _variances(self) -> Mapping[Axes, float]:
-        measured = [Measured(axes=level.axes, variance=level.noise.variance) for level in self.levels]
-        return effect_variances(self.shape, measured)
+        return effect_variances(self.shape, self.measured_levels)
 
     @cached_property
     def _precise(self) -> Mapping[Axes, float]:

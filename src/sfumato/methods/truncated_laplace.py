@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cube.section import table_name
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import precise
 from sfumato.noise.truncated_geometric import TruncatedGeometric
@@ -36,7 +37,7 @@ class ControlNoise:
     @property
     def name(self) -> str:
         """What messages and statements call the table."""
-        return " × ".join(self.by) or "grand total"
+        return table_name(self.by)
 
 
 @dataclass(frozen=True, kw_only=True)

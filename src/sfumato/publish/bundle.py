@@ -13,16 +13,17 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from sfumato.cells import Cells
+from sfumato.cube.stored import read_figures
 from sfumato.durable import alone, sync_folder
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
 from sfumato.manifest import MANIFEST, read_manifest
 from sfumato.plan import Plan
 from sfumato.publish.agreeing import agreeing
+from sfumato.publish.csv_text import csv_text
 from sfumato.publish.statement import statement
 from sfumato.publish.structure import structure
 from sfumato.publish.table import published_table
@@ -127,7 +128,10 @@ def _write_files(
             name = planned.table.name
             table = published_table(planned, answers[name], agreed[name])
             # Text is the slowest part: large tables are written in pieces side by side.
-            pieces = [pool.submit(_csv, table.slice(at, _PIECE), at == 0) for at in range(0, len(table) or 1, _PIECE)]
+            pieces = [
+                pool.submit(csv_text, table.slice(at, _PIECE), header=at == 0)
+                for at in range(0, len(table) or 1, _PIECE)
+            ]
             write(f"tables/{name}.parquet", _parquet(table))
             write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
         for cube in plan.cubes:
@@ -136,7 +140,9 @@ def _write_files(
         for attribute in dict.fromkeys(name for names in classified for name in names):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
         write("structure.json", json.dumps(structure(plan), indent=2, ensure_ascii=False).encode() + b"\n")
-        write("statement.md", statement(plan).encode())
+        figures = {name: read_figures(content) for name, content in cubes.items()}
+        calibrations = {name: found.calibration for name, found in figures.items() if found.calibration is not None}
+        write("statement.md", statement(plan, calibrations).encode())
         return {name: future.result() for name, future in writing.items()}
 
 
@@ -156,17 +162,6 @@ def _write(draft: Path, name: str, *pieces: Any) -> dict[str, Any]:
 def _parquet(table: pa.Table) -> pa.Buffer:
     content = pa.BufferOutputStream()
     pq.write_table(table, content, compression="zstd")
-    return content.getvalue()
-
-
-def _csv(table: pa.Table, header: bool) -> pa.Buffer:
-    plain = {
-        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    content = pa.BufferOutputStream()
-    options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="needed", batch_size=1 << 16)
-    pyarrow.csv.write_csv(pa.table(plain), content, options)
     return content.getvalue()
 
 

@@ -4,7 +4,9 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.cube.cube import MILLION
+from sfumato.cube.figures import Calibration
 from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
+from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.guarantee import EmployerEmployee, plain
@@ -38,17 +40,29 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
         ],
         "cells": planned.cells,
         "columns": _COLUMNS | {name: f"noisy weighted total of {name}, in thousandths" for name in section.measures},
-        "parts": {COUNT: MILLION, WEIGHTED: MILLION, **dict.fromkeys(section.measures, MEASURE_PARTS)},
+        "parts": cube_parts(planned),
         "method": method.name,
         "cap": method.counts.cap,
+        "largest_weight": section.largest_weight,
+        "cap_of_weights": None if method.weights is None else method.weights.cap,
         "guarantee": guarantee,
         "guarantee_covers": "counts and weighted counts" if method.strict else "counts only",
         "empty_cells_perturbed": float(method.empty_cells),
         "calibration": section.calibration if section.controls or section.nonnegative else None,
         "nonnegative": section.nonnegative,
         "controls": [
-            {"by": list(control.by), "epsilon": None if control.counts is None else float(control.counts.epsilon)}
-            for control in method.controls
+            *(
+                {
+                    "by": list(control.by),
+                    "epsilon": None if control.counts is None else float(control.counts.epsilon),
+                    "cap": None if control.counts is None else control.counts.cap,
+                }
+                for control in method.controls
+            ),
+            *(
+                {"by": list(totals.by), "epsilon": None, "public_totals": list(totals.columns), "source": totals.source}
+                for totals in planned.totals
+            ),
         ],
         "publication_rules": {
             "least_count": section.least_count,
@@ -60,26 +74,51 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
 
 def cube_in_short(plan: Plan, factor: str, belief: str) -> list[str]:
     """What the cubes of a release protect, for its first paragraph."""
+    exact = any(cube.method.exact_controls for cube in plan.cubes)
+    some = any(cube.method.empty_cells < 1 for cube in plan.cubes)
+    every = "Every cell with records, and a share of the empty ones," if some else "Every cell, empty ones included,"
+    apart = "Apart from the tables that are disclosed as they are, nobody" if exact else "Nobody"
     parts = [
-        "Every cell of the cubes of this release, empty ones included, was changed by random noise before anything was "
-        "published, and every table is summed from the noisy cells. Nobody can tell from the **counts of records** "
+        f"{every} of the cubes of this release was changed by random noise before anything was published, and every "
+        f"table is summed from the noisy cells. {apart} can tell from the **counts of records** "
         "whether a given record is among the data, beyond the odds stated below, whatever they already know: the odds "
         f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be at most "
         f"{belief} sure afterwards. A person or firm with several records has this protection for each of them, not "
         "for all together."
     ]
-    if any(not cube.method.strict for cube in plan.cubes):
-        parts.append(
-            "**Weighted counts are not covered by this.** They carry the same noise times an average weight. A record "
-            "that weighs more than the average moves them by more than the noise is made for. And the noise is a whole "
-            "number of average weights, so the digits of weighted counts tell which cells hold a record, even after "
-            "calibration; who knows the weight of a record may find it there."
-        )
-    return parts
+    return [*parts, *_disclosed(plan), *_beside_counts(plan)]
 
 
-def cube_text(planned: PlannedCube) -> str:
-    """What was done to the numbers of one cube."""
+def _disclosed(plan: Plan) -> list[str]:
+    """Which tables have no noise at all."""
+    return [
+        f"**{cube.title}: disclosed as they are, without noise: "
+        f"{'; '.join(control.name for control in cube.method.exact_controls)}.** What these tables tell about a record "
+        "is outside of the guarantee."
+        for cube in plan.cubes
+        if cube.method.exact_controls
+    ]
+
+
+def _beside_counts(plan: Plan) -> list[str]:
+    """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
+    loose = [cube for cube in plan.cubes if not cube.method.strict]
+    measures = any(cube.section.measures for cube in loose)
+    if not loose or not (_is_weighted(plan) or measures):
+        return []
+    what = "Weighted counts" if _is_weighted(plan) else "Totals of measures"
+    also = " and totals of measures" if _is_weighted(plan) and measures else ""
+    names = "" if len(loose) == len(plan.cubes) else f" of {', '.join(cube.name for cube in loose)}"
+    return [
+        f"**{what}{also}{names} are not covered by this.** They have noise of their own, in whole averages. It hides a "
+        "record of up to one average as well as counts do, which is as much epsilon again for each such column; for a "
+        "record of k averages it is k times as much. Heavy records are protected that much less."
+        + (' `sensitivity = "weight"` covers them all.' if _is_weighted(plan) else "")
+    ]
+
+
+def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> str:
+    """What was done to the numbers of one cube, and how well it met its controls."""
     method, section = planned.method, planned.section
     text = (
         f"**{planned.title}** (`{planned.name}`): whole-number noise of at most {method.counts.cap} records was added "
@@ -93,14 +132,34 @@ def cube_text(planned: PlannedCube) -> str:
         )
     else:
         scale = "within each code of " + section.stratum if section.stratum else "of all records"
-        text += f" Weighted counts got the same noise times the average weight {scale}, in three digits."
+        text += (
+            f" Weighted counts got as much noise, drawn anew, in units of the average weight {scale} (in three digits; "
+            "fewer than 30 records take the average of all), after they were rounded to whole units by chance."
+        )
     if method.empty_cells < 1:
         text += (
             f" Of the cells without any record a share of {plain(method.empty_cells)}, drawn by chance before the "
             "noise, got noise; the others stayed 0 until the cube was calibrated. That adds "
             f"{float(method.cost_of_dropping):.4g} to epsilon. Which cells these are is not told."
         )
-    return text + _controls(planned)
+    return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
+
+
+def not_met(planned: PlannedCube, calibration: Calibration) -> str:
+    """By how much the cube misses its controls, where it does."""
+    if calibration.converged:
+        return ""
+    parts = cube_parts(planned)
+    missed = ", ".join(f"{gap / parts[name]:,.6g} ({name})" for name, gap in calibration.gaps.items() if gap)
+    return (
+        f" **It does not add up to them: after {calibration.cycles} rounds of {calibration.method}, sums differ from "
+        f"these tables by up to {missed}.**"
+    )
+
+
+def cube_parts(planned: PlannedCube) -> dict[str, int]:
+    """By which number each column is divided."""
+    return {COUNT: MILLION, WEIGHTED: MILLION, **dict.fromkeys(planned.section.measures, MEASURE_PARTS)}
 
 
 def _controls(planned: PlannedCube) -> str:
@@ -112,15 +171,17 @@ def _controls(planned: PlannedCube) -> str:
             f"{control.name} (epsilon {plain(control.counts.epsilon)})" for control in noisy if control.counts
         )
         text += f" Tables by {listed} were perturbed by themselves, and charged."
-    if method.exact_controls:
-        names = "; ".join(control.name for control in method.exact_controls)
+    for totals in planned.totals:
+        columns = " and ".join({COUNT: "counts", WEIGHTED: "weighted counts"}[column] for column in totals.columns)
         text += (
-            f" **Disclosed as they are, without noise: {names}.** What these tables tell about a record is outside of "
-            "the guarantee."
+            f" Totals by {totals.name} ({columns}) were public already and come from elsewhere: {totals.source}. They "
+            "cost nothing, and using them discloses nothing."
         )
-    if method.controls:
+    if section.controls:
         way = "by the smallest quadratic change" if section.calibration == "least-squares" else "by raking"
-        text += f" Then the cube was made to add up to these tables, {way}; only protected numbers were used for it."
+        others = [word for word, used in (("public", planned.totals), ("disclosed", method.exact_controls)) if used]
+        used = " and ".join(["protected", *others])
+        text += f" Then the cube was made to add up to these tables, {way}; only {used} numbers were used for it."
     if section.nonnegative:
         text += " No cell was left below 0, so sums over many small cells come out too high."
     return text
@@ -132,12 +193,27 @@ def error_text(plan: Plan) -> str:
         "The query tool gives every figure of a cube an expected standard error: of the noise, worked out from the "
         "parameters alone, and of sampling"
     )
+    if not _has_replicates(plan):
+        return text + ": there are no replicate weights, so the latter is not known."
+    if all(cube.method.strict for cube in plan.cubes):
+        stated = all(cube.section.sampling for cube in plan.cubes)
+        return text + (", from parameters of other data." if stated else ", which is not told: it depends on records.")
     return text + (
         ", from a variance function of a few parameters that was fitted to replicate estimates of one-way tables and "
-        "controls. These parameters and the average weights are computed from the data without noise."
-        if _has_replicates(plan)
-        else ": there are no replicate weights, so the latter is not known."
+        "controls."
     )
+
+
+def computed_without_noise(plan: Plan) -> list[str]:
+    """What is told of the data as it is, outside of any guarantee."""
+    loose = [cube.name for cube in plan.cubes if not cube.method.strict]
+    if not loose:
+        return []
+    also = " and the parameters of the sampling variance" if _has_replicates(plan) else ""
+    return [
+        f"The average weights{also} of {', '.join(loose)} are computed from the data without noise and published in "
+        "three digits. Who knows all other records may tell from them whether one more is there."
+    ]
 
 
 def protected_records(guarantee: EmployerEmployee) -> list[str]:
@@ -152,5 +228,8 @@ def _rounded_up(delta: Fraction) -> str:
 
 
 def _has_replicates(plan: Plan) -> bool:
-    records = getattr(plan.release.data, "records", None)
-    return records is not None and records.replicates is not None
+    return isinstance(plan.release.data, Microdata) and plan.release.data.records.replicates is not None
+
+
+def _is_weighted(plan: Plan) -> bool:
+    return isinstance(plan.release.data, Microdata) and plan.release.data.records.weight is not None

@@ -1,8 +1,10 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words first."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 
+from sfumato.cube.figures import Calibration
 from sfumato.engine.question import ContributorQuestion, IndicatorQuestion, PairQuestion, Question
 from sfumato.frame import Frame
 from sfumato.methods.infused_sums import InfusedSums
@@ -12,15 +14,23 @@ from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
 from sfumato.publish.agreeing import reconciled_tables
-from sfumato.publish.cubes import CUBES_LEAVE_OPEN, cube_in_short, cube_text, error_text, protected_records
+from sfumato.publish.cubes import (
+    CUBES_LEAVE_OPEN,
+    computed_without_noise,
+    cube_in_short,
+    cube_text,
+    error_text,
+    protected_records,
+)
 from sfumato.publish.table import CONFIDENCE
 
 SIZES = (10, 100, 1000)
 THE_CELLS = "the cell's"
+NONE: Mapping[str, Calibration] = {}
 
 
-def statement(plan: Plan) -> str:
-    """Write the privacy statement of a release as Markdown."""
+def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str:
+    """Write the privacy statement of a release as Markdown; `calibrations` are those of its cubes, by name."""
     about = plan.release.about
     parts = [
         f"# Privacy statement: {about.title}",
@@ -31,7 +41,7 @@ def statement(plan: Plan) -> str:
         _public(plan),
         "## How the numbers were changed",
         *(_table(plan, planned) for planned in plan.tables),
-        *map(cube_text, plan.cubes),
+        *(cube_text(cube, calibrations.get(cube.name)) for cube in plan.cubes),
         *_agreement(plan),
         *_errors(plan),
         "## The parameters",
@@ -102,9 +112,10 @@ def _meaning(total: Guarantee) -> list[str]:
 
 def meaning_of(plan: Plan) -> list[str]:
     """What the guarantee of a release means, a paragraph each."""
-    if isinstance(plan.guarantee, NoFormalGuarantee) or not plan.cubes:
+    if not plan.cubes:
         return meaning(plan.guarantee)
-    return [paragraph.replace("**", "") for paragraph in _of_cubes(plan)]
+    of_tables = meaning(plan.guarantee) if isinstance(plan.guarantee, NoFormalGuarantee) else []
+    return [*of_tables, *(paragraph.replace("**", "") for paragraph in _of_cubes(plan))]
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
@@ -253,7 +264,7 @@ def _typical(error: PlannedError) -> str:
 def _public(plan: Plan) -> str:
     frame = plan.release.data
     if plan.cubes:
-        return CUBES_LEAVE_OPEN
+        return " ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])
     if not isinstance(frame, Frame):
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sfumato.cube.section import COUNT
 from sfumato.methods.method import LARGEST
+from sfumato.methods.recommended_levels import Comparison, compared
 from sfumato.methods.requirements import requirements
 from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.privacy.guarantee import EmployerEmployee, plain
@@ -41,6 +43,7 @@ def plan_summary(findings: "Findings") -> Summary:
         Text(plan.release.about.title, style="bold"),
         table,
         *_what_is_large(plan),
+        *_cube_errors(plan),
         Text("\n".join(_protected(plan))),
         Text(
             f"All tables together: {whole(plan.guarantee)}."
@@ -58,7 +61,7 @@ def plan_summary(findings: "Findings") -> Summary:
         lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
     words = "The data match their description." if findings.validated else "The data were not opened."
     lines.append(Text(f"{words} Nothing was charged.", style="green"))
-    return Group(*spaced(lines)), plan_data(plan) | {
+    return Group(*spaced(lines)), plan_data(plan) | _cube_error_data(plan) | {
         "due_epsilon": number(due),
         "remaining_epsilon": number(left),
         "paid_before": sorted(findings.paid),
@@ -109,6 +112,52 @@ def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
     if error.share is None:
         return "secret", "secret"
     return f"{error.floor:.2g} jobs", error.in_a_large_cell
+
+
+def _compared(cube: "PlannedCube") -> Comparison:
+    public = [totals.by for totals in cube.totals if COUNT in totals.columns]
+    return compared(cube.question.by, cube.method, public=public, calibrated=cube.section.calibration != "raking")
+
+
+def _cube_errors(plan: "Plan") -> list[RenderableType]:
+    """How far off tables of a cube are expected to be, and what the same budget would give in other ways."""
+    lines: list[RenderableType] = []
+    for cube in plan.cubes:
+        found = _compared(cube)
+        table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended")
+        for size, error in found.planned.items():
+            both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
+            table.add_row(str(size), f"{error:.3g}", *both, found.recommended[size])
+        share = f"{float(found.levels.share):.0%} of epsilon for {found.levels.name}"
+        words = (
+            f"Counts of {cube.name} are expected to be off by, in records (root mean square), before any cell is kept "
+            "from being negative; at the same budget with all of it for the cube alone, and at several levels "
+            f"({share}):"
+        )
+        lines += [Text(words), table]
+    return lines
+
+
+def _cube_error_data(plan: "Plan") -> dict[str, Any]:
+    found = {cube.name: _compared(cube) for cube in plan.cubes}
+    errors = {
+        name: {
+            "levels": comparison.levels.name,
+            "share": float(comparison.levels.share),
+            "by_dimension": [
+                {
+                    "dimension": size,
+                    "planned": error,
+                    "bottom_up": comparison.bottom_up[size],
+                    "several_levels": comparison.several_levels[size],
+                    "recommended": comparison.recommended[size],
+                }
+                for size, error in comparison.planned.items()
+            ],
+        }
+        for name, comparison in found.items()
+    }
+    return {"expected_cube_errors": errors} if errors else {}
 
 
 def _what_is_large(plan: "Plan") -> list[RenderableType]:

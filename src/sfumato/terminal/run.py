@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from sfumato.privacy.guarantee import plain
+from sfumato.publish.cubes import not_met
 from sfumato.publish.structure import number
 from sfumato.terminal.layout import Summary, counted_parts, counted_tables, near
 from sfumato.terminal.plan import plan_data
@@ -28,11 +29,17 @@ def run_summary(published: "Published") -> Summary:
             f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
             f"spent, {plain(balance.remaining_epsilon)} left."
         )
+    cubes = {cube.name: cube for cube in published.plan.cubes}
+    words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),
         "charged": list(published.charged),
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
         "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
+        "controls_not_met": {
+            name: {"calibration": found.method, "cycles": found.cycles, "largest_gaps_in_parts": dict(found.gaps)}
+            for name, found in published.unmet.items()
+        },
         **plan_data(published.plan),
     }

@@ -2,14 +2,26 @@
 
 from collections.abc import Iterator
 
+from sfumato.reproduce.li2020.levels import SURVEYS, WORKLOADS
 from sfumato.reproduce.li2020.published import CHANCE_OF_NOISE, CONVERGED, RUNS, TABLE_2, TABLE_4
 from sfumato.reproduce.li2020.reproduction import Line, Reproduction
 from sfumato.reproduce.li2020.simulate import TOLERANCE, VARIANTS
+from sfumato.reproduce.li2020.theory import at_mean_cardinality
+
+_SHOWN = range(1, 6)
 
 
 def findings(found: Reproduction) -> list[str]:
     """One sentence or two for each."""
-    return [*_noise(found), *_least_squares(found), *_raking(found), *_table_4(found), *_bias(found), *_bound(found)]
+    return [
+        *_noise(found),
+        *_least_squares(found),
+        *_raking(found),
+        *_table_4(found),
+        *_bias(found),
+        *_bound(found),
+        *_levels(found),
+    ]
 
 
 def _noise(found: Reproduction) -> Iterator[str]:
@@ -40,8 +52,15 @@ def _least_squares(found: Reproduction) -> Iterator[str]:
             f"at least the published one {verdict} ({_reductions(lines)} at 1 to 5 dimensions), and "
             f"{'never negative' if not negative else 'negative at ' + ', '.join(map(str, negative))}."
         )
-    expected = ", ".join(f"{found.theory[size][1]:.1%}" for size in range(1, 6))
-    yield f"Theory for two-sided noise: {expected}."
+    averages = {
+        "of the mean variance": [found.theory[size].reduction for size in _SHOWN],
+        "in a table, the mean over tables": [found.theory[size].by_table for size in _SHOWN],
+        "the same by cell": [found.theory[size].by_cell for size in _SHOWN],
+        "within a run": [found.theory[size].within_run for size in _SHOWN],
+        "at the mean number of categories": [at_mean_cardinality(size) for size in _SHOWN],
+    }
+    words = "; ".join(f"{what} {', '.join(f'{share:.1%}' for share in shares)}" for what, shares in averages.items())
+    yield f"Theory for two-sided noise, 1 − (1 + Σ(k − 1))/Πk remaining, at 1 to 5 dimensions: {words}."
 
 
 def _at_least(line: Line) -> bool:
@@ -61,6 +80,11 @@ def _raking(found: Reproduction) -> Iterator[str]:
             f"Raking, {variant}: {number:,} of {found.runs:,} runs come within {TOLERANCE:g} of a record in ten cycles "
             f"(published: {CONVERGED} of {RUNS:,}, tolerance unknown){effect}."
         )
+        if number < found.runs:
+            yield (
+                f"Over all {found.runs:,} runs, those that did not converge as they were when they came nearest, "
+                f"raking takes away {_reductions(found.lines('raking', variant, runs='all'))} at 1 to 5 dimensions."
+            )
 
 
 def _table_4(found: Reproduction) -> Iterator[str]:
@@ -76,7 +100,7 @@ def _table_4(found: Reproduction) -> Iterator[str]:
                 f"about their mean, in runs that raking converged in, is {min(ratios):.2f} to {max(ratios):.2f} times "
                 "the printed one at 1 to 8 dimensions."
             )
-    variance, expected = found.evaluated.variance, found.theory[1][0]
+    variance, expected = found.evaluated.variance, found.theory[1].before
     yield (
         f"A cell of a one-way table has a noise variance of {expected:.1f} over runs, not 6.592. Printed 0.002 for the "
         f"cube itself can only be two-sided noise ({variance:.4f}); without negative cells it would be half "
@@ -109,6 +133,26 @@ def _bound(found: Reproduction) -> Iterator[str]:
             + " dimensions: nearly all cells of this cube are empty, so the bound tells more than it spoils. "
             "It is biased in single cells."
         )
+
+
+def _levels(found: Reproduction) -> Iterator[str]:
+    """Where several levels at the same budget are better, and what to prefer for which tables."""
+    levels = found.levels
+    for epsilon, chosen in levels.designs.items():
+        for records in SURVEYS:
+            better = levels.better(epsilon, records)
+            where = f"at {', '.join(map(str, better))} dimensions" if better else "nowhere"
+            yield (
+                f"Several levels at the same ε = {float(epsilon):g}, δ = {levels.delta:.2g} ({float(chosen.share):.0%} "
+                f"for {chosen.name}), whole numbers and none negative, {records:,} records: a smaller error than the "
+                f"signed bottom-up cube {where} ({levels.runs} runs)."
+            )
+        advice = []
+        for workload in WORKLOADS:
+            best = levels.workloads[epsilon, workload][0]
+            share = "" if best.is_bottom_up else f" ({float(best.share):.0%})"
+            advice.append(f"{workload}: {best.name}{share}")
+        yield f"Recommended by workload at ε = {float(epsilon):g}: {'; '.join(advice)}."
 
 
 def _reductions(lines: list[Line]) -> str:

@@ -3,17 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
-from sfumato.cube.effects import remaining_share
 from sfumato.noise.truncated_geometric import TruncatedGeometric
+from sfumato.reproduce.li2020.levels import Levels, compare_levels
 from sfumato.reproduce.li2020.published import (
     CAP,
-    CARDINALITIES,
-    CELLS,
     CHANCE_OF_NOISE,
     CONVERGED,
     DELTA,
@@ -28,6 +25,7 @@ from sfumato.reproduce.li2020.published import (
 from sfumato.reproduce.li2020.simulate import VARIANTS, Progress, Simulated, Variant, simulate
 from sfumato.reproduce.li2020.survey import survey
 from sfumato.reproduce.li2020.tables import Floats, Moments
+from sfumato.reproduce.li2020.theory import Expected, at_mean_cardinality, expected
 
 PAPER = "li2020"
 QUICK_RUNS = 100
@@ -35,6 +33,11 @@ Calibration = Literal["raking", "least-squares"]
 CALIBRATIONS: tuple[Calibration, ...] = ("raking", "least-squares")
 Measure = Literal["variance", "within_run", "mean_square"]
 SUFFIXES: Mapping[Measure, str] = {"variance": "", "within_run": "_within_run", "mean_square": "_mean_square"}
+Runs = Literal["converged", "all"]
+Averaged = Literal["by_table", "by_cell"]
+AVERAGED: tuple[Averaged, ...] = ("by_table", "by_cell")
+RUNS_OF: Mapping[Calibration, tuple[Runs, ...]] = {"raking": ("converged", "all"), "least-squares": ("converged",)}
+"""Least squares solves all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +66,38 @@ class Reproduction:
     evaluated: TruncatedGeometric
     """Of the evaluation."""
     simulated: Mapping[Variant, Simulated]
+    levels: Levels
+    """The alternative that measures several levels."""
 
-    def lines(self, calibration: Calibration, variant: Variant, measure: Measure = "variance") -> list[Line]:
-        """Table 4 by one calibration, with one variant of the noise."""
+    def lines(
+        self, calibration: Calibration, variant: Variant, measure: Measure = "variance", runs: Runs = "converged"
+    ) -> list[Line]:
+        """Table 4 by one calibration, with one variant of the noise, over the runs that converged or over all."""
+        return _lines(*self._moments(calibration, variant, runs), measure)
+
+    def reductions(
+        self, calibration: Calibration, variant: Variant, averaged: Averaged, runs: Runs = "converged"
+    ) -> dict[int, float | None]:
+        """By dimension: the reduction in each table over runs, the mean over tables or over all cells of theirs."""
+        moments = self._moments(calibration, variant, runs)
+        before, after = (part.variance_by_table() for part in moments)
+        tables = self.simulated[variant].tables
+        if before is None or after is None:
+            return dict.fromkeys(TABLE_4)
+        sizes = np.array([int(table).bit_count() for table in range(len(before))])
+        weights = np.ones_like(before) if averaged == "by_table" else tables.table_cells
+        found: dict[int, float | None] = {}
+        for size in TABLE_4:
+            some = (sizes == size) & (before > 0)
+            share = 1 - after[some] / before[some]
+            found[size] = float(np.average(share, weights=weights[some])) if some.any() else None
+        return found
+
+    def _moments(self, calibration: Calibration, variant: Variant, runs: Runs) -> tuple[Moments, Moments]:
         part = self.simulated[variant]
-        before, after = (
-            (part.plain_where_raked, part.raked) if calibration == "raking" else (part.plain, part.least_squares)
-        )
-        return _lines(before, after, measure)
+        if calibration == "least-squares":
+            return part.plain, part.least_squares
+        return (part.plain_where_raked, part.raked) if runs == "converged" else (part.plain, part.raked_in_all)
 
     def bounded(self, variant: Variant) -> list[Line]:
         """Mean squares of the noise where least squares must leave no negative cell, over the first runs."""
@@ -83,21 +110,19 @@ class Reproduction:
         return part.raked.runs if calibration == "raking" else part.solved
 
     @cached_property
-    def theory(self) -> Mapping[int, tuple[float, float]]:
-        """By dimension: the expected variance without calibration, and its expected reduction by least squares."""
-        found = {}
-        one_way = [(axis,) for axis in range(len(CARDINALITIES))]
-        for size in TABLE_4:
-            before, after = [], []
-            for table in combinations(range(len(CARDINALITIES)), size):
-                cells = int(np.prod([CARDINALITIES[axis] for axis in table]))
-                before.append(self.evaluated.variance * CELLS / cells)
-                after.append(before[-1] * remaining_share(CARDINALITIES, table, one_way))
-            found[size] = float(np.mean(before)), float(1 - np.mean(after) / np.mean(before))
-        return found
+    def theory(self) -> Mapping[int, Expected]:
+        """By dimension: what is expected of two-sided noise and least squares."""
+        return {size: expected(size, variance=self.evaluated.variance) for size in TABLE_4}
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One object for every figure: what it is about, what was published about it, and ours."""
+        return iter(self._rows)
+
+    @cached_property
+    def _rows(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._all_rows())
+
+    def _all_rows(self) -> Iterator[dict[str, Any]]:
         yield from self._noise_rows()
         for calibration in CALIBRATIONS:
             for variant in VARIANTS:
@@ -109,8 +134,8 @@ class Reproduction:
                     "published": CONVERGED if calibration == "raking" else None,  # of 1,000
                     "ours": self.converged(calibration, variant),
                 }
-                for measure in SUFFIXES:
-                    yield from self._variance_rows(calibration, variant, measure)
+                for used in RUNS_OF[calibration]:
+                    yield from self._variance_rows(calibration, variant, used)
         for variant in VARIANTS:
             for line in self.bounded(variant):
                 about: dict[str, Any] = {"dimension": line.dimension, "variant": variant, "published": None}
@@ -119,6 +144,10 @@ class Reproduction:
             for tolerance, runs in self.simulated[variant].within.items():
                 about = {"tolerance": tolerance, "variant": variant, "runs": self.runs, "published": None}
                 yield {"quantity": "raked_within", **about, "ours": runs}
+        for size in TABLE_4:
+            about = {"dimension": size, "published": None, "ours": at_mean_cardinality(size)}
+            yield {"quantity": "variance_reduction_at_mean_cardinality", **about}
+        yield from self.levels.rows()
 
     def _noise_rows(self) -> Iterator[dict[str, Any]]:
         for j, printed in TABLE_2.items():
@@ -129,30 +158,31 @@ class Reproduction:
         yield {"quantity": "chance_of_noise", "published": CHANCE_OF_NOISE, "ours": any_noise}
         yield {"quantity": "cell_variance", "published": VARIANCE_OF_NOISE, "ours": self.evaluated.variance}
 
-    def _variance_rows(self, calibration: Calibration, variant: Variant, measure: Measure) -> Iterator[dict[str, Any]]:
-        printed = measure != "mean_square"
-        for line in self.lines(calibration, variant, measure):
-            before, after, reduction = TABLE_4[line.dimension]
-            about = {"dimension": line.dimension, "calibration": calibration, "variant": variant}
-            for quantity, published, ours in (
-                ("noise_variance", before, line.plain),
-                ("noise_variance_calibrated", after, line.calibrated),
-                ("variance_reduction", reduction, line.reduction),
-            ):
-                row = {
-                    "quantity": quantity + SUFFIXES[measure],
-                    **about,
-                    "published": published if printed else None,
-                    "ours": ours,
-                }
-                if measure == "variance" and variant == "two-sided" and calibration == "least-squares":
-                    expected, share = self.theory[line.dimension]
-                    row["theory"] = {
-                        "noise_variance": expected,
-                        "noise_variance_calibrated": expected * (1 - share),
-                        "variance_reduction": share,
-                    }[quantity]
-                yield row
+    def _variance_rows(self, calibration: Calibration, variant: Variant, runs: Runs) -> Iterator[dict[str, Any]]:
+        used = self._moments(calibration, variant, runs)[1].runs
+        known = variant == "two-sided" and calibration == "least-squares"
+        suffix = "" if runs == "converged" else "_all_runs"
+
+        def row(quantity: str, size: int, published: float | None, ours: float | None, theory: float) -> dict[str, Any]:
+            about = {"dimension": size, "calibration": calibration, "variant": variant, "runs_used": used}
+            figures = {"published": published, "ours": ours} | ({"theory": theory} if known else {})
+            return {"quantity": quantity + suffix, **about, **figures}
+
+        for measure, ending in SUFFIXES.items():
+            for line in self.lines(calibration, variant, measure, runs):
+                size, theory = line.dimension, self.theory[line.dimension]
+                within = measure == "within_run"
+                printed = (None, None, None) if measure == "mean_square" else TABLE_4[size]
+                before = theory.before_within_run if within else theory.before
+                after = theory.after_within_run if within else theory.after
+                yield row(f"noise_variance{ending}", size, printed[0], line.plain, before)
+                yield row(f"noise_variance_calibrated{ending}", size, printed[1], line.calibrated, after)
+                yield row(f"variance_reduction{ending}", size, printed[2], line.reduction, 1 - after / before)
+        for averaged in AVERAGED:
+            for size, share in self.reductions(calibration, variant, averaged, runs).items():
+                theory = self.theory[size]
+                expects = theory.by_table if averaged == "by_table" else theory.by_cell
+                yield row(f"variance_reduction_{averaged}", size, TABLE_4[size][2], share, expects)
 
 
 def reproduce(*, runs: int = RUNS, seed: int = 1, progress: Progress = lambda *_: None) -> Reproduction:
@@ -162,6 +192,7 @@ def reproduce(*, runs: int = RUNS, seed: int = 1, progress: Progress = lambda *_
         noise=TruncatedGeometric(epsilon=TABLE_2_EPSILON, cap=TABLE_2_CAP),
         evaluated=TruncatedGeometric(epsilon=EPSILON, cap=CAP),
         simulated=simulate(survey(seed), runs=runs, seed=seed, progress=progress),
+        levels=compare_levels(runs=runs, seed=seed),
     )
 
 

@@ -42,6 +42,9 @@ class Simulated:
     plain_where_raked: Moments = field(init=False)
     """Without calibration, in those runs in which raking converged."""
     raked: Moments = field(init=False)
+    """In those runs."""
+    raked_in_all: Moments = field(init=False)
+    """In all runs: where raking did not converge, the cycle that came nearest to the controls."""
     bounded: Moments = field(init=False)
     plain_where_bounded: Moments = field(init=False)
     solved: int = 0
@@ -50,7 +53,15 @@ class Simulated:
     """Runs in which raking came within each tolerance in ten cycles."""
 
     def __post_init__(self) -> None:
-        for name in ("plain", "least_squares", "plain_where_raked", "raked", "bounded", "plain_where_bounded"):
+        for name in (
+            "plain",
+            "least_squares",
+            "plain_where_raked",
+            "raked",
+            "raked_in_all",
+            "bounded",
+            "plain_where_bounded",
+        ):
             setattr(self, name, Moments(self.tables))
 
 
@@ -88,7 +99,9 @@ def _one_batch(found: Simulated, cube: Cube, perturbed: Integers, *, bounded: in
         found.within[tolerance] += int((off <= tolerance).sum())
     converged = off <= TOLERANCE
     found.plain_where_raked.add(plain[converged])
-    found.raked.add(found.tables.of(raked[converged] - true))
+    noise = found.tables.of(raked - true)
+    found.raked.add(noise[converged])
+    found.raked_in_all.add(noise)
 
     if bounded:
         dimensions = (_runs(bounded), *cube.dimensions)
@@ -99,21 +112,33 @@ def _one_batch(found: Simulated, cube: Cube, perturbed: Integers, *, bounded: in
 
 
 def _raked(perturbed: Floats, controls: list[Control]) -> tuple[Floats, Floats]:
-    """Raked cubes, and how far each is from its controls at most; each is raked until it fits, or for ten cycles."""
-    raked, off = perturbed.copy(), np.full(len(perturbed), np.inf)
+    """Raked cubes, and how far each is from its controls at most; each is raked until it fits, or for ten cycles.
+
+    One that does not fit in the end is taken as it was when it came nearest.
+    """
+    raked, nearest = perturbed.copy(), perturbed.copy()
+    off = _farthest(perturbed, _margins(controls, np.arange(len(perturbed))))
     for _ in range(CYCLES):
         going = np.flatnonzero(off > TOLERANCE)
         if not len(going):
             break
-        margins = [
-            Margin(axes=(0, place + 1), values=control.values[going] // MILLION)
-            for place, control in enumerate(controls)
-        ]
+        margins = _margins(controls, going)
         with np.errstate(over="ignore", invalid="ignore"):  # where it does not converge it may run away
             raked[going] = one_cycle(raked[going], margins)
-            largest = np.max([part.max(axis=1) for part in gaps(raked[going], margins)], axis=0)
-        off[going] = np.where(np.isfinite(largest), largest, np.inf)
-    return raked, off
+            largest = _farthest(raked[going], margins)
+        nearer = largest < off[going]
+        nearest[going[nearer]], off[going[nearer]] = raked[going[nearer]], largest[nearer]
+    return nearest, off
+
+
+def _margins(controls: list[Control], runs: NDArray[np.intp]) -> list[Margin]:
+    return [
+        Margin(axes=(0, place + 1), values=control.values[runs] // MILLION) for place, control in enumerate(controls)
+    ]
+
+
+def _farthest(tables: Floats, margins: list[Margin]) -> Floats:
+    return np.asarray(np.max([part.max(axis=1) for part in gaps(tables, margins)], axis=0))
 
 
 def _runs(number: int) -> Dimension:

@@ -13,20 +13,20 @@ _WORDS = 2.0**64
 _WEIGHT = 1_000_000
 
 
-def survey(seed: int) -> Cube:
-    """A cube of 182 records; the second category of a variable is half as frequent as the first, the third a third."""
-    positions = np.zeros(RECORDS, dtype=np.int64)
+def survey(seed: int, *, records: int = RECORDS) -> Cube:
+    """A cube of so many records; the second category of a variable is half as frequent as the first, and so on."""
+    positions = np.zeros(records, dtype=np.int64)
     for place, categories in enumerate(CARDINALITIES):
-        positions = positions * categories + _codes(categories, Repeatable(seed, "li2020", "variable", place))
+        positions = positions * categories + _codes(categories, records, Repeatable(seed, "li2020", "variable", place))
     dimensions = tuple(
         Dimension(name=f"variable {place + 1}", codes=tuple(str(code + 1) for code in range(categories)))
         for place, categories in enumerate(CARDINALITIES)
     )
-    return tabulated(dimensions, [Chunk(positions=positions, weights=np.full(RECORDS, _WEIGHT))])
+    return tabulated(dimensions, [Chunk(positions=positions, weights=np.full(records, _WEIGHT))])
 
 
-def _codes(categories: int, chance: Repeatable) -> NDArray[np.int64]:
+def _codes(categories: int, records: int, chance: Repeatable) -> NDArray[np.int64]:
     shares = 1 / np.arange(1, categories + 1)
     upto = np.cumsum(shares / shares.sum())
-    uniform = chance.words(RECORDS) / _WORDS
+    uniform = chance.words(records) / _WORDS
     return np.minimum(np.searchsorted(upto, uniform, side="right"), categories - 1).astype(np.int64)

@@ -51,6 +51,21 @@ class Tables:
         shares: Floats = columns / columns.sum(axis=0)
         return shares
 
+    @cached_property
+    def table(self) -> Integers:
+        """The table that each cell belongs to: a number with one bit for every dimension it has."""
+        bits = (np.append(np.full(length, 1 << axis), 0) for axis, length in enumerate(self.shape))
+        return self._over_axes([bit.astype(np.float64) for bit in bits], np.add).astype(np.int64)
+
+    @cached_property
+    def table_cells(self) -> Floats:
+        """How many cells each table has."""
+        return np.bincount(self.table).astype(np.float64)
+
+    def by_table(self, cells: Floats) -> Floats:
+        """The mean over the cells of each table."""
+        return np.bincount(self.table, weights=cells) / self.table_cells
+
     def by_size(self, cells: Floats) -> Floats:
         """The mean over all cells of a table and all tables of a size, for every size from 0 on."""
         sizes = len(self.shape) + 1
@@ -85,10 +100,19 @@ class Moments:
 
     def variance(self) -> Floats | None:
         """By size: the variance of the noise in a cell over the runs, the mean over cells and then over tables."""
+        over_runs = self._over_runs()
+        return None if over_runs is None else self._tables.by_size(over_runs)
+
+    def variance_by_table(self) -> Floats | None:
+        """By table: the variance of the noise in a cell over the runs, the mean over cells."""
+        over_runs = self._over_runs()
+        return None if over_runs is None else self._tables.by_table(over_runs)
+
+    def _over_runs(self) -> Floats | None:
         if self.runs < 2:
             return None
         about = (self._second - self._first * self._first / self.runs) / (self.runs - 1)
-        return self._tables.by_size(np.maximum(about, 0.0))
+        return np.maximum(about, 0.0)
 
     def mean_square(self) -> Floats | None:
         """By size: the mean square of the noise, bias included."""

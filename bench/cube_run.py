@@ -1,0 +1,64 @@
+"""One cube, told by the process that made it: `python cube_run.py RELEASE` prints seconds and peak memory as JSON."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+from gate import WrongResultError
+from peak import peak_bytes
+
+from sfumato.check import checked
+from sfumato.cube.cube import MILLION, Cube
+from sfumato.cube.effects import Measured, effect_variances, table_variance
+from sfumato.cube.figures import ColumnNoise, Figures
+from sfumato.cube.stored import stored
+from sfumato.noise.randomness import OperatingSystem
+from sfumato.release_file import load
+
+Result = TypeVar("Result")
+_TOLERANCE = 0.02
+"""Of the noise variance over millions of cells."""
+
+
+def main() -> None:
+    """Build, perturb and calibrate, write; refuse a cube whose noise is not what it says or that misses a control."""
+    seconds: dict[str, float] = {}
+    with checked(load(Path(sys.argv[1]))) as ready:
+        (planned,) = ready.plan.cubes
+        true, _ = _timed(seconds, "build", lambda: ready.cube(planned))
+    cube, figures = _timed(seconds, "protect", lambda: planned.protect(true, OperatingSystem()))
+    content = _timed(seconds, "write", lambda: stored(cube, figures))
+    peak = peak_bytes()
+    _check(true, cube, figures)
+    print(json.dumps({"seconds": seconds, "peak_bytes": peak, "file_bytes": len(content)}))
+
+
+def _timed(seconds: dict[str, float], name: str, work: Callable[[], Result]) -> Result:
+    begin = perf_counter()
+    done = work()
+    seconds[name] = perf_counter() - begin
+    return done
+
+
+def _check(true: Cube, cube: Cube, figures: Figures) -> None:
+    calibration = figures.calibration
+    if calibration is None or not calibration.converged or calibration.largest_gap:
+        raise WrongResultError("the cube does not add up to its controls")
+    expected = _variance(true.shape, figures.noise["count"])
+    observed = float(np.mean((cube["count"] / MILLION - true["count"]) ** 2))
+    if abs(observed / expected - 1) > _TOLERANCE:
+        raise WrongResultError(f"noise of variance {observed:.4f} where {expected:.4f} is expected")
+
+
+def _variance(shape: tuple[int, ...], noise: ColumnNoise) -> float:
+    measured = [Measured(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
+    every = tuple(range(len(shape)))
+    return table_variance(shape, every, effect_variances(shape, measured), otherwise=noise.variance)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""An attack on a published cube: read off the digits of a column which cells hold records.
+
+Where a column has the noise of counts times an average, an empty cell is a whole number of averages, and a cell with a
+record hardly ever is. Calibration by least squares adds to a cell what depends on its codes in the controls, which
+differences between cells take away again: with a code exchanged, once in each of some dimensions that no control has
+all of, the alternating sum of cells is a whole number of averages if they are all empty. After raking it is ratios
+instead of differences. docs/methods/hypercube.md explains it. The attack uses what is published; true counts only judge
+it.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cube.cube import Cube
+from sfumato.cube.figures import Figures
+from sfumato.cube.margins import Axes
+from sfumato.cube.scale import Scale
+from sfumato.cube.section import COUNT, CubeSection
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MOST_COMPARED = 24
+"""So many comparisons with other cells are made for each cell."""
+_ROUNDING = 8
+"""Times the root of the number of cells: the units that rounding can move a cell by, after calibration."""
+_LARGEST_ROUNDING = 0.01
+"""As a share of one unit of noise; beyond this too much would seem to be a whole number by chance."""
+_SMALL = 3
+_SAME_RATIO = 1e-7
+"""Noise beyond 3 is too rare to look for; ratios of noise that are the same agree to this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellsTold:
+    """What the digits of one column tell about which cells hold records."""
+
+    column: str
+    told: int
+    """Cells that the attack says hold records."""
+    found: int
+    """Those of them that do."""
+    holding: int
+    """All cells that hold records."""
+    by_chance: float
+    """How many of as many cells, picked blindly among those published above 0, would hold records."""
+
+
+def read_digits(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsTold, ...]:
+    """Attack every column beside the counts, whose noise is whole numbers like themselves and tells nothing."""
+    holding = true[COUNT] > 0
+    controls = [published.axes(control.by) for control in section.controls]
+    found = []
+    for column in (name for name in published.columns if name != COUNT):
+        values, scale = published[column], figures.noise[column].scale
+        if section.calibration == "raking" and controls:
+            told = told_by_ratios(values, controls, scale)
+        else:
+            told = told_by_differences(values, controls, scale, nonnegative=section.nonnegative)
+        number = int(told.sum())
+        found.append(
+            CellsTold(
+                column=column,
+                told=number,
+                found=int((told & holding).sum()),
+                holding=int(holding.sum()),
+                by_chance=number * (float(holding[values > 0].mean()) if (values > 0).any() else 0.0),
+            )
+        )
+    return tuple(found)
+
+
+def told_by_differences(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
+    """The cells whose digits say that they hold records: no comparison with others comes out as a number of averages.
+
+    With `nonnegative` cells at 0 were moved there, so they tell nothing and are compared with nothing.
+    """
+    view = _View.of(values.shape, controls, scale)
+    table, unit = view.taken(values), view.taken(np.broadcast_to(np.asarray(view.period), values.shape))
+    compared, matched = np.zeros(table.shape, dtype=np.bool_), np.zeros(table.shape, dtype=np.bool_)
+    for shifts in view.comparisons():
+        difference, usable = table, table > 0 if nonnegative else np.ones(table.shape, dtype=np.bool_)
+        for axis, shift in shifts:
+            difference = difference - np.roll(difference, shift, axis=axis)
+            usable = usable & np.roll(usable, shift, axis=axis)
+        left = difference % unit
+        rounding = np.minimum(max(2.0 ** len(shifts), _ROUNDING * values.size**0.5), _LARGEST_ROUNDING * unit)
+        matched |= usable & (np.minimum(left, unit - left) <= (rounding if shifts else 0))
+        compared |= usable
+    return view.put_back(compared & ~matched)
+
+
+def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -> Flags:
+    """The same after raking: empty cells without noise stay 0, and others are to each other like small numbers."""
+    view = _View.of(values.shape, controls, scale)
+    table = view.taken(values)
+    some = table != 0
+    logarithms = np.log(np.abs(np.where(some, table, 1)).astype(np.float64))
+    small = np.log(np.arange(1, _SMALL + 1))
+    ratios = np.unique((small[:, None] - small[None, :]).ravel())
+    matched = np.zeros(table.shape, dtype=np.bool_)
+    for shifts in view.comparisons():
+        difference, usable = logarithms, some
+        for axis, shift in shifts:
+            difference = difference - np.roll(difference, shift, axis=axis)
+            usable = usable & np.roll(usable, shift, axis=axis)
+        near = np.clip(np.searchsorted(ratios, difference), 1, len(ratios) - 1)
+        off = np.minimum(np.abs(difference - ratios[near]), np.abs(difference - ratios[near - 1]))
+        matched |= usable & (off <= _SAME_RATIO)
+    return view.put_back(some & ~matched)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _View:
+    """The cube with dimensions that are in the same controls taken as one."""
+
+    period: Integers | int
+    """One unit of noise in every cell."""
+    before: tuple[int, ...]
+    order: list[int]
+    shape: tuple[int, ...]
+    fixed: list[Axes]
+    """The controls, by the new dimensions."""
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], controls: Collection[Axes], scale: Scale) -> "_View":
+        """A unit of noise depends on the stratum, so no two strata are compared: it counts as part of every control."""
+        apart = set[int]() if scale.axis is None else {scale.axis}
+        known = [set(axes) | apart for axes in controls]
+        alike: dict[tuple[bool, ...], list[int]] = {}
+        for axis in range(len(shape)):
+            alike.setdefault((axis in apart, *(axis in axes for axes in known)), []).append(axis)
+        groups = list(alike.values())
+        return cls(
+            period=scale.laid(tuple(range(len(shape)))),
+            before=shape,
+            order=[axis for group in groups for axis in group],
+            shape=tuple(prod(shape[axis] for axis in group) for group in groups),
+            fixed=[tuple(place for place, group in enumerate(groups) if group[0] in axes) for axes in known],
+        )
+
+    def taken(self, table: Integers) -> Integers:
+        return np.transpose(table, self.order).reshape(self.shape)
+
+    def put_back(self, flags: Flags) -> Flags:
+        return np.transpose(flags.reshape([self.before[axis] for axis in self.order]), np.argsort(self.order))
+
+    def comparisons(self) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Sets of axes and by how far to move along each: all least sets that no control has all of."""
+        sets = self._least_sets()
+        for axes in sets[:MOST_COMPARED]:
+            others = [self.shape[axis] - 1 for axis in axes]
+            ways, wanted = prod(others), -(-MOST_COMPARED // len(sets))
+            for way in np.unique(np.linspace(0, ways - 1, min(ways, wanted)).astype(np.int64)):
+                moves = np.unravel_index(int(way), others) if axes else ()
+                yield tuple((axis, int(move) + 1) for axis, move in zip(axes, moves, strict=True))
+
+    def _least_sets(self) -> list[Axes]:
+        """The smallest come first; where there is no control, a cell need not be compared with any other."""
+        movable = [axis for axis, length in enumerate(self.shape) if length > 1]
+        found: list[Axes] = []
+        for size in range(len(movable) + 1):
+            for axes in combinations(movable, size):
+                inside = any(set(axes) <= set(control) for control in self.fixed)
+                if not inside and not any(set(smaller) <= set(axes) for smaller in found):
+                    found.append(axes)
+        return found
