@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sfumato.cli import app
-from sfumato.cube.section import ControlSection, CubeSection
+from sfumato.cube.section import ControlSection, CubeSection, SamplingSection
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
@@ -39,6 +39,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "graph": Graph,
     "cube": CubeSection,
     "control": ControlSection,
+    "sampling": SamplingSection,
     "live": LiveSettings,
     "protect": Protection,
 }

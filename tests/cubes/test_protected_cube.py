@@ -16,6 +16,7 @@ from sfumato.cube.scale import FEWEST, average_scale
 from sfumato.cube.section import CubeSection
 from sfumato.cube.tabulated import Chunk, tabulated
 from sfumato.noise.randomness import Seeded
+from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.planned_cube import cube_method
 from tests.cubes.survey import DIMENSIONS
 
@@ -77,6 +78,30 @@ def test_rounding_to_units_is_right_on_average_and_has_the_stated_variance() -> 
     part = (true["weighted"][~empty] % noise.scale.overall) / noise.scale.overall
     assert spread[~empty].mean() == pytest.approx(noise.variance + (part * (1 - part)).mean(), rel=0.04)
     assert noise.rounding == pytest.approx((part * (1 - part)).mean(), rel=0.25), "an average over what is rounded"
+
+
+@pytest.mark.parametrize("weight", [1, 4, 7, 10, 11, 25])
+def test_a_record_of_k_averages_moves_no_log_probability_by_more_than_k_epsilon(weight: int) -> None:
+    noise = TruncatedGeometric(epsilon=Fraction(1, 2), cap=60)
+    unit, most = 10, -(-weight // 10)
+    whole = np.arange(-70, 80)
+
+    def masses(total: int) -> Any:
+        """P(floor((total + V)/unit) + J = j), V uniform below the unit."""
+        parts = np.zeros(len(whole))
+        for moved in range(unit):
+            shifted = np.abs(whole - (total + moved) // unit)
+            parts += np.where(shifted <= noise.cap, np.exp(-0.5 * shifted), 0) / unit
+        return parts
+
+    losses = []
+    for total in range(40):
+        one, other = masses(total), masses(total + weight)
+        # Beyond the last outcomes, whose probability is part of δ.
+        inside = np.abs(whole - total // unit) < noise.cap - most
+        losses.append(np.abs(np.log(one[inside] / other[inside])).max())
+    assert max(losses) <= most * 0.5 + 1e-9
+    assert max(losses) > (most - 1) * 0.5
 
 
 def test_noise_has_the_stated_variance_in_every_cell() -> None:

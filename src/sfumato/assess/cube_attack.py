@@ -1,11 +1,10 @@
 """An attack on a published cube: read off the digits of a column which cells hold records.
 
-Where a column has the noise of counts times an average, an empty cell is a whole number of averages, and a cell with a
-record hardly ever is. Calibration by least squares adds to a cell what depends on its codes in the controls, which
+Noise is in whole units: averages, or those of weights. If numbers were not rounded to them first, an empty cell would be
+a whole number of units, and a cell with a record hardly ever. Calibration by least squares adds to a cell what depends on its codes in the controls, which
 differences between cells take away again: with a code exchanged, once in each of some dimensions that no control has
-all of, the alternating sum of cells is a whole number of averages if they are all empty. After raking it is ratios
-instead of differences. docs/methods/hypercube.md explains it. The attack uses what is published; true counts only judge
-it.
+all of, the alternating sum of cells is a whole number of units if they are all empty. After raking it is ratios instead
+of differences. docs/methods/hypercube.md explains it. The attack uses what is published; true counts only judge it.
 """
 
 from collections.abc import Collection, Iterator
@@ -31,9 +30,9 @@ _ROUNDING = 8
 """Times the root of the number of cells: the units that rounding can move a cell by, after calibration."""
 _LARGEST_ROUNDING = 0.01
 """As a share of one unit of noise; beyond this too much would seem to be a whole number by chance."""
-_SMALL = 3
+_UNITS = 60
 _SAME_RATIO = 1e-7
-"""Noise beyond 3 is too rare to look for; ratios of noise that are the same agree to this."""
+"""Ratios of numbers of units up to 60 are known to the reader, and found again to this precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +51,7 @@ class CellsTold:
 
 
 def read_digits(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsTold, ...]:
-    """Attack every column beside the counts, whose noise is whole numbers like themselves and tells nothing."""
-    holding = true[COUNT] > 0
+    """Attack every column beside the counts, which are whole numbers as their noise is."""
     controls = [published.axes(control.by) for control in section.controls]
     found = []
     for column in (name for name in published.columns if name != COUNT):
@@ -62,21 +60,25 @@ def read_digits(published: Cube, figures: Figures, true: Cube, section: CubeSect
             told = told_by_ratios(values, controls, scale)
         else:
             told = told_by_differences(values, controls, scale, nonnegative=section.nonnegative)
-        number = int(told.sum())
-        found.append(
-            CellsTold(
-                column=column,
-                told=number,
-                found=int((told & holding).sum()),
-                holding=int(holding.sum()),
-                by_chance=number * (float(holding[values > 0].mean()) if (values > 0).any() else 0.0),
-            )
-        )
+        found.append(judged(column, told, values, true))
     return tuple(found)
 
 
+def judged(column: str, told: Flags, values: Integers, true: Cube) -> CellsTold:
+    """How many of the cells that the attack tells do hold records."""
+    holding, above = true[COUNT] > 0, values > 0
+    number = int(told.sum())
+    return CellsTold(
+        column=column,
+        told=number,
+        found=int((told & holding).sum()),
+        holding=int(holding.sum()),
+        by_chance=number * (float(holding[above].mean()) if above.any() else 0.0),
+    )
+
+
 def told_by_differences(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
-    """The cells whose digits say that they hold records: no comparison with others comes out as a number of averages.
+    """The cells whose digits say that they hold records: no comparison with others comes out as a number of units.
 
     With `nonnegative` cells at 0 were moved there, so they tell nothing and are compared with nothing.
     """
@@ -96,13 +98,13 @@ def told_by_differences(values: Integers, controls: Collection[Axes], scale: Sca
 
 
 def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -> Flags:
-    """The same after raking: empty cells without noise stay 0, and others are to each other like small numbers."""
+    """The same after raking: empty cells without noise stay 0, and others are to each other like numbers of units."""
     view = _View.of(values.shape, controls, scale)
     table = view.taken(values)
     some = table != 0
     logarithms = np.log(np.abs(np.where(some, table, 1)).astype(np.float64))
-    small = np.log(np.arange(1, _SMALL + 1))
-    ratios = np.unique((small[:, None] - small[None, :]).ravel())
+    units = np.log(np.arange(1, _UNITS + 1))
+    ratios = np.unique((units[:, None] - units[None, :]).ravel())
     matched = np.zeros(table.shape, dtype=np.bool_)
     for shifts in view.comparisons():
         difference, usable = logarithms, some

@@ -98,8 +98,8 @@ class CubeSection(Described):
     cap: int = Field(description="the most records by which a cell is changed; it decides δ")
     sensitivity: Literal["record", "weight"] = Field(
         "record",
-        description="record: the guarantee is for counts of records, and weighted counts get the same noise times the "
-        "average weight; weight: weighted counts, in whole units, get noise of their own for the largest weight, which "
+        description="record: the guarantee is for counts of records, and weighted counts get as much noise in units of "
+        "the average weight; weight: weighted counts, in whole units, get noise of their own for the largest weight, which "
         "costs epsilon and every control's epsilon once more",
     )
     largest_weight: int | None = Field(
