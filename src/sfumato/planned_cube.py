@@ -78,7 +78,7 @@ class PlannedCube:
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "method": repr(self.method),
             "calibration": [self.section.calibration, self.section.nonnegative],
-            "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(),
+            "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(mode="json"),
         }
         if self.totals:
             asked["totals"] = [[totals.by, totals.digest()] for totals in self.totals]
@@ -129,7 +129,7 @@ class PlannedCube:
         if not self.method.strict:
             return fitted
         stated = self.section.sampling
-        return None if stated is None else Sampling(square=stated.square, linear=stated.linear)
+        return None if stated is None else Sampling(square=float(stated.square), linear=float(stated.linear))
 
     def refuse_unsuitable(self, totals: RecordTotals) -> None:
         """Refuse records that the cube cannot hold or does not protect as stated, before anything is charged."""

@@ -12,7 +12,8 @@ import pytest
 from sfumato.adjust.controls import controls_of
 from sfumato.adjust.least_squares_cube import least_squares
 from sfumato.adjust.protected_cube import protected_cube
-from sfumato.assess.cube_attack import CellsTold, judged, read_digits, told_by_differences
+from sfumato.adjust.rake import rake
+from sfumato.assess.cube_attack import CellsTold, judged, read_digits, told_by_differences, told_by_ratios
 from sfumato.check import checked
 from sfumato.cube.cube import Cube
 from sfumato.cube.public_totals import PublicTotals
@@ -52,7 +53,9 @@ def true(survey: Path) -> Cube:
         return ready.opened.table(replace(planned.question, by=tuple(named[name] for name in BY)))
 
 
-def as_in_the_paper(true: Cube, controls: list[dict[str, Any]], *, nonnegative: bool = False) -> CellsTold:
+def as_in_the_paper(
+    true: Cube, controls: list[dict[str, Any]], *, nonnegative: bool = False, raking: bool = False
+) -> CellsTold:
     """What digits tell where weighted counts get noise in whole averages and are not rounded to these first."""
     scale = average_scale(true, "weighted", None)
     noise = TruncatedGeometric(epsilon=Fraction(2), cap=7)
@@ -65,8 +68,12 @@ def as_in_the_paper(true: Cube, controls: list[dict[str, Any]], *, nonnegative: 
         noisy = replace(exact, values=exact.values + moved, variance=own.variance * float(scale.overall) ** 2)
         wanted.append(exact if "exact" in control else noisy)
     values = true["weighted"] + drawn * scale.overall
-    values = least_squares(true.dimensions, values, wanted, nonnegative=nonnegative).values if wanted else values
     axes = [true.axes(control["by"]) for control in controls]
+    if raking:
+        values = rake(true.dimensions, values, wanted).values
+        return judged("weighted", told_by_ratios(values, axes, scale), values, true)
+    if wanted:
+        values = least_squares(true.dimensions, values, wanted, nonnegative=nonnegative).values
     return judged("weighted", told_by_differences(values, axes, scale, nonnegative=nonnegative), values, true)
 
 
@@ -104,8 +111,9 @@ def test_without_rounding_to_units_digits_tell_nearly_all_cells_with_records_wha
     assert beyond_chance(found)
 
 
-def test_without_negative_cells_they_would_still_tell_many(true: Cube) -> None:
-    found = as_in_the_paper(true, ONE_WAY[:2], nonnegative=True)
+@pytest.mark.parametrize("how", ["nonnegative", "raking"])
+def test_other_calibrations_would_hide_some_of_them_at_best(true: Cube, how: str) -> None:
+    found = as_in_the_paper(true, ONE_WAY[:2], nonnegative=how == "nonnegative", raking=how == "raking")
     assert found.found > 0.3 * found.holding
     assert beyond_chance(found)
 
@@ -115,7 +123,6 @@ def test_without_negative_cells_they_would_still_tell_many(true: Cube) -> None:
 def test_digits_of_a_published_cube_tell_nothing(true: Cube, controls: str, changes: dict[str, Any]) -> None:
     for found in attacked(true, controls=CONTROLS[controls], **changes).values():
         assert not beyond_chance(found)
-        assert found.told < 0.2 * found.holding
 
 
 @pytest.mark.parametrize("controls", ["tables that cross", "a table of three"])

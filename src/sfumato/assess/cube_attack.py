@@ -1,10 +1,11 @@
 """An attack on a published cube: read off the digits of a column which cells hold records.
 
-Noise is in whole units: averages, or those of weights. If numbers were not rounded to them first, an empty cell would be
-a whole number of units, and a cell with a record hardly ever. Calibration by least squares adds to a cell what depends on its codes in the controls, which
-differences between cells take away again: with a code exchanged, once in each of some dimensions that no control has
-all of, the alternating sum of cells is a whole number of units if they are all empty. After raking it is ratios instead
-of differences. docs/methods/hypercube.md explains it. The attack uses what is published; true counts only judge it.
+Noise is in whole units: averages, or those of weights. If numbers were not rounded to them first, an empty cell would
+be a whole number of units, and a cell with a record hardly ever. Calibration by least squares adds to a cell what
+depends on its codes in the controls, which differences between cells take away again: with a code exchanged, once in
+each of some dimensions that no control has all of, the alternating sum of cells is a whole number of units if they are
+all empty. After raking it is ratios instead of differences. docs/methods/hypercube.md explains it. The attack uses what
+is published; true counts only judge it.
 """
 
 from collections.abc import Collection, Iterator
@@ -105,7 +106,7 @@ def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -
     logarithms = np.log(np.abs(np.where(some, table, 1)).astype(np.float64))
     units = np.log(np.arange(1, _UNITS + 1))
     ratios = np.unique((units[:, None] - units[None, :]).ravel())
-    matched = np.zeros(table.shape, dtype=np.bool_)
+    compared, matched = np.zeros(table.shape, dtype=np.bool_), np.zeros(table.shape, dtype=np.bool_)
     for shifts in view.comparisons():
         difference, usable = logarithms, some
         for axis, shift in shifts:
@@ -114,7 +115,8 @@ def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -
         near = np.clip(np.searchsorted(ratios, difference), 1, len(ratios) - 1)
         off = np.minimum(np.abs(difference - ratios[near]), np.abs(difference - ratios[near - 1]))
         matched |= usable & (off <= _SAME_RATIO)
-    return view.put_back(some & ~matched)
+        compared |= usable
+    return view.put_back(compared & ~matched)
 
 
 @dataclass(frozen=True, kw_only=True)

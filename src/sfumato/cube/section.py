@@ -84,8 +84,15 @@ class ControlSection(Described):
 class SamplingSection(Described):
     """How sampling variances depend on totals, known from elsewhere: square·θ² + linear·θ for a weighted total θ."""
 
-    square: float = Field(0.0, ge=0, allow_inf_nan=False, description="the part that grows with the squared total")
-    linear: float = Field(ge=0, allow_inf_nan=False, description="the part that grows with the total")
+    square: Exact = Field(Fraction(0), description="the part that grows with the squared total")
+    linear: Exact = Field(description="the part that grows with the total")
+
+    @field_validator("square", "linear")
+    @classmethod
+    def _is_a_variance(cls, part: Fraction) -> Fraction:
+        if part < 0:
+            raise ValueError("a number from 0 on is needed")
+        return part
 
 
 class CubeSection(Described):
@@ -99,8 +106,8 @@ class CubeSection(Described):
     sensitivity: Literal["record", "weight"] = Field(
         "record",
         description="record: the guarantee is for counts of records, and weighted counts get as much noise in units of "
-        "the average weight; weight: weighted counts, in whole units, get noise of their own for the largest weight, which "
-        "costs epsilon and every control's epsilon once more",
+        "the average weight; weight: weighted counts, in whole units, get noise of their own for the largest weight, "
+        "which costs epsilon and every control's epsilon once more",
     )
     largest_weight: int | None = Field(
         None, description="for sensitivity = weight: no record may weigh more; it is public and not read off the data"
