@@ -2,8 +2,8 @@
 
 import altair as alt
 import pyarrow as pa
-import vl_convert
 
+from sfumato.reproduce.drawn import drawn
 from sfumato.reproduce.li2020.published import TABLE_4
 from sfumato.reproduce.li2020.reproduction import CALIBRATIONS, Reproduction
 from sfumato.reproduce.li2020.simulate import VARIANTS
@@ -49,5 +49,4 @@ def reductions(found: Reproduction) -> str:
         .facet(column=alt.Column("panel:N", sort=list(VARIANTS), title=None))
         .properties(title="Reduction of the noise variance by calibration to all one-way tables")
     )
-    styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(chart)
