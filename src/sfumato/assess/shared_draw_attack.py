@@ -21,7 +21,6 @@ from sfumato.methods.small_samples import NO_ERROR, NORMAL
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 FAR = 30
 """Noise of more than so many scales is not reckoned with: it has a probability of e^−30."""

@@ -1,31 +1,18 @@
 """The page of Haney and others (2017)."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from sfumato.reproduce.charts import against_epsilon
 from sfumato.reproduce.haney2017 import PAPER, Reproduction
-from sfumato.reproduce.page import bullets, findings_table, rows_table, write_page
+from sfumato.reproduce.page import Page, bullets, findings_table, rows_table
 from sfumato.reproduce.published import BASE_ALPHA, BASE_EPSILON
 from sfumato.reproduce.workloads import ALL
 
+_HEADING = "The cost of formal privacy, published and measured again"
 _COLUMNS = (
     *("quantity", "workload", "attack", "method", "alpha", "epsilon", "stratum"),
     *("published", "relation", "ours", "targets", "guess", "reason"),
 )
-
-
-def write_reproduction(found: Reproduction, folder: Path) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    return write_page(
-        folder,
-        paper=PAPER,
-        title="the cost of formal privacy, again",
-        heading="The cost of formal privacy, published and measured again",
-        body=_body(found),
-        columns=_COLUMNS,
-        rows=found.rows(),
-    )
 
 
 def _body(found: Reproduction) -> str:
@@ -92,3 +79,7 @@ def _skipped(found: Reproduction) -> list[str]:
         if row.reason and row.quantity == "l1_ratio" and row.stratum == ALL
     ]
     return lines or ["nowhere in these settings"]
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""

@@ -2,10 +2,11 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from sfumato.durable import write_durably
 from sfumato.reproduce.finding import Finding
@@ -26,22 +27,33 @@ _WRONG = "✗"
 """Marks a figure that breaks a rule."""
 
 
-def write_page(
-    folder: Path,
-    *,
-    paper: str,
-    title: str,
-    heading: str,
-    body: str,
-    columns: Sequence[str],
-    rows: Iterable[Mapping[str, Any]],
-) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    page, table = folder / f"{paper}.html", folder / f"{paper}.csv"
-    write_durably(table, _csv(columns, rows).encode())
-    write_durably(page, _html(f"{paper}: {title}", heading, body).encode())
-    return page, table
+class Reproduced(Protocol):
+    """What was computed again."""
+
+    def rows(self) -> Iterable[Mapping[str, Any]]:
+        """One object for every figure: what it is about, what was published about it, and ours."""
+
+
+Found = TypeVar("Found", bound=Reproduced)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[Found]):
+    """What a reproduction writes: a page named like its paper, and a CSV file with these columns."""
+
+    paper: str
+    heading: str
+    columns: Sequence[str]
+    body: Callable[[Found], str]
+    """The page below its heading."""
+
+    def write(self, found: Found, folder: Path) -> tuple[Path, Path]:
+        """Write the page and the CSV file into a folder, over those of an earlier run."""
+        folder.mkdir(parents=True, exist_ok=True)
+        page, table = folder / f"{self.paper}.html", folder / f"{self.paper}.csv"
+        write_durably(table, _csv(self.columns, found.rows()).encode())
+        write_durably(page, _html(self.paper, self.heading, self.body(found)).encode())
+        return page, table
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -52,10 +64,10 @@ def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return lines.getvalue()
 
 
-def _html(title: str, heading: str, body: str) -> str:
+def _html(paper: str, heading: str, body: str) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title><style>{_STYLE}</style></head><body>
+<title>{paper}: {heading}</title><style>{_STYLE}</style></head><body>
 <h1>{heading}</h1>
 {body}
 </body></html>

@@ -1,28 +1,15 @@
 """The page of the reproduction."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from sfumato.reproduce.abowd2016.chart import dispersion
 from sfumato.reproduce.abowd2016.published import ALL, SIZE_CLASSES, TABLES
 from sfumato.reproduce.abowd2016.reproduce import PAPER, Reproduction
-from sfumato.reproduce.page import findings_table, rows_table, write_page
+from sfumato.reproduce.page import Page, findings_table, rows_table
 
+_HEADING = "Noise infusion for graphs, published and measured again"
 _COLUMNS = ("quantity", "table", "size_class", "published", "ours", "low", "high", "keys")
 QUANTITIES = {"c_mean": "mean of c", "c_sd": "standard deviation of c", "jsd": "JSD", "rimse": "RIMSE"}
-
-
-def write_reproduction(found: Reproduction, folder: Path) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    return write_page(
-        folder,
-        paper=PAPER,
-        title="noise infusion for graphs, again",
-        heading="Noise infusion for graphs, published and measured again",
-        body=_body(found),
-        columns=_COLUMNS,
-        rows=found.rows(),
-    )
 
 
 def _body(found: Reproduction) -> str:
@@ -57,3 +44,7 @@ def _ours(row: dict[str, float]) -> tuple[str, str]:
     if row["ours"] is None:
         return "no cells", ""
     return f"{row['ours']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""

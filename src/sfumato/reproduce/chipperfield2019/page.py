@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
-from pathlib import Path
 
 from sfumato.methods.contributor_calibration import Search, tradeoff
 from sfumato.methods.contributor_shape import Shape
@@ -11,8 +10,9 @@ from sfumato.reproduce.chipperfield2019.charts import Mark, risk_against_loss
 from sfumato.reproduce.chipperfield2019.errata import errata
 from sfumato.reproduce.chipperfield2019.layout import laid_out
 from sfumato.reproduce.chipperfield2019.reproduction import DIFFERENCING, PAPER, FoundPanel, Reproduction, listed
-from sfumato.reproduce.page import bullets, rows_table, write_page
+from sfumato.reproduce.page import Page, bullets, rows_table
 
+_HEADING = "Business totals through a remote server, published and computed again"
 _COLUMNS = (
     *("quantity", "what", "source", "contributors", "m", "attack", "attacks", "v", "parity", "falling"),
     *("table", "approach", "occupation", "industry", "state", "sex"),
@@ -20,19 +20,6 @@ _COLUMNS = (
 )
 _TABLE_2 = ("contributors", "m", "loss", "attack 1", "attack 2", "attack 3", "attack 2, parity rule")
 _LARGEST, _STEP = 0.5, 0.025  # magnitudes drawn in the charts
-
-
-def write_reproduction(found: Reproduction, folder: Path) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    return write_page(
-        folder,
-        paper=PAPER,
-        title="business totals through a remote server, again",
-        heading="Business totals through a remote server, published and computed again",
-        body=_body(found),
-        columns=_COLUMNS,
-        rows=found.rows(),
-    )
 
 
 def _body(found: Reproduction) -> str:
@@ -95,3 +82,7 @@ def _optima(found: Reproduction) -> Iterator[Sequence[str]]:
         published = f"{listed(line.published.magnitudes)} (loss {line.ours.loss:.3f})"
         shown = [f"{listed(best.magnitudes)} (loss {best.loss:.3f})" for best in bests]
         yield line.published.contributors, published, *shown
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""

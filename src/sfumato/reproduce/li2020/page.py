@@ -1,34 +1,21 @@
 """The page of the reproduction."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from sfumato.reproduce.li2020.chart import reductions
 from sfumato.reproduce.li2020.findings import findings
 from sfumato.reproduce.li2020.published import RECORDS, TABLE_2, TABLE_4
 from sfumato.reproduce.li2020.reproduction import CALIBRATIONS, PAPER, Line, Measure, Reproduction
 from sfumato.reproduce.li2020.simulate import VARIANTS
-from sfumato.reproduce.page import bullets, rows_table, write_page
+from sfumato.reproduce.page import Page, bullets, rows_table
 
+_HEADING = "The bottom-up hypercube, published and computed again"
 _COLUMNS = ("quantity", "j", "dimension", "calibration", "variant", "tolerance", "runs", "published", "ours", "theory")
 _MEASURES: dict[Measure, str] = {
     "variance": "Variance in a cell over runs, the mean over cells and tables",
     "within_run": "Variance over all cells of a dimension in one run, the mean over runs",
     "mean_square": "Mean square of the noise, bias included",
 }
-
-
-def write_reproduction(found: Reproduction, folder: Path) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    return write_page(
-        folder,
-        paper=PAPER,
-        title="the bottom-up hypercube, again",
-        heading="The bottom-up hypercube, published and computed again",
-        body=_body(found),
-        columns=_COLUMNS,
-        rows=found.rows(),
-    )
 
 
 def _body(found: Reproduction) -> str:
@@ -66,3 +53,7 @@ def shown(before: float | None, after: float | None, reduction: float | None) ->
     if before is None or after is None:
         return "–"
     return f"{before:.3f} → {after:.3f}" + ("" if reduction is None else f" ({reduction:.1%})")
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""

@@ -17,7 +17,6 @@ from sfumato.methods.theil_sen import TheilSen
 from sfumato.release_file import load
 from sfumato.samples import Samples
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 RANK = 100.0

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.methods.mose import Mose
 from sfumato.methods.noisy_regression import NoisyRegression
@@ -16,8 +15,6 @@ from sfumato.reproduce.schmutte2020.atlas import RANK, Atlas
 from sfumato.reproduce.schmutte2020.envelope import SIZES, inside, label
 from sfumato.reproduce.schmutte2020.published import EPSILON
 
-Floats = NDArray[np.float64]
-
 METHODS = (Mose.name, NoisyRegression.name, TheilSen.name)
 LEAST_SHOWN = 10
 """Theil-Sen withholds groups below this noisy number of people, as noisy regression does."""
@@ -26,7 +23,7 @@ MOST_WITHHELD = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodError:
+class ErrorOfMethod:
     """What one method does to groups of one class of sizes."""
 
     method: str
@@ -41,7 +38,7 @@ class MethodsBySize:
     """All methods and sizes, means over several draws of their noise."""
 
     draws: int
-    lines: tuple[MethodError, ...]
+    lines: tuple[ErrorOfMethod, ...]
     guesses: Mapping[str, float]
     """By class of sizes, how far off a reader is who takes the mean of all groups for every one."""
 
@@ -50,7 +47,7 @@ class MethodsBySize:
         """In the order of their sizes."""
         return list(dict.fromkeys(line.size_class for line in self.lines))
 
-    def of(self, method: str, size_class: str) -> MethodError:
+    def of(self, method: str, size_class: str) -> ErrorOfMethod:
         """One of them."""
         return next(line for line in self.lines if (line.method, line.size_class) == (method, size_class))
 
@@ -121,7 +118,7 @@ def compare_methods(atlas: Atlas, *, draws: int, seed: int) -> MethodsBySize:
             values = float(shown[group].sum())
             if group.any():
                 lines.append(
-                    MethodError(
+                    ErrorOfMethod(
                         method=name,
                         size_class=label(low, high),
                         error=float(off[group].sum()) / values / RANK if values else None,

@@ -1,31 +1,17 @@
 """The page of the reproduction."""
 
-from pathlib import Path
-
-from sfumato.reproduce.page import bullets, findings_table, rows_table, write_page
+from sfumato.reproduce.page import Page, bullets, findings_table, rows_table
 from sfumato.reproduce.schmutte2020.charts import envelope_chart, methods_chart, percentiles_chart, tails_chart
 from sfumato.reproduce.schmutte2020.findings import errata, findings
 from sfumato.reproduce.schmutte2020.reproduction import PAPER, Reproduction
 from sfumato.reproduce.schmutte2020.tables import TextTable, text_tables
 
+_HEADING = "Statistics from small samples, published and computed again"
 _COLUMNS = (
     *("quantity", "class", "size_class", "people", "groups", "cells", "protection", "method", "curve", "bins"),
     *("percentile", "statistic", "year", "threshold", "excess", "attack", "epsilon"),
     *("published", "ours", "rounded", "line", "withheld", "planned", "as_published", "keys"),
 )
-
-
-def write_reproduction(found: Reproduction, folder: Path) -> tuple[Path, Path]:
-    """Write the page and the CSV file into a folder, over those of an earlier run."""
-    return write_page(
-        folder,
-        paper=PAPER,
-        title="statistics from small samples, again",
-        heading="Statistics from small samples, published and computed again",
-        body=_body(found),
-        columns=_COLUMNS,
-        rows=found.rows(),
-    )
 
 
 def _body(found: Reproduction) -> str:
@@ -60,3 +46,7 @@ the χ that is used, rounded up. The four classes of state, gender and race with
 def _table(table: TextTable) -> str:
     shown = rows_table(table.heads, table.rows, numbers=range(1, len(table.heads)))
     return f"<h3>{table.title}</h3>{shown}"
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.privacy.guarantee import plain
-from sfumato.reproduce.schmutte2020.methods_by_size import METHODS, MethodError
+from sfumato.reproduce.schmutte2020.methods_by_size import METHODS, ErrorOfMethod
 from sfumato.reproduce.schmutte2020.percentiles import BINS, IMPROVED, PLAIN
 from sfumato.reproduce.schmutte2020.reproduction import Reproduction
 
@@ -60,7 +60,7 @@ def text_tables(found: Reproduction) -> Iterator[TextTable]:
     )
 
 
-def _error(line: MethodError) -> str:
+def _error(line: ErrorOfMethod) -> str:
     if line.error is None:
         return "all withheld"
     return f"{line.error:.2f}" + (f" ({line.withheld:.0%} withheld)" if line.withheld > 0.005 else "")

@@ -22,7 +22,6 @@ Floats = NDArray[np.float64]
 
 PEOPLE, MEAN = "people", "mean"
 """The columns of a file of declared cells."""
-DEFAULT_PEOPLE = (100,)
 _MOST = 2**40
 
 
