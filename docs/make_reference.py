@@ -20,7 +20,7 @@ from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
-from sfumato.table import Flow, Graph, Protection, Table
+from sfumato.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -37,6 +37,9 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "table": Table,
     "flow": Flow,
     "graph": Graph,
+    "predict": Predict,
+    "quantiles": Quantiles,
+    "bins": Bins,
     "cube": CubeSection,
     "control": ControlSection,
     "sampling": SamplingSection,

@@ -20,6 +20,7 @@ ORDER = (
     "frame",
     "microdata",
     "cells",
+    "samples",
     "cube",
     "graph",
     "noise",

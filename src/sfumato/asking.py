@@ -1,37 +1,54 @@
 """From a table of a release to the question that the engine answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import ceil, floor
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import TOTAL, Asked, ContributorQuestion, IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import (
+    AT,
+    STATISTICS,
+    TOTAL,
+    Asked,
+    Bounded,
+    ContributorQuestion,
+    IndicatorQuestion,
+    PairQuestion,
+    Question,
+    SampleQuestion,
+)
+from sfumato.engine.samples import BIN
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.indicators import CODES, NAME
+from sfumato.methods.public_bins import log_normal_edges
 from sfumato.methods.registry import needs
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
-from sfumato.table import Table
+from sfumato.privacy.guarantee import plain
+from sfumato.table import Bins, Table
+
+MADE = (AT, BIN, "count")
+"""Columns of statistics of people; an attribute of theirs cannot have one of these names."""
 
 
-def ask_records(table: Table, data: Microdata, codelists: Mapping[str, Codelist], *, contributors: int) -> Asked:
+def ask_records(
+    table: Table, data: Microdata, codelists: Mapping[str, Codelist], *, method: str, contributors: int
+) -> Asked:
     """What a table asks of a table of records; `contributors` is how many of the largest units must be known."""
-    if not table.of_records:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected='a total, a mean or count = "records": the data are records, not jobs',
-            found=f"{table.statistic}",
-            do='write total = "…", mean = "…" or count = "records"',
-        )
-    if table.measure is not None and table.measure not in data.measures:
-        close = get_close_matches(table.measure, list(data.measures), n=1)
-        raise ReleaseError(
-            f"table '{table.name}', {table.statistic}",
-            expected=f"a measure: {', '.join(data.measures) or 'none is described'}",
-            found=f"'{table.measure}'",
-            do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
-        )
+    _know_measures(table, data)
     codes = {name: codelist.codes for name, codelist in codelists.items()}
     _refuse_unknown_codes(table, codes)
+    if method != TopContributors.name:
+        return _samples(table, data, codes, method=method)
+    clipped = [name for name in table.measures if data.measures[name].outside == "clip"]
+    if clipped:
+        raise ReleaseError(
+            f"table '{table.name}', measure '{clipped[0]}'",
+            expected="a measure whose values are published as they are",
+            found='outside = "clip", which predictions, means and percentiles of people know',
+            do="leave `outside` out, or choose a method for people",
+        )
     by = []
     for name in table.by:
         kept = tuple(code for code in codes[name] if code in table.where.get(name, (code,)))
@@ -51,6 +68,134 @@ def ask_records(table: Table, data: Microdata, codelists: Mapping[str, Codelist]
         ratio=table.mean is not None,
         where=table.where,
     )
+
+
+def _know_measures(table: Table, data: Microdata) -> None:
+    if not table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected='a total, a mean, a prediction, quantiles or count = "records": the data are records, not jobs',
+            found=f"{table.statistic}",
+            do='write total = "…", mean = "…", predict = { … }, quantiles = { … } or count = "records"',
+        )
+    for name in table.measures:
+        if name not in data.measures:
+            close = get_close_matches(name, list(data.measures), n=1)
+            raise ReleaseError(
+                f"table '{table.name}', {table.statistic}",
+                expected=f"a measure: {', '.join(data.measures) or 'none is described'}",
+                found=f"'{name}'",
+                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
+            )
+
+
+def _samples(table: Table, data: Microdata, codes: Mapping[str, tuple[str, ...]], *, method: str) -> SampleQuestion:
+    """What a statistic of people asks; docs/methods/small-samples.md says who is protected."""
+    _need_people(table, data)
+    classes = classes_of(table, data)
+    for name in (*table.by, *table.where, *classes):
+        if name in MADE:
+            raise ReleaseError(
+                f"table '{table.name}', attribute '{name}'",
+                expected=f"attributes with other names than {', '.join(MADE)}, which are columns of such tables",
+                found=f"'{name}'",
+                do="rename the column",
+            )
+
+    def dimensions(names: Iterable[str]) -> tuple[Dimension, ...]:
+        return tuple(
+            Dimension(name=name, codes=tuple(c for c in codes[name] if c in table.where.get(name, (c,))))
+            for name in names
+        )
+
+    statistic = next(known for known in STATISTICS if known == table.statistic)  # the method knows no other
+    summed = statistic in ("predict", "mean")
+    y = None if table.measure is None else _bounded(table, data, table.measure, needed=summed)
+    at = {"predict": "{}", "quantiles": "p{}", "mean": "mean"}.get(table.statistic, "")
+    return SampleQuestion(
+        groups=dimensions(table.by),
+        statistic=statistic,
+        at=tuple(at.format(plain(place)) for place in table.at) if table.at is not None else (at,) if at else (),
+        x=None if table.predict is None else _bounded(table, data, table.predict.on, needed=True),
+        y=y,
+        edges=() if table.quantiles is None or y is None else edges_of(table.quantiles.bins, y),
+        classes=dimensions(classes),
+        needs=needs(method),
+        where=table.where,
+    )
+
+
+def periods_of(data: Microdata, question: SampleQuestion) -> int:
+    """In how many periods a table publishes a person."""
+    return next((len(dimension) for dimension in question.groups if dimension.name == data.records.period), 1)
+
+
+def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
+    """The attributes of calibration classes, as the option `classes` of a method names them."""
+    classes = table.protect.options.get("classes", ())
+    classes = (classes,) if isinstance(classes, str) else classes
+    if not isinstance(classes, list | tuple):
+        classes = (classes,)
+    for name in classes:
+        if name not in data.attributes:
+            close = get_close_matches(str(name), list(data.attributes), n=1)
+            raise ReleaseError(
+                f"table '{table.name}', classes",
+                expected=f"attributes: {', '.join(data.attributes)}",
+                found=f"'{name}'",
+                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+            )
+    return tuple(dict.fromkeys(classes))
+
+
+def edges_of(bins: Bins, of: Bounded) -> tuple[int, ...]:
+    """The ends of public bins, of a guess within the bounds of the measure."""
+    if bins.edges is not None:
+        return bins.edges
+    if bins.median is None or bins.sigma is None or bins.number is None:
+        raise ValueError("bins are a list of edges or a guess")
+    return log_normal_edges(median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high)
+
+
+def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> Bounded:
+    measure = data.measures[name]
+    low, high = ceil(measure.minimum), None if measure.maximum is None else floor(measure.maximum)
+    if needed and (high is None or high <= low):
+        raise ReleaseError(
+            f"table '{table.name}', measure '{name}'",
+            expected="a minimum and a larger maximum, which bound what one person can change",
+            found="no maximum" if high is None else "a maximum that is not above the minimum",
+            do=f'write {name} = {{ minimum = …, maximum = …, outside = "clip" }} under [data.measures]',
+        )
+    return Bounded(name=name, low=low, high=high)
+
+
+def _need_people(table: Table, data: Microdata) -> None:
+    """Refuse records that are not one a person and period, or a table that adds up several periods of a person."""
+    records = data.records
+    kept = [key for key in ("levels", "weight", "consent") if getattr(records, key)]
+    if kept:
+        raise ReleaseError(
+            f"table '{table.name}', method '{table.protect.method}'",
+            expected="records of people that count once each and are all protected",
+            found=f"`{kept[0]}` in [data.records]",
+            do="leave it out, or use the method top-contributors",
+        )
+    if table.totals:
+        raise ReleaseError(
+            f"table '{table.name}', totals",
+            expected="a table without totals: each would be one more statistic about every person",
+            found="totals = true",
+            do="ask for the total as a table of its own",
+        )
+    period = records.period
+    if period is not None and period not in table.by and len(table.where.get(period, ())) != 1:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected=f"'{period}' in `by`, or one '{period}' in `where`: a person has a record in each",
+            found=f"by = {list(table.by)}",
+            do=f"add '{period}' to `by`, or choose one with where",
+        )
 
 
 def ask(table: Table, frame: Frame, codelists: Mapping[str, Codelist], *, method: str) -> Asked:

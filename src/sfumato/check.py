@@ -20,6 +20,7 @@ from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
+from sfumato.samples import Samples
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""
@@ -47,10 +48,12 @@ class Checked:
     fingerprint: str
     states: list[list[int]]
 
-    def count(self, planned: Mapping[str, PlannedTable]) -> dict[str, Cells]:
+    def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
         asked = {name: table.question for name, table in planned.items()}
-        counted = self.opened.answer(asked, self.plan.secret)
+        values = self.opened.samples(asked) if isinstance(self.opened, OpenRecords) else {}
+        summed = {name: question for name, question in asked.items() if name not in values}
+        counted: dict[str, Cells | Samples] = {**self.opened.answer(summed, self.plan.secret), **values}
         _refuse_changed(self.plan.release, self.states)
         return counted
 

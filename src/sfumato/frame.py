@@ -131,6 +131,11 @@ class Measure(Described):
     unit: str = Field("", description="what one is, such as dollars a year")
     minimum: Exact = Field(Fraction(0), description="least value that is allowed")
     maximum: Exact | None = Field(None, description="greatest value that is allowed; no limit when not given")
+    outside: Literal["refuse", "clip"] = Field(
+        "refuse",
+        description="whether rows with a value outside the bounds are refused before anything is charged, or count "
+        "with the nearest bound (winsorising), in predictions, means and percentiles of people",
+    )
 
 
 class Jobs(Described):

@@ -46,6 +46,11 @@ class Records(Described):
 
     path: str = Field(description="Parquet file, folder of Parquet files, or pattern")
     unit: str = Field(description="column that names the unit of each record, once: the business, the employee")
+    period: str | None = Field(
+        None,
+        description="column with the period of each record, described as an attribute: a unit then has at most one "
+        "record in each period, and its whole history is protected",
+    )
     levels: tuple[str, ...] = Field(
         (), description="columns that name larger units to protect as well, such as the establishment or the enterprise"
     )
@@ -57,9 +62,11 @@ class Records(Described):
 
     @model_validator(mode="after")
     def _names_each_column_once(self) -> Self:
-        names = [self.unit, *self.levels, *filter(None, [self.weight, self.consent])]
+        names = [self.unit, *self.levels, *filter(None, [self.period, self.weight, self.consent])]
         if len(set(names)) != len(names):
-            raise ValueError("`unit`, `levels`, `weight` and `consent` are different columns")
+            raise ValueError("`unit`, `period`, `levels`, `weight` and `consent` are different columns")
+        if self.period is not None and len(names) > 2:
+            raise ValueError("with a `period` every record counts once: leave out `levels`, `weight` and `consent`")
         if self.replicates is not None and self.weight is None:
             raise ValueError("replicate weights need the full sample's: give `weight` too")
         return self
@@ -76,6 +83,8 @@ class Microdata(Data):
         both = sorted(kept & (self.attributes.keys() | self.measures.keys()))
         if both:
             raise ValueError(f"'{both[0]}' is named both in `records` and as an attribute or measure")
+        if self.records.period is not None and self.records.period not in self.attributes:
+            raise ValueError(f"the period '{self.records.period}' has codes: describe it under [data.attributes]")
         return self
 
     @property
@@ -89,4 +98,6 @@ class Microdata(Data):
 
     def links(self) -> str:
         """Everything but files and codes that decides which record counts how much, as one text."""
-        return self.records.model_dump_json(exclude={"path"})
+        # Records without a period are named as they were before there were periods, or they would be charged again.
+        left_out = {"path"} if self.records.period is not None else {"path", "period"}
+        return self.records.model_dump_json(exclude=left_out)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, cast
@@ -11,7 +11,9 @@ from sfumato import __version__
 from sfumato.cells import Cells
 from sfumato.engine.cube_records import CubeQuestion
 from sfumato.engine.question import (
+    AT,
     COLUMNS,
+    SAMPLES,
     SUMS,
     TOTAL,
     Asked,
@@ -19,6 +21,7 @@ from sfumato.engine.question import (
     IndicatorQuestion,
     PairQuestion,
     Question,
+    SampleQuestion,
 )
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist, Frame
@@ -37,12 +40,16 @@ from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
 from sfumato.release import Release
+from sfumato.samples import Samples
 from sfumato.table import LISTED_CELLS, Table
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
 MOST_CELLS = 50_000_000
 """Tables are held in memory; beyond this many cells a release is refused before it is charged."""
+
+
+_PLACES = {"predict": "Predicted at {}", "quantiles": "Percentile {}", "mean": "Mean"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +117,10 @@ class PlannedTable:
             return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
         if isinstance(asked, ContributorQuestion):
             return [self.table.statistic, asked.measure, asked.margins]
+        if isinstance(asked, SampleQuestion):
+            bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
+            classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
+            return ["people", asked.statistic, *bounds, list(asked.edges), classes]
         return [self.table.statistic]
 
     def randomness(self, secret: Secret | None, cells: Cells) -> Randomness:
@@ -121,6 +132,12 @@ class PlannedTable:
         topic = json.dumps(["answer", *self._statistic()])
         keyed = Keyed(key=secret.key)
         return CellWords(keyed=keyed, cells=cells, topic=topic, where=self.question.where, lasting=lasting)
+
+    def protect(self, counted: Cells | Samples, secret: Secret | None) -> Cells:
+        """The answer that may be published, from the true cells, or from the values where a method asked for them."""
+        if isinstance(counted, Samples):
+            return cast(Any, self.method).protect(counted, OperatingSystem())  # type: ignore[no-any-return]
+        return self.method.protect(counted, self.randomness(secret, counted))
 
     @property
     def noise(self) -> str:
@@ -226,7 +243,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         release=release,
         tables=tuple(planned),
         cubes=_cubes(release, codelists),
-        codelists={**codelists, **_made_codelists(release, codelists)},
+        codelists={**codelists, **_made_codelists(release, codelists), **_places(planned)},
         secret=secret,
     )
     _refuse_two_noises(plan)
@@ -278,6 +295,10 @@ def _countable(data: Frame | Microdata, question: Asked) -> frozenset[str]:
     """The columns that the engine can supply for a question."""
     if isinstance(question, ContributorQuestion):
         return frozenset({"records"})
+    if isinstance(question, SampleQuestion):
+        if question.statistic != "predict":  # and whoever makes means too does not look for what is predicted from
+            return frozenset({"count"} if question.statistic != "mean" else SAMPLES - {"samples"})
+        return SAMPLES
     if not isinstance(question, Question):
         return SUMS
     # Establishments without jobs are in no joined table, so their number is not known there.
@@ -295,6 +316,16 @@ def _made_codelists(release: Release, codelists: Mapping[str, Codelist]) -> dict
         if table.totals:
             made |= {name: _with_total(codelists[name]) for name in table.by}
     return made
+
+
+def _places(planned: Sequence[PlannedTable]) -> dict[str, Codelist]:
+    """The codelist of what tables of people publish of every group: of all tables together, as they share its file."""
+    labels: dict[str, str] = {}
+    for table in planned:
+        if isinstance(table.question, SampleQuestion) and table.question.at:
+            words = _PLACES[table.question.statistic]
+            labels |= {code: words.format(code.removeprefix("p")) for code in table.question.at}
+    return {AT: Codelist.of(labels)} if labels else {}
 
 
 def _with_total(codelist: Codelist) -> Codelist:

@@ -1,13 +1,23 @@
 """Which method protects a table: what a release file names, made to fit the table and its data."""
 
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
+from math import prod
 from typing import Any
 
-from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question
+from sfumato.asking import periods_of
+from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
+from sfumato.methods.laplace import Laplace
 from sfumato.methods.method import Method
-from sfumato.methods.registry import KEYED, build
+from sfumato.methods.mose import Mose
+from sfumato.methods.noisy_quantiles import NoisyQuantiles
+from sfumato.methods.noisy_regression import NoisyRegression
+from sfumato.methods.record_laplace import RecordLaplace
+from sfumato.methods.registry import KEYED, build, known_of_table
+from sfumato.methods.theil_sen import TheilSen
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.table import Table
@@ -16,6 +26,15 @@ WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
 SMALLEST_PAIR_CELL = 3
 """Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
+
+
+FOR_PEOPLE: Mapping[str, Mapping[str, str]] = {
+    "count": {Laplace.name: RecordLaplace.name},
+    "mean": {Mose.name: Mose.name},
+    "predict": {method.name: method.name for method in (Mose, NoisyRegression, TheilSen)},
+    "quantiles": {NoisyQuantiles.name: NoisyQuantiles.name},
+}
+"""The methods for statistics of people: by statistic, what a release file names and what is used."""
 
 
 def name_of_method(table: Table, data: Frame | Microdata) -> str:
@@ -29,15 +48,14 @@ def name_of_method(table: Table, data: Frame | Microdata) -> str:
     protect = table.protect
     fitting = _fitting(table, data)
     if fitting is not None:
-        wanted, used = fitting
-        if protect.method != wanted:
+        if protect.method not in fitting:
             raise ReleaseError(
                 f"table '{table.name}', method '{protect.method}'",
-                expected=f"{wanted}, the method for such tables",
+                expected=f"{' or '.join(fitting)}, the {'method' if len(fitting) == 1 else 'methods'} for such tables",
                 found=f"'{protect.method}'",
-                do=f'write protect = {{ method = "{wanted}" }}',
+                do=f'write protect = {{ method = "{_nearest(protect.method, fitting)}" }}',
             )
-        return used
+        return fitting[protect.method]
     filtered = [name for name in table.where if not data.is_public(name)]
     if filtered and protect.method in WHOLE_WORKFORCES:
         raise ReleaseError(
@@ -70,12 +88,18 @@ def method_of(table: Table, data: Frame | Microdata, question: Asked, *, alpha: 
         if isinstance(question, PairQuestion):
             options = {"minimum": SMALLEST_PAIR_CELL, **options}
         return build(name, options=options, of_table=_of_the_table(table, data, question))
+    of_table: dict[str, Any] = {}
+    if isinstance(question, SampleQuestion) and isinstance(data, Microdata):
+        of_table = _of_people(table, data, question, name)
+        if "class" in question.needs:
+            options.pop("classes", None)
     return build(
         name,
         alpha=alpha if protect.alpha is None else protect.alpha,
         epsilon=protect.epsilon,
         worker_cells=question.worker_cells(data) if isinstance(question, Question) and isinstance(data, Frame) else 0,
         options=options,
+        of_table=of_table,
     )
 
 
@@ -85,13 +109,40 @@ def contributors(table: Table) -> int:
     return len(magnitudes) if isinstance(magnitudes, list | tuple) else 1
 
 
-def _fitting(table: Table, data: Frame | Microdata) -> tuple[str, str] | None:
-    """For statistics with one method: what the release file must name, and what is used; None for counts of jobs."""
+def _fitting(table: Table, data: Frame | Microdata) -> Mapping[str, str] | None:
+    """What a release file may name, each with what is used; None for counts of jobs, which know many methods."""
     if isinstance(data, Microdata):
-        return TopContributors.name, TopContributors.name
+        people = FOR_PEOPLE.get(table.statistic, {})
+        # The perturbation of totals keeps a unit apart from others by its one record.
+        keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
+        return {**({TopContributors.name: TopContributors.name} if keyed else {}), **people}
     if table.statistic != "count":
-        return "noise-infusion", "noise-infusion-sums"
+        return {"noise-infusion": "noise-infusion-sums"}
     return None
+
+
+def _nearest(method: str, fitting: Iterable[str]) -> str:
+    known = list(fitting)
+    return next(iter(get_close_matches(method, known, n=1)), known[0])
+
+
+def _of_people(table: Table, data: Microdata, question: SampleQuestion, name: str) -> dict[str, Any]:
+    """What a method for people has to know of its table, as far as it asks."""
+    bounds = {"x": question.x, "y": question.y}
+    facts: dict[str, Any] = {
+        "statistic": question.statistic,
+        "at": table.at or (),
+        "decimals": table.decimals,
+        "periods": periods_of(data, question),
+        "edges": question.edges,
+        "classes": prod(map(len, question.classes)),
+        **{f"low_{letter}": bound.low for letter, bound in bounds.items() if bound is not None},
+        **{f"high_{letter}": bound.high for letter, bound in bounds.items() if bound is not None},
+    }
+    asked = known_of_table(name)
+    if facts["periods"] > 1 and "periods" not in asked:
+        raise ValueError(f"{name!r} does not say what several periods of a person cost")
+    return {fact: value for fact, value in facts.items() if fact in asked}
 
 
 def _of_the_table(table: Table, data: Frame | Microdata, question: Asked) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
-from sfumato.privacy.guarantee import Definition, EmployerEmployee
+from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
 from sfumato.protection import contributors, method_of, name_of_method
 from sfumato.table import Table
 
@@ -27,7 +27,10 @@ from sfumato.table import Table
 class Budget(Described):
     """What all releases about one population and period may spend together."""
 
-    alpha: Exact = Field(description="sizes of an establishment within a factor 1 + alpha are hard to tell apart")
+    alpha: Exact = Field(
+        description="sizes of an establishment within a factor 1 + alpha are hard to tell apart; may be left out under "
+        'definition = "individuals", where it plays no part'
+    )
     epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
     delta: Exact = Field(
         Fraction(0), description="probability with which the bound may fail; only smooth-laplace needs one"
@@ -35,8 +38,20 @@ class Budget(Described):
     definition: Definition = Field(
         "strong",
         description="strong hides an establishment's size from every reader; weak, which tables with worker attributes "
-        "need, from readers who do not know the attributes of its workers; individuals hides single jobs only",
+        "need, from readers who do not know the attributes of its workers; individuals hides single jobs, or people",
     )
+    conditional: bool = Field(
+        False,
+        description="whether tables may spend it that are not differentially private, such as those of mose: what "
+        "they cost holds only on a condition, which the privacy statement names",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _individuals_need_no_alpha(cls, budget: Any) -> Any:
+        if isinstance(budget, dict) and budget.get("definition") == "individuals":
+            return {"alpha": NO_ALPHA, **budget}
+        return budget
 
     @field_validator("alpha", "epsilon")
     @classmethod
@@ -47,7 +62,13 @@ class Budget(Described):
 
     def guarantee(self) -> EmployerEmployee:
         """The guarantee that holds for everything published within this budget."""
-        return EmployerEmployee(definition=self.definition, alpha=self.alpha, epsilon=self.epsilon, delta=self.delta)
+        return EmployerEmployee(
+            definition=self.definition,
+            alpha=self.alpha,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            condition=CONDITIONAL if self.conditional else "",
+        )
 
 
 class About(Described):
@@ -162,6 +183,14 @@ class Release(Described):
                 do="describe the records under [data], or publish tables",
             )
         cube.know(self.data)
+        clipped = [name for name in cube.measures if self.data.measures[name].outside == "clip"]
+        if self.data.records.period is not None or clipped:
+            raise ReleaseError(
+                f"cube '{cube.name}'",
+                expected="records that are one a unit, and measures that are not clipped",
+                found="a `period` in [data.records]" if not clipped else f"'{clipped[0]}' with outside = \"clip\"",
+                do="leave it out, or publish tables",
+            )
         if self.about.budget is None:
             raise ReleaseError(
                 f"cube '{cube.name}'",
@@ -259,7 +288,8 @@ class Release(Described):
     def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Asked:
         """What a table asks of the data, given the codes of the attributes."""
         if isinstance(self.data, Microdata):
-            return ask_records(table, self.data, codelists, contributors=contributors(table))
+            method = self.method_name(table)
+            return ask_records(table, self.data, codelists, method=method, contributors=contributors(table))
         return ask(table, self.data, codelists, method=self.method_name(table))
 
     def method_name(self, table: Table) -> str:

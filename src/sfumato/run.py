@@ -20,6 +20,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.publish.bundle import refuse_foreign, write_bundle
 from sfumato.rekeyed import refuse_another_key
 from sfumato.release import Release
+from sfumato.samples import Samples
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""
@@ -71,7 +72,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             progress("protect")
             for name, planned in unanswered.items():
                 answers.forget(questions[name])
-                protected = planned.method.protect(counted[name], planned.randomness(plan.secret, counted[name]))
+                protected = planned.protect(counted[name], plan.secret)
                 digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
                 ledger.record_answer(release.account, questions[name], name, digest)
                 answered[questions[name]] = digest
@@ -107,8 +108,10 @@ def _unmet(content: bytes) -> Calibration | None:
     return None if found is None or found.converged else found
 
 
-def _with_public_columns(protected: Cells, counted: Cells) -> Cells:
-    public = {name: counted[name] for name in ("establishments",) if name in counted.columns}
+def _with_public_columns(protected: Cells, counted: Cells | Samples) -> Cells:
+    if not (isinstance(counted, Cells) and "establishments" in counted.columns):
+        return protected
+    public = {"establishments": counted["establishments"]}
     return Cells(
         dimensions=protected.dimensions,
         positions=protected.positions,

@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -11,7 +13,7 @@ from sfumato.frame import Described, Exact
 from sfumato.indicators import CODES
 from sfumato.methods.registry import KEYED
 
-Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean"]
+Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
@@ -88,6 +90,73 @@ class Graph(Described):
         return self
 
 
+class Predict(Described):
+    """What a least-squares line through the people of each group says at chosen values."""
+
+    outcome: str = Field(description="measure that is predicted; it needs a minimum and a maximum")
+    on: str = Field(description="measure it is predicted from; it needs a minimum and a maximum")
+    at: tuple[Exact, ...] = Field(
+        min_length=1,
+        description="values of `on` to predict at, in its smallest unit; with mose and theil-sen each costs a share",
+    )
+
+    @model_validator(mode="after")
+    def _predicts_something_else(self) -> Self:
+        if self.outcome == self.on:
+            raise ValueError("`outcome` and `on` are two measures")
+        if len(set(self.at)) != len(self.at):
+            raise ValueError("each value of `at` once")
+        return self
+
+
+class Bins(Described):
+    """The public bins in which values are counted: a list of edges, or bins of equal mass of a log-normal guess."""
+
+    edges: tuple[int, ...] | None = Field(
+        None, description="ends of the bins, in the smallest unit, increasing; bins = [0, 20000, …] is short for this"
+    )
+    median: Exact | None = Field(None, description="median of the log-normal distribution that is guessed; not of data")
+    sigma: Exact | None = Field(None, description="standard deviation of its logarithm, such as 0.6")
+    number: int | None = Field(None, ge=2, le=1000, description="number of bins that share it equally")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_a_list(cls, bins: object) -> object:
+        return {"edges": bins} if isinstance(bins, list | tuple) else bins
+
+    @model_validator(mode="after")
+    def _is_one_or_the_other(self) -> Self:
+        guess = (self.median, self.sigma, self.number)
+        if self.edges is None:
+            if any(part is None for part in guess):
+                raise ValueError("a list of edges, or all of `median`, `sigma` and `number`")
+            if not (self.median and self.median > 0 and self.sigma and self.sigma > 0):
+                raise ValueError("`median` and `sigma` above 0")
+            return self
+        if any(part is not None for part in guess):
+            raise ValueError("either a list of edges, or `median`, `sigma` and `number`")
+        if len(self.edges) < 3 or any(high <= low for low, high in pairwise(self.edges)):
+            raise ValueError("at least three edges that increase")
+        return self
+
+
+class Quantiles(Described):
+    """Percentiles of a measure among the people of each group, from a noisy histogram."""
+
+    of: str = Field(description="measure whose percentiles are published")
+    at: tuple[Exact, ...] = Field(
+        min_length=1, description="percentiles such as [25, 50, 75]: increasing, above 0 and below 100"
+    )
+    bins: Bins = Field(description="public bins in which values are counted; never read off the data")
+
+    @field_validator("at")
+    @classmethod
+    def _are_percentiles(cls, at: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+        if any(not 0 < place < 100 for place in at) or any(high <= low for low, high in pairwise(at)):
+            raise ValueError("percentiles that increase, above 0 and below 100")
+        return at
+
+
 class Table(Described):
     """A `[[table]]` section: one statistic by some attributes."""
 
@@ -97,19 +166,21 @@ class Table(Described):
         None, description="what is counted: jobs, or the records of businesses or a survey, weighted"
     )
     total: str | None = Field(None, description="measure whose weighted total is published, of businesses or a survey")
-    mean: str | None = Field(None, description="measure whose weighted mean is published")
+    mean: str | None = Field(None, description="measure whose mean is published, weighted where the records are")
+    predict: Predict | None = Field(None, description="what a line through the people of each group predicts")
+    quantiles: Quantiles | None = Field(None, description="percentiles of a measure among the people of each group")
     indicators: tuple[str, ...] | None = Field(
         None, description='workforce indicators of a panel: "all", or a list such as ["beginning", "end"]'
     )
     flow: Flow | None = Field(None, description="moves between employers of a panel, by an attribute of both")
     graph: Graph | None = Field(None, description="pairs of employers or workers, by an attribute of both")
     by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
-    where: dict[str, tuple[str, ...]] = Field({}, description="count only jobs with these codes, by attribute")
+    where: dict[str, tuple[str, ...]] = Field({}, description="only jobs or records with these codes, by attribute")
     protect: Protection = Field(description="how the table is protected, and what it costs")
     totals: bool = Field(
         False, description='add the code "total" to every dimension of a table of records, protected by itself'
     )
-    decimals: int = Field(2, ge=0, le=6, description="digits after the point of a mean")
+    decimals: int = Field(2, ge=0, le=6, description="digits after the point of a mean, a prediction or a percentile")
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
     structural_zeros: Literal["auto", "listed", "implied"] = Field(
         "auto",
@@ -164,8 +235,8 @@ class Table(Described):
             raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
         if self.nonnegative and self.count != "jobs":
             raise ValueError("`nonnegative` is for counts of jobs")
-        if self.totals and not self.of_records:
-            raise ValueError("`totals` are for tables of records; other tables add up by themselves")
+        if self.totals and (not self.of_records or self.at is not None):
+            raise ValueError("`totals` are for tables of records, but not for predictions and percentiles")
         return self
 
     @property
@@ -176,12 +247,25 @@ class Table(Described):
     @property
     def of_records(self) -> bool:
         """Whether the table is about records of businesses or a survey, and not about jobs."""
-        return self.count == "records" or self.statistic in ("total", "mean")
+        return self.count == "records" or self.statistic in ("total", "mean", "predict", "quantiles")
 
     @property
     def measure(self) -> str | None:
-        """The measure that is summed; None counts."""
-        return self.total or self.mean
+        """The measure that the values are about; None counts."""
+        if self.predict is not None:
+            return self.predict.outcome
+        return self.quantiles.of if self.quantiles is not None else self.total or self.mean
+
+    @property
+    def at(self) -> tuple[Fraction, ...] | None:
+        """Where predictions or percentiles are asked for; None for other statistics."""
+        asked = self.predict or self.quantiles
+        return None if asked is None else asked.at
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Every measure the table looks at."""
+        return (*filter(None, [self.measure]), *([] if self.predict is None else [self.predict.on]))
 
     @property
     def ends(self) -> tuple[str, ...]:

@@ -128,6 +128,15 @@ def test_the_ledger_can_be_named_before_or_after_set(release_folder: Path, tmp_p
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
+def test_a_budget_for_individuals_needs_no_alpha_and_may_allow_conditions(tmp_path: Path) -> None:
+    account = ("--population", "p", "--period", "q", "--epsilon", "1", "--ledger", tmp_path / "ledger.sqlite")
+    assert "--alpha" in call("budget", "set", *account, code=1).stderr
+    stated = ("--definition", "individuals", "--conditional", "--json")
+    budget = json.loads(call("budget", "set", *account, *stated).stdout)["accounts"][0]["budget"]
+    assert (budget["definition"], budget["alpha"], budget["epsilon"]) == ("individuals", 1, 1)
+    assert "on conditions" in budget["condition"]
+
+
 def test_a_refused_first_run_opens_no_account(release_folder: Path) -> None:
     file = release_folder / "release.toml"
     file.write_text(file.read_text().replace("epsilon = 4.0", "epsilon = 3.0"))

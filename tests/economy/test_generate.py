@@ -94,5 +94,5 @@ def test_the_smallest_economy_has_the_fewest_places(tmp_path):
 
 
 def test_measuring_a_folder_without_an_economy_says_so(tmp_path):
-    with pytest.raises(SfumatoError, match="generate one first"):
+    with pytest.raises(SfumatoError, match="make one first: `sfumato economy jobs`"):
         economy.measure(tmp_path)

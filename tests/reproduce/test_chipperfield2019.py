@@ -1,6 +1,5 @@
 """The figures about perturbed business totals, computed again: every row, every erratum, the page and the command."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sfumato.reproduce.chipperfield2019.page import write_reproduction
 from sfumato.reproduce.chipperfield2019.summary import reproduction_summary
 from sfumato.reproduce.chipperfield2019.survey import survey_tables
 from tests.cli.call import call
+from tests.reproduce.figures import rows, written
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +27,6 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(survey: Path) -> Reproduction:
     return reproduce(data=survey, keys=3)
-
-
-def rows(found: Reproduction, quantity: str, **about: object) -> list[dict[str, object]]:
-    return [
-        row
-        for row in found.rows()
-        if row["quantity"] == quantity and all(row.get(name) == value for name, value in about.items())
-    ]
 
 
 def test_the_worked_example_is_exact(found: Reproduction) -> None:
@@ -178,17 +170,8 @@ def test_data_of_another_kind_are_refused(release_folder: Path) -> None:
 
 
 def test_the_object_for_machines_the_csv_and_the_page_hold_every_row(found: Reproduction, tmp_path: Path) -> None:
-    page, table = write_reproduction(found, tmp_path)
-    _, data = reproduction_summary(found, page, table)
-    assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert data["paper"] == "chipperfield2019"
-    assert all({"quantity", "published", "ours"} <= row.keys() for row in data["rows"])
-    with table.open(encoding="utf-8", newline="") as lines:
-        assert len(list(csv.DictReader(lines))) == len(data["rows"])
-    text = page.read_text(encoding="utf-8")
-    assert text.count("<svg") == 4
+    _, text = written(found, write_reproduction, reproduction_summary, tmp_path, paper="chipperfield2019", charts=4)
     assert "Like Table 7" in text
-    assert "<script" not in text
 
 
 def test_the_command_writes_the_page_and_prints_one_object(tmp_path: Path) -> None:

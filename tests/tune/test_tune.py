@@ -11,6 +11,7 @@ from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED, METHODS, build
 from sfumato.noise.randomness import Seeded
+from sfumato.protection import FOR_PEOPLE
 from sfumato.release_file import load
 from sfumato.tune.accuracy import EXAMPLES, Accuracy, read_accuracy
 from sfumato.tune.assumption import Assumption
@@ -19,7 +20,8 @@ from sfumato.tune.tune import Tuned, tune
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
-TELLING = sorted(METHODS.keys() - KEYED)
+ESTIMATES = {name for statistic in ("mean", "predict", "quantiles") for name in FOR_PEOPLE[statistic].values()}
+TELLING = sorted(METHODS.keys() - KEYED - ESTIMATES)
 
 
 def tuned(name: str, sentence: str, worker_cells: int = 0, **more: Fraction) -> Tuned:

@@ -1,6 +1,6 @@
 """Assess a release: tabulate the true cells again and compare them with the answers that were published."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,12 +11,14 @@ from sfumato.assess.cubes import CubeAssessment, assess_cube, published_cube
 from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.infused_attacks import attack_indicators
 from sfumato.assess.network import Network, measure_network
+from sfumato.assess.people import PeopleAssessment, assess_people
 from sfumato.assess.report import write_report
 from sfumato.assess.utility import Utility, measure_utility
 from sfumato.assess.views import views, with_true_values
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.engine.opened import OpenJobs, OpenRecords
+from sfumato.engine.question import SampleQuestion
 from sfumato.errors import LedgerError
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
@@ -35,6 +37,8 @@ class Assessment:
     """Of workers and employers, when a table is about their graph."""
     report: Path
     cubes: tuple[CubeAssessment, ...] = ()
+    people: tuple[PeopleAssessment, ...] = ()
+    """Of tables of predictions, means and percentiles of people."""
 
 
 def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
@@ -62,16 +66,19 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         utilities, exposures = [], []
-        for name, table in planned.items():
-            attacks = _attacks(table, counted[name], given[name], release)
-            for place, view in enumerate(views(table, counted[name], given[name])):
+        estimated = {name: table for name, table in planned.items() if _is_estimated(table)}
+        clipped = _clipped(ready.opened, estimated)
+        people = [assess_people(table, counted[name], given[name], clipped) for name, table in estimated.items()]
+        cells = {name: found for name, found in counted.items() if isinstance(found, Cells) and name not in estimated}
+        for name, true in cells.items():
+            table = planned[name]
+            attacks = _attacks(table, true, given[name], release)
+            for place, view in enumerate(views(table, true, given[name])):
                 utilities.append(measure_utility(view, ready.plan.codelists))
                 exposure = measure_exposure(view)
                 exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
             if "status" in given[name].columns:
-                write_cells(
-                    table, with_true_values(table, counted[name]), given[name], path.with_name(f"{name}.parquet")
-                )
+                write_cells(table, with_true_values(table, true), given[name], path.with_name(f"{name}.parquet"))
         network = _network(ready.opened, planned.values())
         cubes = [
             assess_cube(cube, *ready.cube(cube), published_cube(cube, answers.read_file(*kept[cube.name])))
@@ -82,9 +89,19 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
             utilities=tuple(utilities),
             exposures=tuple(exposures),
             network=network,
-            report=write_report(ready.plan, utilities, exposures, network, path, cubes=cubes),
+            report=write_report(ready.plan, utilities, exposures, network, path, cubes=cubes, people=people),
             cubes=tuple(cubes),
+            people=tuple(people),
         )
+
+
+def _is_estimated(planned: PlannedTable) -> bool:
+    return isinstance(planned.question, SampleQuestion) and bool(planned.question.at)
+
+
+def _clipped(opened: OpenJobs | OpenRecords, planned: Mapping[str, PlannedTable]) -> dict[str, int]:
+    asked = {name: table.question for name, table in planned.items()}
+    return opened.clipped(asked) if isinstance(opened, OpenRecords) else {}
 
 
 def _network(opened: OpenJobs | OpenRecords, planned: Iterable[PlannedTable]) -> Network | None:

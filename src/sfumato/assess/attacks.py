@@ -50,6 +50,12 @@ class AttackResult:
         """The share of the targets that a guess without the release gets right."""
         return self.guessed / self.targets if self.targets else float("nan")
 
+    def data(self) -> dict[str, Any]:
+        """The same for machines; rates are None when there was nothing to attack."""
+        rates = {"success_rate": self.success_rate, "baseline_rate": self.baseline_rate}
+        told = rates if self.targets else dict.fromkeys(rates)
+        return {"attack": self.attack, "targets": self.targets, **told}
+
 
 def pooled(results: Iterable[AttackResult]) -> AttackResult:
     """The results of one attack on several sets of targets, added up."""

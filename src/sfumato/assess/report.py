@@ -2,21 +2,23 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import ceil, isnan
+from math import ceil
 from pathlib import Path
 
 from sfumato.assess.charts import error_by_size, error_by_stratum, true_against_protected
 from sfumato.assess.cube_report import cube_section
 from sfumato.assess.cubes import CubeAssessment
 from sfumato.assess.exposure import Exposure, odds_of_sizes
-from sfumato.assess.html import table
+from sfumato.assess.html import attacks_table, table
 from sfumato.assess.network import Network
+from sfumato.assess.people import PeopleAssessment, people_section
 from sfumato.assess.risk import SizeOdds
 from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
 from sfumato.assess.utility import Association, ClassUtility, Utility
 from sfumato.durable import write_durably
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.publish.people import of_people
 from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import label
 from sfumato.publish.table import CONFIDENCE
@@ -47,6 +49,7 @@ def write_report(
     path: Path,
     *,
     cubes: Sequence[CubeAssessment] = (),
+    people: Sequence[PeopleAssessment] = (),
 ) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
@@ -62,6 +65,7 @@ def write_report(
 {_sizes(plan)}
 {_network(network)}
 {"".join(sections)}
+{"".join(map(people_section, people))}
 {"".join(map(cube_section, cubes))}
 </body></html>
 """
@@ -71,9 +75,9 @@ def write_report(
 
 
 def _sizes(plan: Plan) -> str:
-    """How well sizes of establishments are hidden; cubes are about records, which have none."""
+    """How well sizes of establishments are hidden; cubes and people have none."""
     caption = "Telling two sizes of an establishment apart, all tables together"
-    return _odds(odds_of_sizes(plan.guarantee), caption) if plan.tables else ""
+    return _odds(odds_of_sizes(plan.guarantee), caption) if len(of_people(plan)) < len(plan.distinct()) else ""
 
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
@@ -96,7 +100,7 @@ A cell is off by {utility.mean_error:,.2f} on average
 <h3>What it reveals</h3>
 {_revealed(exposure)}
 {_suppression(exposure.suppression)}
-{_attacks(exposure)}
+{attacks_table("Attacks on establishments that have a workplace cell to themselves", exposure.attacks)}
 {_odds(exposure.odds, "Telling two sizes of an establishment apart, this table alone")}"""
 
 
@@ -194,21 +198,6 @@ def _suppression(found: Suppression | None) -> str:
 
 def _hidden(cells: int | None, of: int) -> str:
     return "not known" if cells is None else f"{cells:,} of {of:,} ({cells / max(of, 1):.1%})"
-
-
-def _attacks(exposure: Exposure) -> str:
-    if not exposure.attacks:
-        return ""
-    rows = (
-        (found.attack, f"{found.targets:,}", _rate(found.success_rate), _rate(found.baseline_rate))
-        for found in exposure.attacks
-    )
-    headings = ("attack", "targets", "disclosed", "right by guessing without the release")
-    return table("Attacks on establishments that have a workplace cell to themselves", headings, rows)
-
-
-def _rate(rate: float) -> str:
-    return "no target" if isnan(rate) else f"{rate:.1%}"
 
 
 def _odds(pairs: Sequence[SizeOdds], caption: str) -> str:

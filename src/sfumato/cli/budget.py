@@ -43,26 +43,32 @@ def set_budget(
     context: typer.Context,
     population: Annotated[str, typer.Option(help="Whose budget it is, as in the release file.")],
     period: Annotated[str, typer.Option(help="The reference period, as in the release file.")],
-    alpha: Annotated[str, typer.Option(help="Sizes within a factor 1+alpha are hard to tell apart.")],
     epsilon: Annotated[str, typer.Option(help="How much the log-odds may move in all.")],
+    alpha: Annotated[
+        str, typer.Option(help="Sizes within a factor 1+alpha are hard to tell apart; plays no part for individuals.")
+    ] = "",
     delta: Annotated[str, typer.Option(help="The probability with which the bound may fail.")] = "0",
     definition: Annotated[
         Definition, typer.Option(help="Against whom size is protected; individuals: not at all.")
     ] = Definition.strong,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Allow tables that are not differentially private, such as mose.")
+    ] = False,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
     ledger: Ledger = None,
     as_json: AsJson = False,
 ) -> None:
     """Open a budget or change it; the change is written to the ledger's history."""
     from sfumato.privacy.account import Account
-    from sfumato.privacy.guarantee import EmployerEmployee
+    from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, EmployerEmployee
     from sfumato.terminal.budget import budget_summary
 
+    alpha = alpha or (str(NO_ALPHA) if definition is Definition.individuals else alpha)
     amounts = {name: number(name, text) for name, text in (("alpha", alpha), ("epsilon", epsilon), ("delta", delta))}
     book = _open_ledger(ledger or context.obj, create=True)
     book.set_budget(
         Account(population=population, period=period),
-        EmployerEmployee(definition=definition.value, **amounts),
+        EmployerEmployee(definition=definition.value, condition=CONDITIONAL if conditional else "", **amounts),
         note,
     )
     show(budget_summary(book), as_json)

@@ -1,16 +1,20 @@
 """`sfumato economy`: one function for each kind of synthetic economy; a new kind is one more function here."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli.default_command import group_with_default
 from sfumato.cli.screen import AsJson, progress, show
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write to.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same economy.")]
-Overwrite = Annotated[bool, typer.Option(help="Replace an economy that is already there.")]
+if TYPE_CHECKING:  # only names for types: each command imports what it runs
+    from sfumato.economy.made import Made
+    from sfumato.terminal.economy import Measured
 
 economy_app = typer.Typer(
     help="Write a synthetic economy (Parquet files, codelists, a release file) with the published shape of a real one."
@@ -22,65 +26,74 @@ economy_app = typer.Typer(
 )
 
 
-@economy_app.command()
-def jobs(
-    out: Folder,
-    jobs: Annotated[int, typer.Option(help="Number of jobs, from 10,000 to 150,000,000.")] = 1_000_000,
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    shape: Annotated[bool, typer.Option(help="Measure its shape and print it beside the published one.")] = False,
-    as_json: AsJson = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How one kind is made and measured, with the options of its own already given."""
+
+    generate: "Callable[..., Made]"
+    measure: "Callable[[Path], Measured]"
+    making: str
+    """What there is progress with, such as jobs."""
+
+
+def kind(recipe: Callable[..., Recipe]) -> Callable[..., None]:
+    """A command of the group: the options of the recipe, and around them those that every kind has."""
+
+    def make(
+        out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write to.")],
+        *,
+        seed: Annotated[int, typer.Option(help="The same seed gives the same economy.")] = 1,
+        overwrite: Annotated[bool, typer.Option(help="Replace an economy that is already there.")] = False,
+        shape: Annotated[bool, typer.Option(help="Measure its shape, and print it beside what was published.")] = False,
+        as_json: AsJson = False,
+        **options: Any,
+    ) -> None:
+        from sfumato.terminal.economy import economy_summary
+
+        asked = recipe(**options)
+        with progress(hidden=as_json) as update:
+            tell = partial(update, f"making {asked.making}")
+            made = asked.generate(out, seed=seed, overwrite=overwrite, progress=tell)
+            measured = asked.measure(out) if shape else None
+        show(economy_summary(made, measured), as_json)
+
+    first, *common, _ = inspect.signature(make).parameters.values()
+    own = [option.replace(kind=option.KEYWORD_ONLY) for option in inspect.signature(recipe).parameters.values()]
+    parameters = [first, *own, *common]
+    # The parser reads the signature, and the types apart from it.
+    command: Any = make
+    command.__signature__ = inspect.Signature(parameters)
+    command.__annotations__ = {option.name: option.annotation for option in parameters}
+    command.__name__, command.__doc__ = recipe.__name__, recipe.__doc__
+    economy_app.command()(command)
+    return make
+
+
+@kind
+def jobs(jobs: Annotated[int, typer.Option(help="Number of jobs, from 10,000 to 150,000,000.")] = 1_000_000) -> Recipe:
     """Jobs, workers and workplaces of one year, with the sizes and attributes of a real economy: the default."""
     from sfumato.economy.generate import generate
     from sfumato.economy.shape import measure
-    from sfumato.terminal.economy import economy_summary
 
-    with progress(hidden=as_json) as update:
-        made = generate(
-            out,
-            jobs=jobs,
-            seed=seed,
-            overwrite=overwrite,
-            progress=lambda done, total: update("making jobs", done, total),
-        )
-        measured = measure(out) if shape else None
-    show(economy_summary(made, measured), as_json)
+    return Recipe(generate=partial(generate, jobs=jobs), measure=measure, making="jobs")
 
 
-@economy_app.command()
+@kind
 def federal(
-    out: Folder,
     persons: Annotated[int, typer.Option(help="Number of persons, from 5,000 to 5,000,000.")] = 2_170_000,
     quarters: Annotated[int, typer.Option(help="Quarters of earnings histories, up to 60; 0 writes none.")] = 0,
     first: Annotated[str, typer.Option(help="The first quarter.")] = "2010-Q1",
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    shape: Annotated[bool, typer.Option(help="Measure its shape and print it beside the published one.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Recipe:
     """Federal workers, who move between 7,341 employers in 51 states over 13 years: a graph, and a panel on request."""
     from sfumato.economy.federal.generate import generate_federal
     from sfumato.economy.federal.shape import measure_federal
-    from sfumato.economy.federal.summary import federal_summary
 
-    with progress(hidden=as_json) as update:
-        made = generate_federal(
-            out,
-            persons=persons,
-            quarters=quarters,
-            first=first,
-            seed=seed,
-            overwrite=overwrite,
-            progress=lambda done, total: update("making careers", done, total),
-        )
-        measured = measure_federal(out) if shape else None
-    show(federal_summary(made, measured), as_json)
+    generate = partial(generate_federal, persons=persons, quarters=quarters, first=first)
+    return Recipe(generate=generate, measure=measure_federal, making="careers")
 
 
-@economy_app.command()
+@kind
 def business(
-    out: Folder,
     businesses: Annotated[int, typer.Option(help="Number of businesses, from 1,000 to 20,000,000.")] = 100_000,
     replicates: Annotated[
         bool | None,
@@ -89,50 +102,60 @@ def business(
             help="Write 60 replicate weights; when not given, up to 1,000,000 businesses.",
         ),
     ] = None,
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    shape: Annotated[bool, typer.Option(help="Measure its shape and print it.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Recipe:
     """A survey of businesses with weights, dominant firms and losses, enterprises above them and employees below."""
     from sfumato.economy.business.generate import generate_business
     from sfumato.economy.business.shape import measure_business
-    from sfumato.economy.business.summary import business_summary
 
-    with progress(hidden=as_json) as update:
-        made = generate_business(
-            out,
-            businesses=businesses,
-            seed=seed,
-            replicates=replicates,
-            overwrite=overwrite,
-            progress=lambda done, total: update("making businesses", done, total),
-        )
-        measured = measure_business(out) if shape else None
-    show(business_summary(made, measured), as_json)
+    generate = partial(generate_business, businesses=businesses, replicates=replicates)
+    return Recipe(generate=generate, measure=measure_business, making="businesses")
 
 
-@economy_app.command()
+@kind
 def requirements(
-    out: Folder,
     quotes: Annotated[int, typer.Option(help="Number of sampled jobs, from 1,000 to 5,000,000.")] = 60_000,
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    shape: Annotated[bool, typer.Option(help="Measure its shape and print it.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Recipe:
     """A survey of what jobs require by occupation: two stages, weights, 80 replicate weights, mostly empty cubes."""
     from sfumato.economy.requirements.generate import generate_requirements
     from sfumato.economy.requirements.shape import measure_requirements
-    from sfumato.economy.requirements.summary import requirements_summary
 
-    with progress(hidden=as_json) as update:
-        made = generate_requirements(
-            out,
-            quotes=quotes,
-            seed=seed,
-            overwrite=overwrite,
-            progress=lambda done, total: update("making quotes", done, total),
-        )
-        measured = measure_requirements(out) if shape else None
-    show(requirements_summary(made, measured), as_json)
+    return Recipe(generate=partial(generate_requirements, quotes=quotes), measure=measure_requirements, making="quotes")
+
+
+@kind
+def opportunity(
+    tracts: Annotated[int, typer.Option(help="Number of tracts, from 100 to 100,000; the country has 70,000.")] = 2_000,
+) -> Recipe:
+    """Children by tract, race and gender with the income ranks of their parents and their own: mostly small groups."""
+    from sfumato.economy.opportunity.generate import generate_opportunity
+    from sfumato.economy.opportunity.shape import measure_opportunity
+
+    return Recipe(generate=partial(generate_opportunity, tracts=tracts), measure=measure_opportunity, making="children")
+
+
+@kind
+def university(
+    employees: Annotated[int, typer.Option(help="Employees of all institutions, from 1,000 to 5,000,000.")] = 80_000,
+    institutions: Annotated[int, typer.Option(help="Number of institutions, from 1 to 99.")] = 8,
+) -> Recipe:
+    """People who left a university, with their earnings in up to ten years since: one release for each institution."""
+    from sfumato.economy.university.generate import generate_university
+    from sfumato.economy.university.shape import measure_university
+
+    generate = partial(generate_university, employees=employees, institutions=institutions)
+    return Recipe(generate=generate, measure=measure_university, making="careers")
+
+
+@kind
+def graduates(
+    people: Annotated[int, typer.Option(help="Number of graduates or veterans, from 1,000 to 20,000,000.")] = 200_000,
+    veterans: Annotated[
+        bool, typer.Option("--veterans", help="Veterans by service branch and occupation instead of graduates.")
+    ] = False,
+) -> Recipe:
+    """Graduates by institution, degree, field and cohort, or veterans, with earnings 1, 5 and 10 years after."""
+    from sfumato.economy.graduates.generate import generate_graduates
+    from sfumato.economy.graduates.shape import measure_graduates
+
+    generate = partial(generate_graduates, people=people, veterans=veterans)
+    return Recipe(generate=generate, measure=measure_graduates, making="graduates")

@@ -1,7 +1,8 @@
 """`sfumato reproduce`: one function for each published evaluation that can be done again."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,24 @@ Out = Annotated[Path | None, typer.Option(help="Folder for the page and the CSV 
 Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
 
 
+def _reproduced(
+    paper: str,
+    reproduce: Callable[..., Any],
+    write: Callable[..., Any],
+    summary: Callable[..., Any],
+    *,
+    out: Path | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Do an evaluation again as it is asked for, write its page and print its summary."""
+    with progress(hidden=as_json) as update:
+        found = reproduce(**asked, progress=update)
+        update("drawing charts", 0, 1)
+        written = write(found, out or Path(paper))
+    show(summary(found, *written), as_json)
+
+
 @reproduce_app.command()
 def haney2017(
     quick: Quick = False,
@@ -31,15 +50,12 @@ def haney2017(
     as_json: AsJson = False,
 ) -> None:
     """Haney et al. (2017): what formal privacy costs in tables of jobs, against the legacy protection."""
-    from sfumato.reproduce.haney2017 import QUICK, WHOLE, reproduce
-    from sfumato.reproduce.page import write_reproduction
-    from sfumato.reproduce.summary import reproduction_summary
+    from sfumato.reproduce.haney2017 import PAPER, QUICK, WHOLE, reproduce
+    from sfumato.reproduce.haney2017_page import write_reproduction as write
+    from sfumato.reproduce.summary import reproduction_summary as summary
 
-    with progress(hidden=as_json) as update:
-        found = reproduce(data=data, jobs=jobs, grid=QUICK if quick else WHOLE, seed=seed, progress=update)
-        update("drawing charts", 0, 1)
-        written = write_reproduction(found, out or Path("haney2017"))
-    show(reproduction_summary(found, *written), as_json)
+    asked = {"data": data, "jobs": jobs, "grid": QUICK if quick else WHOLE, "seed": seed}
+    _reproduced(PAPER, reproduce, write, summary, **asked, out=out, as_json=as_json)
 
 
 @reproduce_app.command()
@@ -52,17 +68,12 @@ def chipperfield2019(
     as_json: AsJson = False,
 ) -> None:
     """Chipperfield et al. (2019): business totals perturbed by their largest contributors, the risks and the losses."""
-    from sfumato.reproduce.chipperfield2019 import reproduce
-    from sfumato.reproduce.chipperfield2019.page import write_reproduction
-    from sfumato.reproduce.chipperfield2019.reproduction import KEYS, QUICK_KEYS
-    from sfumato.reproduce.chipperfield2019.summary import reproduction_summary
+    from sfumato.reproduce.chipperfield2019.page import write_reproduction as write
+    from sfumato.reproduce.chipperfield2019.reproduction import KEYS, PAPER, QUICK_KEYS, reproduce
+    from sfumato.reproduce.chipperfield2019.summary import reproduction_summary as summary
 
-    with progress(hidden=as_json) as update:
-        keys = QUICK_KEYS if quick else KEYS
-        found = reproduce(data=data, businesses=businesses, keys=keys, seed=seed, progress=update)
-        update("drawing charts", 0, 1)
-        written = write_reproduction(found, out or Path("chipperfield2019"))
-    show(reproduction_summary(found, *written), as_json)
+    asked = {"data": data, "businesses": businesses, "keys": QUICK_KEYS if quick else KEYS, "seed": seed}
+    _reproduced(PAPER, reproduce, write, summary, **asked, out=out, as_json=as_json)
 
 
 @reproduce_app.command()
@@ -75,16 +86,12 @@ def abowd2016(
     as_json: AsJson = False,
 ) -> None:
     """Abowd and McKinney (2016): noise infusion for the graph of federal employers, by state and state."""
-    from sfumato.reproduce.abowd2016.page import write_reproduction
-    from sfumato.reproduce.abowd2016.reproduce import KEYS, QUICK_KEYS, reproduce
-    from sfumato.reproduce.abowd2016.summary import reproduction_summary
+    from sfumato.reproduce.abowd2016.page import write_reproduction as write
+    from sfumato.reproduce.abowd2016.reproduce import KEYS, PAPER, QUICK_KEYS, reproduce
+    from sfumato.reproduce.abowd2016.summary import reproduction_summary as summary
 
-    with progress(hidden=as_json) as update:
-        keys = QUICK_KEYS if quick else KEYS
-        found = reproduce(data=data, persons=persons, keys=keys, seed=seed, progress=update)
-        update("drawing the chart", 0, 1)
-        written = write_reproduction(found, out or Path("abowd2016"))
-    show(reproduction_summary(found, *written), as_json)
+    asked = {"data": data, "persons": persons, "keys": QUICK_KEYS if quick else KEYS, "seed": seed}
+    _reproduced(PAPER, reproduce, write, summary, **asked, out=out, as_json=as_json)
 
 
 @reproduce_app.command()
@@ -96,13 +103,29 @@ def li2020(
     as_json: AsJson = False,
 ) -> None:
     """Li and Krenzke (2020): the bottom-up hypercube, its noise, and what calibration takes out of it."""
-    from sfumato.reproduce.li2020 import reproduce
-    from sfumato.reproduce.li2020.page import write_reproduction
-    from sfumato.reproduce.li2020.reproduction import QUICK_RUNS
-    from sfumato.reproduce.li2020.summary import reproduction_summary
+    from sfumato.reproduce.li2020.page import write_reproduction as write
+    from sfumato.reproduce.li2020.reproduction import PAPER, QUICK_RUNS, reproduce
+    from sfumato.reproduce.li2020.summary import reproduction_summary as summary
 
-    with progress(hidden=as_json) as update:
-        found = reproduce(runs=min(runs, QUICK_RUNS) if quick else runs, seed=seed, progress=update)
-        update("drawing the chart", 0, 1)
-        written = write_reproduction(found, out or Path("li2020"))
-    show(reproduction_summary(found, *written), as_json)
+    asked = {"runs": min(runs, QUICK_RUNS) if quick else runs, "seed": seed}
+    _reproduced(PAPER, reproduce, write, summary, **asked, out=out, as_json=as_json)
+
+
+@reproduce_app.command()
+def schmutte2020(
+    quick: Annotated[bool, typer.Option("--quick", help="Draw noise 2 times instead of 10, on as much data.")] = False,
+    tracts: Annotated[
+        int, typer.Option(help="Number of tracts; employees and graduates are in proportion.", min=100)
+    ] = 2_000,
+    data: Data = None,
+    out: Out = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Schmutte (2020): statistics from small samples: MOSE and its envelope, employee reports, percentiles."""
+    from sfumato.reproduce.schmutte2020.page import write_reproduction as write
+    from sfumato.reproduce.schmutte2020.reproduction import DRAWS, PAPER, QUICK_DRAWS, reproduce
+    from sfumato.reproduce.schmutte2020.summary import reproduction_summary as summary
+
+    asked = {"data": data, "tracts": tracts, "draws": QUICK_DRAWS if quick else DRAWS, "seed": seed}
+    _reproduced(PAPER, reproduce, write, summary, **asked, out=out, as_json=as_json)

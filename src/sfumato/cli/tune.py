@@ -90,3 +90,76 @@ def top_contributors(
     answer = tune_contributors(question, given)
     drawn = None if chart is None else write_chart(answer, chart)
     show(contributors_summary(answer, drawn), as_json)
+
+
+@tune_app.command()
+def report(
+    file: ReleaseFile,
+    threshold: Annotated[str, typer.Option(help="How far a cell may be off, as a share of its true value.")] = "0.1",
+    share: Annotated[str, typer.Option(help="The share of cells that are to be within the threshold.")] = "0.9",
+    people: Annotated[
+        str, typer.Option(help="Assumed people of a cell, or several sizes such as `30,100,300`.")
+    ] = "100",
+    mean: Annotated[
+        str | None, typer.Option(help="Assumed mean of a cell; a tenth of the measure's range when not given.")
+    ] = None,
+    cells: Annotated[
+        Path | None, typer.Option(help="CSV file of public cells, with columns `people` and perhaps `mean`.")
+    ] = None,
+    from_confidential_data: Annotated[
+        bool, typer.Option("--from-confidential-data", help="Use the true cells: what is found is then confidential.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest epsilon that gives an employee report a stated accuracy, for counts and for means.
+
+    It is found from cells that are assumed or declared, which are printed; no data are read unless that is told.
+    """
+    from sfumato.release_file import load
+    from sfumato.tune.report.cells import assumed_cells, declared_cells, true_cells
+    from sfumato.tune.report.summary import report_summary
+    from sfumato.tune.report.tune import Target, assumed_mean, reported, tune_report
+
+    release, target = load(file), Target(threshold=number("threshold", threshold), share=number("share", share))
+    tables = reported(release)
+    usual = assumed_mean(tables) if mean is None else number("mean", mean)
+    if from_confidential_data:
+        found = true_cells(release, tables)
+    elif cells is not None:
+        found = declared_cells(cells, usual)
+    else:
+        found = assumed_cells([_whole("people", size) for size in people.split(",")], usual)
+    show(report_summary(tune_report(release, tables, target, found)), as_json)
+
+
+@tune_app.command()
+def percentiles(
+    file: ReleaseFile,
+    table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,
+    people: Annotated[str, typer.Option(help="Sizes of cells.")] = "30,50,100,300,1000,3000",
+    epsilon: Annotated[
+        str | None, typer.Option(help="Epsilons of a cell; some usual ones when not given, and the release's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the expected error of percentiles by size of the cell and epsilon, and which curve has the least.
+
+    It is computed from the bins of the release file; no data are read.
+    """
+    from sfumato.release_file import load
+    from sfumato.tune.percentiles.summary import percentiles_summary
+    from sfumato.tune.percentiles.tune import tune_percentiles
+
+    sizes = [_whole("people", size) for size in people.split(",")]
+    epsilons = [number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
+    show(percentiles_summary(tune_percentiles(load(file), table, people=sizes, epsilons=epsilons)), as_json)
+
+
+def _whole(name: str, text: str) -> int:
+    """A whole number that was typed after an option."""
+    from sfumato.errors import SfumatoError
+
+    value = number(name, text.strip())
+    if value.denominator != 1:
+        raise SfumatoError(f"--{name}", expected="whole numbers such as 30,100", found=text, do="correct the number")
+    return int(value)

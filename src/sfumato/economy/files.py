@@ -3,8 +3,8 @@
 import csv
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,13 +22,20 @@ WORKERS: Final = "workers.parquet"
 JOBS: Final = "jobs.parquet"
 RELEASE: Final = "release.toml"
 FIXED_CODELISTS: Final = (INDUSTRY, OWNERSHIP, PLACE_SIZE, AGE, SEX, RACE, ETHNICITY, EDUCATION)
+
+
+def codelist_names(codelists: Sequence[Codelist]) -> tuple[str, ...]:
+    """The files of these codelists."""
+    return tuple(f"codelists/{codelist.name}.csv" for codelist in codelists)
+
+
 # The release file comes last: a folder that has it has all the others.
 FILES: Final = (
     WORKPLACES,
     WORKERS,
     JOBS,
     "codelists/place.csv",
-    *(f"codelists/{codelist.name}.csv" for codelist in FIXED_CODELISTS),
+    *codelist_names(FIXED_CODELISTS),
     RELEASE,
 )
 
@@ -88,6 +95,35 @@ def open_parquet(path: Path, *, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=1,
         use_dictionary=[field.name for field in schema if field.name not in integers],
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+    )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Callable[[str, pa.Table], int]]:
+    """A function that adds a table to the Parquet file of a name, opened with its first table, and says its rows."""
+    with ExitStack() as open_files:
+        writers: dict[str, pq.ParquetWriter] = {}
+
+        def write(name: str, table: pa.Table) -> int:
+            if name not in writers:
+                writers[name] = open_files.enter_context(open_parquet(folder / name, schema=table.schema))
+            writers[name].write_table(table)
+            return len(table)
+
+        yield write
+
+
+def write_codelists(folder: Path, codelists: Sequence[Codelist]) -> None:
+    """A CSV file with code and label for each of them."""
+    for codelist in codelists:
+        write_codelist(folder / "codelists" / f"{codelist.name}.csv", codelist)
+
+
+def attributes_text(codelists: Sequence[Codelist]) -> str:
+    """The lines of a release file that describe attributes with these codelists."""
+    return "".join(
+        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
+        for codelist in codelists
     )
 
 

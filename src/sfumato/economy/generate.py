@@ -1,6 +1,5 @@
 """A synthetic employer-employee economy, from its places down to the earnings of every job."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +10,12 @@ from sfumato.economy.codelists import OWNERSHIP, PLACE_SIZE
 from sfumato.economy.establishments import Establishments, draw_establishments
 from sfumato.economy.industries import INDUSTRY
 from sfumato.economy.layout import Layout
+from sfumato.economy.made import SEEDS, Made, Progress, check_request
 from sfumato.economy.places import Places, draw_places
 from sfumato.economy.register import write_people
 from sfumato.economy.release import release_text
 from sfumato.economy.streams import Purpose, stream
 from sfumato.economy.workforces import draw_workforces
-from sfumato.errors import SfumatoError
 
 FEWEST_JOBS = 10_000
 MOST_JOBS = 150_000_000
@@ -24,11 +23,9 @@ _ROW_GROUP = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Economy:
+class Economy(Made):
     """What was generated, and where."""
 
-    folder: Path
-    seed: int
     jobs: int
     workers: int
     establishments: int
@@ -38,14 +35,17 @@ class Economy:
     places: int
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """Every file of the economy."""
-        return tuple(self.folder / name for name in files.FILES)
+    def names(self) -> tuple[str, ...]:
+        """Every file, the release file last."""
+        return files.FILES
 
     @property
-    def release(self) -> Path:
-        """The release file, ready to run."""
-        return self.folder / files.RELEASE
+    def words(self) -> str:
+        """What it holds, in a sentence without its end."""
+        return (
+            f"{self.jobs:,} jobs of {self.workers:,} workers in {self.establishments:,} establishments and "
+            f"{self.places:,} places"
+        )
 
 
 def generate(
@@ -55,14 +55,14 @@ def generate(
     seed: int = 1,
     overwrite: bool = False,
     threads: int = 2,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Economy:
     """Write an economy with exactly this many jobs to a folder.
 
     The content depends on `jobs` and `seed` alone. Memory grows with the establishments, never with the jobs.
     `progress` is told how many jobs are done, of how many.
     """
-    _check(jobs=jobs, seed=seed, threads=threads)
+    check_request("economy", jobs=(jobs, FEWEST_JOBS, MOST_JOBS), seed=(seed, *SEEDS), threads=(threads, 1, 64))
     folder = Path(folder)
     with files.staging(folder, overwrite=overwrite) as aside:
         places = draw_places(jobs=jobs, seed=seed)
@@ -89,21 +89,6 @@ def generate(
     )
 
 
-def _check(*, jobs: int, seed: int, threads: int) -> None:
-    for name, value, least, most in (
-        ("jobs", jobs, FEWEST_JOBS, MOST_JOBS),
-        ("seed", seed, 0, 2**64 - 1),
-        ("threads", threads, 1, 64),
-    ):
-        if not least <= value <= most:
-            raise SfumatoError(
-                f"economy: {name}",
-                expected=f"a whole number from {least:,} to {most:,}",
-                found=f"{value:,}",
-                do=f"choose {name} within this range",
-            )
-
-
 def _write_codelists(folder: Path, places: Places) -> None:
     files.write_codelist(
         folder / "codelists" / "place.csv",
@@ -111,8 +96,7 @@ def _write_codelists(folder: Path, places: Places) -> None:
         population=places.populations.tolist(),
         place_size=places.sizes,
     )
-    for codelist in files.FIXED_CODELISTS:
-        files.write_codelist(folder / "codelists" / f"{codelist.name}.csv", codelist)
+    files.write_codelists(folder, files.FIXED_CODELISTS)
     text = release_text((places.codelist, *files.FIXED_CODELISTS))
     (folder / files.RELEASE).write_text(text, encoding="utf-8")
 

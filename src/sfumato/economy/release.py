@@ -1,6 +1,7 @@
 """The release file that comes with an economy, ready to run."""
 
 from sfumato.economy.codelists import Codelist
+from sfumato.economy.files import attributes_text
 
 _HEAD = """\
 # A release: which tables to publish from these data, and how to protect them.
@@ -53,8 +54,4 @@ protect = { method = "smooth-pareto", epsilon = 1.0 }
 
 def release_text(codelists: tuple[Codelist, ...]) -> str:
     """The text of the release file on data with these attributes."""
-    attributes = (
-        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
-        for codelist in codelists
-    )
-    return _HEAD + "".join(attributes) + _TAIL
+    return _HEAD + attributes_text(codelists) + _TAIL

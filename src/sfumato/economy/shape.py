@@ -14,7 +14,7 @@ from sfumato.economy import files
 from sfumato.economy.codelists import PLACE_SIZE
 from sfumato.economy.establishments import Establishments
 from sfumato.economy.places import Places
-from sfumato.errors import DataError
+from sfumato.economy.questions import need_files
 
 LARGE: Final = 1_000
 DOMINANT: Final = 0.65
@@ -80,14 +80,7 @@ class Shape:
 def measure(folder: Path) -> Shape:
     """The shape of the economy in a folder, from its register and its jobs, in bounded memory."""
     folder = Path(folder)
-    for name in (files.WORKPLACES, files.JOBS):
-        if not (folder / name).is_file():
-            raise DataError(
-                f"folder {folder}",
-                expected=f"an economy, with a file {name}",
-                found="no such file",
-                do="generate one first",
-            )
+    need_files(folder, (files.WORKPLACES, files.JOBS), what="an economy", command="sfumato economy jobs")
     register = pq.read_table(folder / files.WORKPLACES).unify_dictionaries()
     place, industry, ownership, place_size = (
         register[name].combine_chunks() for name in ("place", "industry", "ownership", "place_size")

@@ -32,6 +32,12 @@ class Purpose(IntEnum):
     REQUIREMENTS_ESTABLISHMENTS = 21
     REQUIREMENTS_REPLICATES = 22
     REQUIREMENTS_QUOTES = 23
+    OPPORTUNITY_TRACTS = 24
+    OPPORTUNITY_CHILDREN = 25
+    UNIVERSITY_INSTITUTIONS = 26
+    UNIVERSITY_CAREERS = 27
+    GRADUATES_CELLS = 28
+    GRADUATES_PEOPLE = 29
 
 
 def stream(seed: int, purpose: Purpose, chunk: int = 0) -> np.random.Generator:

@@ -104,15 +104,16 @@ def refuse_empty(filled: Range, holder: str, column: str) -> None:
 
 
 def check_measure(table: "ir.Table", name: str, measure: Measure, holder: str) -> None:
-    """Refuse a measure that is not whole, finite and within its bounds in every row."""
+    """Refuse a measure that is not whole, finite and, unless it is clipped, within its bounds in every row."""
     column = table[name]
     finite = is_finite(column)
     counted = {
         "empty": table.count() - column.count(),
         "not finite": column.count() - finite.sum(),
-        f"below {float(measure.minimum):g}": (finite & (column < float(measure.minimum))).sum(),
     }
-    if measure.maximum is not None:
+    if measure.outside == "refuse":
+        counted[f"below {float(measure.minimum):g}"] = (finite & (column < float(measure.minimum))).sum()
+    if measure.outside == "refuse" and measure.maximum is not None:
         counted[f"above {float(measure.maximum):g}"] = (finite & (column > float(measure.maximum))).sum()
     if column.type().is_floating():
         counted["not whole"] = (finite.ifelse(column, 0.0) % 1 != 0).sum()
@@ -123,7 +124,7 @@ def check_measure(table: "ir.Table", name: str, measure: Measure, holder: str) -
             f"measure '{name}' in {holder}",
             expected="whole, finite numbers within the measure's bounds in every row",
             found=f"values that are {', '.join(wrong)}",
-            do="correct the rows, or state other bounds (minimum, maximum) under [data.measures]",
+            do='correct the rows, or state other bounds (minimum, maximum, or outside = "clip") under [data.measures]',
         )
 
 

@@ -14,14 +14,16 @@ from sfumato.engine.contributors import contributors
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals, record_totals, tabulated_cube
 from sfumato.engine.cube_sampling import replicate_estimates
 from sfumato.engine.identifiers import refuse_other_lengths
-from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion
+from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, SampleQuestion
 from sfumato.engine.record_faults import validate_records
 from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
+from sfumato.engine.samples import clipped_values, refuse_unsuitable, sampled, samples
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.engine.worker_pairs import refuse_too_many
 from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
+from sfumato.samples import Samples
 
 
 class Opened(Protocol):
@@ -100,14 +102,32 @@ class OpenRecords:
         validate_records(self.data, self.tables, codelists)
 
     def suits(self, asked: Mapping[str, Asked]) -> None:
-        """Records that passed validation suit every question."""
+        """Refuse groups in several calibration classes, and values whose squares may not add up in 64 bits."""
+        for name, question in self._of_people(asked).items():
+            refuse_unsuitable(self.tables, name, question)
 
     def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
-        """Totals with their largest contributors."""
+        """Totals with their largest contributors, and sums of groups of people."""
         questions = {name: question for name, question in asked.items() if isinstance(question, ContributorQuestion)}
-        if secret is None or len(questions) < len(asked):
-            raise ValueError("records answer questions about contributors, with a key")
-        return contributors(self.data, self.tables, questions, secret)
+        people = {name: question for name, question in self._of_people(asked).items() if not question.of_values}
+        if (questions and secret is None) or len(questions) + len(people) < len(asked):
+            raise ValueError("records answer questions about contributors, with a key, and about people")
+        found = sampled(self.tables, people) if people else {}
+        if secret is not None and questions:
+            found |= contributors(self.data, self.tables, questions, secret)
+        return {name: found[name] for name in asked}
+
+    def samples(self, asked: Mapping[str, Asked]) -> dict[str, Samples]:
+        """The values of people, for the questions that ask for these."""
+        people = self._of_people(asked)
+        return {name: samples(self.tables, question) for name, question in people.items() if question.of_values}
+
+    def clipped(self, asked: Mapping[str, Asked]) -> dict[str, int]:
+        """How many records count with a bound instead of their value, by measure: confidential."""
+        return clipped_values(self.tables, self._of_people(asked))
+
+    def _of_people(self, asked: Mapping[str, Asked]) -> dict[str, SampleQuestion]:
+        return {name: question for name, question in asked.items() if isinstance(question, SampleQuestion)}
 
     def totals(self, question: CubeQuestion) -> RecordTotals:
         """What all records together add to a cube."""

@@ -50,8 +50,10 @@ def _check_units(data: Microdata, tables: RecordTables) -> None:
     filled = {column: Range.of(records, column) for column in data.units}
     for column, found in filled.items():
         refuse_empty(found, HOLDER, column)
-    unit = data.records.unit
-    if repeated := repeated_keys(records, unit, filled[unit]):
+    unit, period = data.records.unit, data.records.period
+    if period is not None:
+        _check_histories(data, tables, unit, period)
+    elif repeated := repeated_keys(records, unit, filled[unit]):
         raise DataError(
             f"{HOLDER}, unit '{unit}'",
             expected="one record for each unit",
@@ -70,6 +72,20 @@ def _check_units(data: Microdata, tables: RecordTables) -> None:
                 found=f"{several:,} that belong to several",
                 do="correct the rows, or the order of `levels`: smaller units come first",
             )
+
+
+def _check_histories(data: Microdata, tables: RecordTables, unit: str, period: str) -> None:
+    """Refuse two records of a unit in one period: noise that hides one would not hide both."""
+    records = tables.records
+    pairs = records.group_by(unit, period).agg(_rows=records.count())
+    repeated = int((pairs["_rows"] - 1).sum().fill_null(0).execute())
+    if repeated:
+        raise DataError(
+            f"{HOLDER}, unit '{unit}' and period '{period}'",
+            expected="at most one record for each unit and period",
+            found=f"{repeated:,} rows that repeat the unit and period of another row",
+            do=f"add up or choose among the rows of a unit in a period, in {data.records.path}",
+        )
 
 
 def _check_weights(data: Microdata, tables: RecordTables) -> None:

@@ -77,7 +77,9 @@ class Live:
         """Remember the cells that the release publishes by itself."""
         for table in self.release.tables:
             planned = self._as_planned(table)
-            counted = self.prepared.answer(_of_records(planned))
+            if not isinstance(planned.question, ContributorQuestion):
+                continue  # statistics of people have noise of their own
+            counted = self.prepared.answer(planned.question)
             protected = planned.method.protect(counted, OperatingSystem())
             seen = protected["status"] != SUPPRESSED
             with self._alone():

@@ -14,12 +14,17 @@ from sfumato.methods.laplace import Laplace
 from sfumato.methods.log_box import LogBox
 from sfumato.methods.log_laplace import LogLaplace
 from sfumato.methods.method import OF_TABLE, Method, MethodClass
+from sfumato.methods.mose import Mose
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.noise_infusion import NoiseInfusion
+from sfumato.methods.noisy_quantiles import NoisyQuantiles
+from sfumato.methods.noisy_regression import NoisyRegression
+from sfumato.methods.record_laplace import RecordLaplace
 from sfumato.methods.smooth_box import SmoothBox
 from sfumato.methods.smooth_gamma import SmoothGamma
 from sfumato.methods.smooth_laplace import SmoothLaplace
 from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.methods.theil_sen import TheilSen
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.methods.vector_pareto import VectorPareto
 
@@ -29,6 +34,7 @@ _CLASSES: tuple[Any, ...] = (
     SmoothLaplace,
     LogLaplace,
     Laplace,
+    RecordLaplace,
     NodeLaplace,
     NoiseInfusion,
     InfusedSums,
@@ -37,6 +43,10 @@ _CLASSES: tuple[Any, ...] = (
     LogBox,
     SmoothBox,
     Auto,
+    Mose,
+    NoisyRegression,
+    TheilSen,
+    NoisyQuantiles,
 )
 
 _COMMON = ("alpha", "epsilon", "worker_cells")
@@ -86,8 +96,14 @@ def build(
             found="no epsilon" if epsilon is None else "no alpha",
             do="write protect = { …, epsilon = 1 } and state a budget under [release]",
         )
-    built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read)
+    built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read, **of_table)
     return built
+
+
+def known_of_table(name: str) -> frozenset[str]:
+    """What the named method has to know of its table; nothing when there is no such method."""
+    method: Any = METHODS.get(name)
+    return frozenset() if method is None else frozenset(part.name for part in fields(method) if _is_given(part))
 
 
 def _is_given(part: Field[Any]) -> bool:

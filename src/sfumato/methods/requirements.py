@@ -44,4 +44,6 @@ def requirements(guarantee: Guarantee) -> Requirements:
     >>> print(requirements(table))
     persons, size (weak attackers only), shape
     """
-    return REQUIREMENTS[guarantee.definition if isinstance(guarantee, EmployerEmployee) else None]
+    if not isinstance(guarantee, EmployerEmployee) or guarantee.condition:
+        return REQUIREMENTS[None]
+    return REQUIREMENTS[guarantee.definition]

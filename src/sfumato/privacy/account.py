@@ -59,6 +59,8 @@ class Balance:
     spent_delta: Fraction
     definition: Definition
     """Under which definition everything spent so far holds together: that of its weakest table."""
+    condition: str = ""
+    """What has to be granted for that; empty when every table has differential privacy."""
 
     @property
     def remaining_epsilon(self) -> Fraction:

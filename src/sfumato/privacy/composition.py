@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.errors import MethodError
-from sfumato.privacy.guarantee import EmployerEmployee, weakest
+from sfumato.privacy.guarantee import EmployerEmployee, joined, weakest
 
 
 def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
@@ -21,6 +21,7 @@ def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
         definition=weakest(part.definition for part in parts),
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         delta=sum((part.delta for part in parts), Fraction(0)),
+        condition=joined(part.condition for part in parts),
     )
 
 
@@ -37,6 +38,7 @@ def parallel(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
         definition=weakest(part.definition for part in parts),
         epsilon=max(part.epsilon for part in parts),
         delta=max(part.delta for part in parts),
+        condition=joined(part.condition for part in parts),
     )
 
 

@@ -66,7 +66,8 @@ def guarantee_columns(guarantee: Guarantee | None) -> dict[str, str]:
     match guarantee:
         case EmployerEmployee():
             numbers = {name: str(getattr(guarantee, name)) for name in ("alpha", "epsilon", "delta")}
-            return columns | {"definition": guarantee.definition} | numbers
+            # A formal guarantee leaves the column empty: its entries read and hash as they did before conditions.
+            return columns | {"definition": guarantee.definition, "statement": guarantee.condition} | numbers
         case NoFormalGuarantee():
             return columns | {"definition": "none", "statement": guarantee.statement}
         case None:
@@ -77,7 +78,7 @@ def _read_guarantee(row: Mapping[str, Any]) -> Guarantee | None:
     match row["definition"]:
         case "strong" | "weak" | "individuals" as definition:
             numbers = {name: Fraction(row[name]) for name in ("alpha", "epsilon", "delta")}
-            return EmployerEmployee(definition=definition, **numbers)
+            return EmployerEmployee(definition=definition, condition=row["statement"], **numbers)
         case "none":
             return NoFormalGuarantee(statement=row["statement"])
         case "":

@@ -12,6 +12,11 @@ from sfumato.privacy.steps import neighbour_steps
 MOST = 10**9
 """Parameters beyond this protect nothing, and are surely a slip."""
 
+NO_ALPHA = Fraction(1)
+"""The α that a budget for individuals states when it is left out: it plays no part there."""
+CONDITIONAL = "its tables may be protected on conditions, which they state"
+"""What a budget says that allows tables without differential privacy."""
+
 Definition = Literal["strong", "weak", "individuals"]
 """Who is protected, from the strongest to the weakest; each implies those after it."""
 
@@ -27,6 +32,15 @@ def weakest(definitions: Iterable[Definition]) -> Definition:
     """
     order = get_args(Definition)
     return max(definitions, key=order.index, default="strong")
+
+
+def joined(conditions: Iterable[str]) -> str:
+    """All that has to be granted when several guarantees are to hold together.
+
+    >>> joined(["", "given a", "given b", "given a"])
+    'given a; given b'
+    """
+    return "; ".join(dict.fromkeys(filter(None, conditions)))
 
 
 def plain(number: Fraction) -> str:
@@ -56,6 +70,9 @@ class EmployerEmployee:
     alpha: Fraction
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    condition: str = ""
+    """What has to be granted before any of this holds, in words; empty for a formal guarantee. Of a budget, any text
+    allows tables whose protection has such a condition."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(number, Rational) for number in (self.alpha, self.epsilon, self.delta)):
@@ -72,7 +89,8 @@ class EmployerEmployee:
         delta = f", delta = {plain(self.delta)}" if self.delta else ""
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
         words = "individuals only" if self.definition == "individuals" else self.definition
-        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}"
+        condition = f"; {self.condition}" if self.condition else ""
+        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}{condition}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from sfumato.errors import BudgetError, MethodError
 from sfumato.privacy.account import Account, Balance
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, plain, weakest
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, joined, plain, weakest
 
 _WEAKER: Mapping[Definition, tuple[str, str]] = {
     "weak": (
@@ -44,6 +44,7 @@ def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guaran
         spent_epsilon=sum((cost.epsilon for cost in costs), Fraction(0)),
         spent_delta=sum((cost.delta for cost in costs), Fraction(0)),
         definition=weakest(guarantee.definition for guarantee in formal),
+        condition=joined(guarantee.condition for guarantee in formal),
     )
 
 
@@ -64,6 +65,14 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
             found=f"a table protected {found} ({guarantee})",
             do=f"choose a {budget.definition} method, or let the officer allow {allowed}: "
             f'budget definition = "{together}"',
+        )
+    if guarantee.condition and not budget.condition:
+        raise BudgetError(
+            f"budget of {account}",
+            expected="tables with differential privacy, which the budget promises",
+            found=f"a table protected on a condition: {guarantee.condition}",
+            do="choose a method with differential privacy, or let the officer allow such tables: budget conditional = "
+            "true",
         )
     try:
         return guarantee.within(budget)

@@ -57,7 +57,8 @@ def reconciled_tables(plan: Plan) -> tuple[str, ...]:
     """
     if not plan.release.about.reconcile:
         return ()
-    unbiased = [t for t in plan.tables if not isinstance(t.method, Biased) or t.method.unbiased]
+    counts = [t for t in plan.tables if t.table.statistic == "count"]
+    unbiased = [t for t in counts if not isinstance(t.method, Biased) or t.method.unbiased]
     populations = [_population(planned) for planned in unbiased]
     return tuple(t.table.name for t, p in zip(unbiased, populations, strict=True) if populations.count(p) > 1)
 

@@ -5,7 +5,13 @@ from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 
 from sfumato.cube.figures import Calibration
-from sfumato.engine.question import ContributorQuestion, IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import (
+    ContributorQuestion,
+    IndicatorQuestion,
+    PairQuestion,
+    Question,
+    SampleQuestion,
+)
 from sfumato.frame import Frame
 from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.method import Biased, PlannedError
@@ -21,6 +27,15 @@ from sfumato.publish.cubes import (
     cube_text,
     error_text,
     protected_records,
+)
+from sfumato.publish.people import (
+    PEOPLE_LEAVE_OPEN,
+    errors_of_people,
+    of_people,
+    people_guarantee,
+    people_in_short,
+    people_meaning,
+    people_text,
 )
 from sfumato.publish.table import CONFIDENCE
 
@@ -55,9 +70,21 @@ def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str
 
 def _first(plan: Plan) -> list[str]:
     """The first paragraphs: what the release protects, and what that means."""
-    if not plan.cubes:
+    apart = [*_of_people(plan), *(_of_cubes(plan) if plan.cubes else [])]
+    if not apart:
         return [_in_short(plan), *_meaning(plan.guarantee)]
-    return [*([_in_short(plan)] if isinstance(plan.guarantee, NoFormalGuarantee) else []), *_of_cubes(plan)]
+    return [*([_in_short(plan)] if isinstance(plan.guarantee, NoFormalGuarantee) else []), *apart]
+
+
+def _of_people(plan: Plan) -> list[str]:
+    total, data = people_guarantee(plan), plan.release.data
+    if total is None:
+        return []
+    history = isinstance(data, Microdata) and data.records.period is not None
+    meant = people_meaning(
+        total, factor=_factor(total.epsilon), belief=_belief(total.epsilon), twice=_factor(2 * total.epsilon)
+    )
+    return [*people_in_short(total, history=history), meant]
 
 
 def _of_cubes(plan: Plan) -> list[str]:
@@ -112,10 +139,9 @@ def _meaning(total: Guarantee) -> list[str]:
 
 def meaning_of(plan: Plan) -> list[str]:
     """What the guarantee of a release means, a paragraph each."""
-    if not plan.cubes:
+    if not (plan.cubes or of_people(plan)):
         return meaning(plan.guarantee)
-    of_tables = meaning(plan.guarantee) if isinstance(plan.guarantee, NoFormalGuarantee) else []
-    return [*of_tables, *(paragraph.replace("**", "") for paragraph in _of_cubes(plan))]
+    return [paragraph.replace("**", "") for paragraph in _first(plan)]
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
@@ -169,8 +195,11 @@ def step(size: int, alpha: Fraction) -> int:
 
 
 def _table(plan: Plan, planned: PlannedTable) -> str:
-    table, error = planned.table, planned.method.planned_error()
-    text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}. {_typical(error)}"
+    table = planned.table
+    text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}."
+    if isinstance(planned.question, SampleQuestion):
+        return text + people_text(plan, planned)
+    text += f" {_typical(planned.method.planned_error())}"
     if isinstance(planned.guarantee, NoFormalGuarantee) and planned.guarantee != plan.guarantee:
         text += f" It has no formal guarantee: {planned.guarantee.statement}."
     if isinstance(planned.question, ContributorQuestion):
@@ -263,8 +292,9 @@ def _typical(error: PlannedError) -> str:
 
 def _public(plan: Plan) -> str:
     frame = plan.release.data
-    if plan.cubes:
-        return " ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])
+    if plan.cubes or of_people(plan):
+        of_cubes = [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])] if plan.cubes else []
+        return "\n\n".join([PEOPLE_LEAVE_OPEN] * bool(of_people(plan)) + of_cubes)
     if not isinstance(frame, Frame):
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
@@ -290,15 +320,17 @@ def _public(plan: Plan) -> str:
 def _budget(plan: Plan) -> list[str]:
     if plan.release.budget is None:
         return []
+    granted = ", where the conditions of their tables are granted," if plan.release.budget.condition else ""
     return [
-        "Other releases may be about the same population and period. All of them together reveal at most what their "
-        f"common budget allows: {plan.release.budget}."
+        f"Other releases may be about the same population and period. All of them together{granted} reveal at most "
+        f"what their common budget allows: {plan.release.budget}."
     ]
 
 
 def _errors(plan: Plan) -> list[str]:
-    of_tables = _errors_of_tables(plan) if plan.tables else []
-    return [*(of_tables or ["## How to read the error figures"]), error_text(plan)] if plan.cubes else of_tables
+    of_tables = _errors_of_tables(plan) if len(of_people(plan)) < len(plan.distinct()) else []
+    apart = [*([errors_of_people(plan)] if of_people(plan) else []), *([error_text(plan)] if plan.cubes else [])]
+    return [*(of_tables or ["## How to read the error figures"]), *apart] if apart else of_tables
 
 
 def _errors_of_tables(plan: Plan) -> list[str]:
@@ -327,7 +359,8 @@ def _parameters(plan: Plan) -> str:
     for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
         if isinstance(guarantee, EmployerEmployee):
             parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
-            lines.append(f"| {name} | {method} | {guarantee.definition} | {' | '.join(parameters)} |")
+            words = guarantee.definition + (", on a condition" if guarantee.condition else "")
+            lines.append(f"| {name} | {method} | {words} | {' | '.join(parameters)} |")
         else:
             lines.append(f"| {name} | {method} | no formal guarantee | | | |")
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import ContributorQuestion, IndicatorQuestion, PairQuestion, Question
+from sfumato.engine.question import AT, ContributorQuestion, IndicatorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.frame import Frame
 from sfumato.indicators import INDICATORS
 from sfumato.methods.status import STATUSES
@@ -14,6 +14,7 @@ from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import cube_structure
+from sfumato.publish.people import COUNTED, ESTIMATED, people_structure
 from sfumato.publish.table import CONFIDENCE
 from sfumato.table import Table
 
@@ -54,7 +55,8 @@ def describe(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as plain numbers and words."""
     if isinstance(guarantee, EmployerEmployee):
         parameters = {name: number(getattr(guarantee, name)) for name in ("alpha", "epsilon", "delta")}
-        return {"definition": guarantee.definition, **parameters}
+        condition = {"condition": guarantee.condition} if guarantee.condition else {}
+        return {"definition": guarantee.definition, **parameters, **condition}
     return {"definition": "none", "statement": guarantee.statement}
 
 
@@ -72,8 +74,9 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
         "unit": unit(plan, table),
         "dimensions": [_dimension(plan, dimension) for dimension in planned.question.by],
         **({"units": _units(table)} if table.indicators is not None else {}),
+        **people_structure(planned),
         "where": {name: list(codes) for name, codes in table.where.items()},
-        "columns": {name: text for name, text in COLUMNS.items() if name not in _left_out(plan, planned)},
+        "columns": _columns(plan, planned),
         "method": planned.method.name,
         "guarantee": describe(planned.guarantee),
         "structural_zeros": _structural_zeros(plan, planned),
@@ -85,7 +88,24 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
 
 def _statistic(table: Table) -> dict[str, Any]:
     asked = getattr(table, table.statistic)
-    return {table.statistic: asked.model_dump(mode="json") if isinstance(asked, BaseModel) else asked}
+    return {table.statistic: _plain(asked)}
+
+
+def _plain(value: Any) -> Any:
+    """What a section says, as JSON writes it."""
+    if isinstance(value, BaseModel):
+        return {name: _plain(part) for name, part in value if part is not None}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return number(value) if isinstance(value, Fraction) else value
+
+
+def _columns(plan: Plan, planned: PlannedTable) -> dict[str, str]:
+    if isinstance(planned.question, SampleQuestion):
+        if planned.question.at:
+            return {**ESTIMATED, "status": COLUMNS["status"]}
+        return {name: COLUMNS[name] for name in ("value", *_NOISED)} | COUNTED
+    return {name: text for name, text in COLUMNS.items() if name not in _left_out(plan, planned)}
 
 
 def _left_out(plan: Plan, planned: PlannedTable) -> set[str]:
@@ -123,6 +143,8 @@ def _dimension(plan: Plan, dimension: Dimension) -> dict[str, Any]:
 def label(plan: Plan, dimension: str) -> str:
     """The words for a dimension in a heading."""
     data = plan.release.data
+    if dimension == AT and dimension not in data.attributes:
+        return "Statistic"
     if dimension in data.attributes:
         return data.label(dimension)
     made = {end: name for planned in plan.tables for end, name in planned.table.end_names().items()}

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells
-from sfumato.engine.question import IndicatorQuestion
+from sfumato.engine.question import IndicatorQuestion, SampleQuestion
 from sfumato.indicators import BEHIND, CODES
+from sfumato.methods.small_samples import NO_ERROR
 from sfumato.methods.status import HIDDEN, STATUSES
 from sfumato.methods.top_contributors import UNKNOWN
 from sfumato.methods.vector_figures import published_figures
@@ -31,6 +32,8 @@ def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None =
     shown = agreed if agreed is not None else answer
     if "rse" in answer.columns:
         columns = _perturbed(planned, answer)
+    elif isinstance(planned.question, SampleQuestion) and planned.question.at:
+        columns = _estimated(planned, answer)
     else:
         columns = _infused(planned, shown) if "status" in answer.columns else _noised(planned, answer, shown)
     if "establishments" in answer.columns:
@@ -74,6 +77,14 @@ def _perturbed(planned: PlannedTable, answer: Cells) -> Columns:
     return columns if planned.table.statistic == "mean" else {**columns, "value": answer["value"]}
 
 
+def _estimated(planned: PlannedTable, answer: Cells) -> Columns:
+    """Estimates of groups of people with the noisy number of people, in the unit of the measure."""
+    unit, hidden = 10**planned.table.decimals, _is_hidden(answer["status"])
+    error = np.where(hidden | (answer["error"] == NO_ERROR), np.nan, answer["error"] / unit)
+    value = answer["value"] / unit if planned.table.decimals else answer["value"]
+    return {"value": value, "count": answer["count"], "error": error, "status": answer["status"]}
+
+
 def _convergence_ratio(answer: Cells) -> NDArray[np.float64]:
     """The published number of jobs behind each value, for each employer of the cell in the register."""
     jobs = answer["value"].reshape(-1, len(CODES)).astype(np.float64)
@@ -97,7 +108,7 @@ def _arrow(answer: Cells, positions: NDArray[np.int64], columns: Columns) -> pa.
             continue
         hidden = _is_hidden(columns["status"]) if name == "value" and "status" in columns else np.isnan(column)
         decimal = name in ("error", "convergence_ratio", "rse") or (
-            "rse" in columns and columns["value"].dtype.kind == "f"
+            name != "count" and columns["value"].dtype.kind == "f"
         )
         kind = pa.float64() if decimal else pa.int64()
         arrays[name] = pa.array(column, kind, mask=hidden, safe=False)

@@ -5,8 +5,8 @@ from typing import Literal
 
 import altair as alt
 import pyarrow as pa
-import vl_convert
 
+from sfumato.reproduce.drawn import drawn
 from sfumato.reproduce.entrants import BASELINE, ENTRANTS, OURS, PAPER
 from sfumato.reproduce.evaluate import Measured
 
@@ -77,8 +77,7 @@ def against_epsilon(rows: Sequence[Measured], *, quantity: str, by: str, heads: 
         .facet(column=alt.Column("panel:N", sort=list(heads), title=None))
         .properties(title=title)
     )
-    styled = panels.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(panels)
 
 
 def _panel(row: Measured, by: str) -> str:

@@ -1,11 +1,11 @@
 """Findings: what was published or aimed at, beside what was measured here."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.privacy.guarantee import plain
 from sfumato.reproduce.evaluate import Measured
+from sfumato.reproduce.finding import Finding
 from sfumato.reproduce.published import AIMS, BASE_ALPHA, BASE_EPSILON, LEAST_GAIN, PUBLISHED, Figure
 
 _PAPERS = ("log-laplace", "smooth-gamma", "smooth-laplace")
@@ -15,21 +15,6 @@ _WORDS = {
     "spearman": "",
     "share_within_10_points": ": cells within 10 points",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One line of the comparison: what is meant, what was stated about it, what was measured here."""
-
-    source: str
-    what: str
-    stated: str
-    ours: str
-    holds: bool | None
-    """None where what was stated sets no limit, and readers judge for themselves."""
-    note: str = ""
-    is_order: bool = False
-    """Whether it is about an order of methods or places, and not about one figure."""
 
 
 def findings(rows: Sequence[Measured]) -> list[Finding]:

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sfumato.economy.files import RELEASE
@@ -14,8 +13,10 @@ from sfumato.economy.generate import generate
 from sfumato.publish.structure import number
 from sfumato.release_file import load
 from sfumato.reproduce.attacked import Attacked, run_attacks
+from sfumato.reproduce.economy_folder import economy_folder
 from sfumato.reproduce.evaluate import Grid, Measured, Progress, evaluate
-from sfumato.reproduce.findings import Finding, findings
+from sfumato.reproduce.finding import Finding
+from sfumato.reproduce.findings import findings
 from sfumato.reproduce.legacy import draw_legacy
 from sfumato.reproduce.published import BASE_ALPHA, BASE_EPSILON, PUBLISHED
 from sfumato.reproduce.workloads import tabulate_workloads
@@ -90,7 +91,11 @@ def reproduce(
 
     The economy is made in a temporary folder, or taken from `data`, where it is made if there is none yet.
     """
-    with _economy(data, jobs, seed, progress) as folder:
+
+    def make(folder: Path) -> None:
+        generate(folder, jobs=jobs, seed=seed, progress=partial(progress, "making jobs"))
+
+    with economy_folder(data, make) as folder:
         progress("counting jobs", 0, 1)
         tabulated = tabulate_workloads(load(folder / RELEASE))
     progress("legacy protection", 0, 1)
@@ -107,15 +112,3 @@ def reproduce(
         attacked=tuple(attacked),
         findings=tuple(findings(measured)),
     )
-
-
-@contextmanager
-def _economy(data: Path | None, jobs: int, seed: int, progress: Progress) -> Iterator[Path]:
-    """The folder of the economy."""
-    if data is not None and (data / RELEASE).exists():
-        yield data
-        return
-    with TemporaryDirectory() as temporary:
-        folder = data or Path(temporary)
-        generate(folder, jobs=jobs, seed=seed, progress=lambda done, total: progress("making jobs", done, total))
-        yield folder

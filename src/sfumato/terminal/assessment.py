@@ -21,14 +21,17 @@ _BAR = 24
 def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
     from sfumato.assess.cube_report import cube_data, cube_words  # noqa: PLC0415 (charts are heavy to import)
+    from sfumato.assess.people import people_data, people_words  # noqa: PLC0415
 
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
         lines += [error_chart(utility), Text(_in_words(utility, exposure))]
+    lines += [Text(people_words(found)) for found in assessment.people]
     lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
     both = zip(assessment.utilities, assessment.exposures, strict=True)
     data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
+    data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
     data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*spaced(lines)), data
 
@@ -63,15 +66,7 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
             asdict(pair) | {"factor": pair.factor if isfinite(pair.factor) else None, "belief": pair.belief}
             for pair in exposure.odds
         ],
-        "attacks": [
-            {
-                "attack": found.attack,
-                "targets": found.targets,
-                "success_rate": found.success_rate if found.targets else None,
-                "baseline_rate": found.baseline_rate if found.targets else None,
-            }
-            for found in exposure.attacks
-        ],
+        "attacks": [found.data() for found in exposure.attacks],
     }
 
 

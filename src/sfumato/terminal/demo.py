@@ -9,7 +9,6 @@ from rich.text import Text
 from sfumato.privacy.guarantee import plain
 from sfumato.publish.statement import meaning
 from sfumato.terminal.assessment import assessment_summary, error_chart
-from sfumato.terminal.economy import economy_data
 from sfumato.terminal.layout import Summary, charge_of, columns, counted_tables, near, short, spaced, whole
 from sfumato.terminal.run import run_summary
 
@@ -49,7 +48,7 @@ def demo_summary(tour: "Tour") -> Summary:
         steps,
     ]
     data = {
-        "economy": economy_data(made),
+        "economy": made.data(),
         "run": run_summary(published)[1],
         "assessment": assessment_summary(assessment)[1],
     }

@@ -1,6 +1,6 @@
-"""What `sfumato economy` says of what it made."""
+"""What `sfumato economy` says of what it made, whatever its kind."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -8,33 +8,29 @@ from rich.text import Text
 from sfumato.terminal.layout import Summary, columns, spaced
 
 if TYPE_CHECKING:  # only names for types: each command imports what it runs
-    from sfumato.economy.generate import Economy
-    from sfumato.economy.shape import Shape
+    from sfumato.economy.made import Made
+
+_HEADINGS = ("shape", "here", "published")
 
 
-def economy_summary(made: "Economy", shape: "Shape | None") -> Summary:
-    """What an economy holds, beside the published shape when it was measured."""
-    lines: list[RenderableType] = [
-        Text(
-            f"{made.jobs:,} jobs of {made.workers:,} workers in {made.establishments:,} establishments and "
-            f"{made.places:,} places, in {made.folder}."
-        )
-    ]
-    data = economy_data(made)
+class Measured(Protocol):
+    """A measured shape."""
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """What, how much, and for some kinds what was published."""
+
+
+def economy_summary(made: "Made", shape: Measured | None) -> Summary:
+    """What an economy holds, with its shape when it was measured, beside the published one where there is one."""
+    lines: list[RenderableType] = [Text(f"{made.words}, in {made.folder}.")]
+    data: dict[str, Any] = made.data()
     if shape is not None:
-        table = columns("shape", "here", "published")
-        for row in shape.rows():
+        rows = shape.rows()
+        table = columns(*_HEADINGS[: len(rows[0])])
+        for row in rows:
             table.add_row(*row)
         lines.append(table)
-        data["shape"] = [dict(zip(("quantity", "here", "published"), row, strict=True)) for row in shape.rows()]
-    lines.append(Text(f"Try: sfumato check {made.release}"))
+        names = ("quantity", *_HEADINGS[1:])
+        data["shape"] = [dict(zip(names, row, strict=False)) for row in rows]
+    lines.append(Text(f"Try: {made.next_step}"))
     return Group(*spaced(lines)), data
-
-
-def economy_data(made: "Economy") -> dict[str, Any]:
-    """An economy as numbers."""
-    return {
-        "folder": str(made.folder),
-        "release": str(made.release),
-        **{name: getattr(made, name) for name in ("seed", "jobs", "workers", "establishments", "places")},
-    }

@@ -59,7 +59,8 @@ def short(guarantee: Guarantee) -> str:
     """A guarantee in a column."""
     if not isinstance(guarantee, EmployerEmployee):
         return "none"
-    return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}"
+    condition = ", on a condition" if guarantee.condition else ""
+    return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}{condition}"
 
 
 def whole(guarantee: Guarantee) -> str:

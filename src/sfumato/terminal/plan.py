@@ -7,11 +7,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sfumato.cube.section import COUNT
+from sfumato.engine.question import SampleQuestion
 from sfumato.methods.method import LARGEST
 from sfumato.methods.recommended_levels import Comparison, compared
 from sfumato.methods.requirements import requirements
 from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.publish.people import in_columns
 from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import describe, number
 from sfumato.terminal.layout import Summary, charge_of, columns, short, spaced, whole
@@ -108,6 +110,8 @@ def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
     """The expected errors of small and of large cells, before any data are read."""
     if isinstance(planned.method, TruncatedLaplace):
         return f"{planned.method.counts.expected_magnitude:.2g} records", "the same"
+    if isinstance(planned.question, SampleQuestion):
+        return in_columns(planned)
     error = planned.method.planned_error()
     if error.share is None:
         return "secret", "secret"

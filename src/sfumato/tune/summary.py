@@ -9,6 +9,8 @@ from rich.text import Text
 
 from sfumato.privacy.guarantee import plain
 from sfumato.publish.structure import describe, number
+from sfumato.reproduce.printed import spaced
+from sfumato.tune.release_lines import protect_line
 from sfumato.tune.tune import Point, Tuned
 
 _BAR = 40
@@ -23,10 +25,9 @@ def tuned_summary(tuned: Tuned, table: str) -> tuple[RenderableType, dict[str, A
             f"Assumed, not read off any data: {tuned.assumption}. {tuned.assumption.consequence}"
         ),
         _chart(tuned),
-        Text(f"To use it: protect = {_protect(tuned)}"),
+        Text(f"To use it: {_protect(tuned)}"),
     ]
-    spaced = [part for line in lines for part in (line, Text(""))][:-1]
-    return Group(*spaced), {
+    return Group(*spaced(lines)), {
         "table": table,
         "method": tuned.method.name,
         "accuracy": str(tuned.accuracy),
@@ -71,12 +72,9 @@ def _line(tuned: Tuned, point: Point, top: float) -> tuple[RenderableType, Rende
 def _protect(tuned: Tuned) -> str:
     """The line of a release file that uses the finding, with the options of the method that were set."""
     method: Any = tuned.method
-    written = [f'method = "{method.name}"', f"epsilon = {plain(tuned.epsilon)}"]
-    for option in fields(method):
-        value = getattr(method, option.name)
-        if option.name not in ("alpha", "epsilon", "worker_cells") and value != option.default:
-            shown = str(value).lower() if isinstance(value, bool) else value if isinstance(value, int) else f'"{value}"'
-            written.append(f"{option.name} = {shown}")
+    set_ = {option.name: getattr(method, option.name) for option in fields(method)}
+    own = ("alpha", "epsilon", "worker_cells")
+    options = {o.name: set_[o.name] for o in fields(method) if o.name not in own and set_[o.name] != o.default}
     if method.name == "smooth-pareto" and method.worker_cells:
-        written.append('form = "scalar"')
-    return f"{{ {', '.join(written)} }}"
+        options["form"] = "scalar"
+    return protect_line(method.name, tuned.epsilon, options)

@@ -8,6 +8,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED, build
+from sfumato.microdata import Microdata
 from sfumato.release import Release
 from sfumato.table import Table
 from sfumato.tune.accuracy import Accuracy
@@ -24,6 +25,13 @@ def tune_table(
 ) -> Tuned:
     """The smallest epsilon for one table of a release; only the release file is opened, no data and no ledger."""
     table = find_table(release, name)
+    if isinstance(release.data, Microdata):
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a count of jobs",
+            found="a statistic of records",
+            do="see `sfumato tune report` for counts and means of people, and `sfumato tune percentiles`",
+        )
     protect = table.protect
     if (method or protect.method) in KEYED:
         raise ReleaseError(

@@ -20,8 +20,8 @@ Build = Callable[[Fraction], Method]
 DRAWS = 100_000
 """A share of cells is found by drawing from the method itself: to within 0.3 points, 99 times in 100."""
 
-# Epsilons of three digits, from 0.001 to 9,990.
-_LADDER = tuple(Fraction(digits) * Fraction(10) ** power for power in range(-5, 2) for digits in range(100, 1000))
+LADDER = tuple(Fraction(digits) * Fraction(10) ** power for power in range(-5, 2) for digits in range(100, 1000))
+"""Epsilons of three digits, from 0.001 to 9,990."""
 _STRIDE = 45  # 140 rungs, each at most half as large again as the one before
 _CURVE = (-6, 7)
 _STEP = 1.3
@@ -66,18 +66,18 @@ def tune(build: Build, *, accuracy: Accuracy, largest_share: Fraction = Fraction
         figure = measure(method, accuracy, assumption)
         return Point(epsilon=epsilon, figure=figure, meets=_meets(figure, accuracy))
 
-    last = build(_LADDER[-1])  # refuses parameters at which the method never exists
-    if not at(_LADDER[-1]).meets:
-        raise cannot_tell(last, f"no epsilon up to {float(_LADDER[-1]):g} meets: {accuracy}")
+    last = build(LADDER[-1])  # refuses parameters at which the method never exists
+    if not at(LADDER[-1]).meets:
+        raise cannot_tell(last, f"no epsilon up to {float(LADDER[-1]):g} meets: {accuracy}")
     # Some methods change their mechanism with epsilon, so that more of it may be worse: the first rung that will do is
     # looked for from below, and only between it and the one before is the interval halved.
-    rungs = [*range(0, len(_LADDER), _STRIDE), len(_LADDER) - 1]
-    high = next(rung for rung in rungs if at(_LADDER[rung]).meets)
+    rungs = [*range(0, len(LADDER), _STRIDE), len(LADDER) - 1]
+    high = next(rung for rung in rungs if at(LADDER[rung]).meets)
     low = max((rung for rung in rungs if rung < high), default=-1)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if at(_LADDER[middle]).meets else (middle, high)
-    best = at(_LADDER[high])
+        low, high = (low, middle) if at(LADDER[middle]).meets else (middle, high)
+    best = at(LADDER[high])
     assert best.figure is not None
     around = sorted({_digits(float(best.epsilon) * _STEP**step) for step in range(*_CURVE)} | {best.epsilon})
     return Tuned(

@@ -1,14 +1,12 @@
 """A synthetic survey of businesses: establishments of enterprises, their accounts, weights and some employees."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.economy import files
@@ -25,8 +23,8 @@ from sfumato.economy.business.sizes import SIZE, size_of
 from sfumato.economy.business.staff import Staff, draw_staff
 from sfumato.economy.business.states import STATE
 from sfumato.economy.codelists import SEX
+from sfumato.economy.made import SEEDS, KeyedMade, Progress, check_request
 from sfumato.economy.streams import Purpose, stream
-from sfumato.errors import SfumatoError
 
 FEWEST, MOST = 1_000, 20_000_000
 MOST_EMPLOYEES = 10_000_000
@@ -39,21 +37,17 @@ EMPLOYEES: Final = "employees.parquet"
 FILES: Final = (
     BUSINESSES,
     EMPLOYEES,
-    *(f"codelists/{codelist.name}.csv" for codelist in CODELISTS),
+    *files.codelist_names(CODELISTS),
     files.RELEASE,
 )
 CHUNK = 1 << 17
 """Establishments drawn together; each chunk has its streams, so changing this changes the survey."""
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, kw_only=True)
-class BusinessSurvey:
+class BusinessSurvey(KeyedMade):
     """What was generated, and where."""
 
-    folder: Path
-    seed: int
     businesses: int
     enterprises: int
     employees: int
@@ -62,14 +56,18 @@ class BusinessSurvey:
     """Whether there are replicate weights."""
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """Every file of the survey."""
-        return tuple(self.folder / name for name in FILES)
+    def names(self) -> tuple[str, ...]:
+        """Every file, the release file last."""
+        return FILES
 
     @property
-    def release(self) -> Path:
-        """The release file."""
-        return self.folder / files.RELEASE
+    def words(self) -> str:
+        """What it holds, in a sentence without its end."""
+        replicates = "with replicate weights" if self.replicates else "without replicate weights"
+        return (
+            f"{self.businesses:,} businesses of {self.enterprises:,} enterprises, {replicates}, and "
+            f"{self.employees:,} of their employees"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +95,12 @@ def generate_business(
     The content depends on `businesses` and `seed` alone; leaving the replicate weights out changes nothing else.
     Memory does not grow with the businesses. `progress` is told how many businesses are done, of how many.
     """
-    _check(businesses=businesses, seed=seed)
+    check_request("survey of businesses", businesses=(businesses, FEWEST, MOST), seed=(seed, *SEEDS))
     if replicates is None:
         replicates = businesses <= MOST_WITH_REPLICATES
     folder = Path(folder)
     with files.staging(folder, overwrite=overwrite, names=FILES) as aside:
-        for codelist in CODELISTS:
-            files.write_codelist(aside / "codelists" / f"{codelist.name}.csv", codelist)
+        files.write_codelists(aside, CODELISTS)
         (aside / files.RELEASE).write_text(release_text(replicates=replicates), encoding="utf-8")
         chunks = _draw(businesses, draw_design(seed), seed=seed)
         enterprises, employees = _write(aside, chunks, businesses, replicates=replicates, progress=progress)
@@ -115,17 +112,6 @@ def generate_business(
         employees=employees,
         replicates=replicates,
     )
-
-
-def _check(*, businesses: int, seed: int) -> None:
-    for name, value, least, most in (("businesses", businesses, FEWEST, MOST), ("seed", seed, 0, 2**64 - 1)):
-        if not least <= value <= most:
-            raise SfumatoError(
-                f"survey of businesses: {name}",
-                expected=f"a whole number from {least:,} to {most:,}",
-                found=f"{value:,}",
-                do=f"choose {name} within this range",
-            )
 
 
 def _draw(businesses: int, design: Design, *, seed: int) -> Iterator[_Drawn]:
@@ -165,14 +151,7 @@ def _write(
     Keys run from 1 on, one chunk after the other.
     """
     done = enterprises = employees = 0
-    with ExitStack() as open_files:
-        writers: dict[str, pq.ParquetWriter] = {}
-
-        def write(name: str, table: pa.Table) -> None:
-            if name not in writers:
-                writers[name] = open_files.enter_context(files.open_parquet(folder / name, schema=table.schema))
-            writers[name].write_table(table)
-
+    with files.writing(folder) as write:
         for drawn in chunks:
             establishments = drawn.led.establishments
             business = done + 1 + np.arange(len(establishments))

@@ -3,6 +3,7 @@
 from sfumato.economy.business.codelists import CODELISTS
 from sfumato.economy.business.occupations import OCCUPATION
 from sfumato.economy.codelists import SEX
+from sfumato.economy.files import attributes_text
 
 _HEAD = """\
 # A release of a survey of businesses: which tables to publish, and how to protect them.
@@ -58,10 +59,6 @@ protect = { method = "top-contributors" }
 
 def release_text(*, replicates: bool) -> str:
     """The text of the release file, on records with replicate weights or without."""
-    attributes = (
-        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
-        for codelist in CODELISTS
-        if codelist not in (OCCUPATION, SEX)  # those describe employees
-    )
+    described = [codelist for codelist in CODELISTS if codelist not in (OCCUPATION, SEX)]  # those are of employees
     records = _RECORDS.format(replicates=_REPLICATES if replicates else "")
-    return _HEAD + records + "".join(attributes) + _TABLES
+    return _HEAD + records + attributes_text(described) + _TABLES

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.economy.business.design import SHAPES
 from sfumato.economy.business.generate import BUSINESSES, EMPLOYEES
-from sfumato.errors import DataError
+from sfumato.economy.questions import need_files
 
 SHARES: Final = (0.9, 0.6, 0.3)
 """How much of a cell its first contributor may have, from the most dominated class down."""
@@ -144,14 +144,7 @@ class BusinessShape:
 def measure_business(folder: Path) -> BusinessShape:
     """The shape of the survey of businesses in a folder, from its files."""
     folder = Path(folder)
-    for name in (BUSINESSES, EMPLOYEES):
-        if not (folder / name).is_file():
-            raise DataError(
-                f"folder {folder}",
-                expected=f"a survey of businesses, with a file {name}",
-                found="no such file",
-                do="make one first: `sfumato economy business`",
-            )
+    need_files(folder, (BUSINESSES, EMPLOYEES), what="a survey of businesses", command="sfumato economy business")
     businesses, employees = {"businesses": str(folder / BUSINESSES)}, {"employees": str(folder / EMPLOYEES)}
     with duckdb.connect() as connection:
 

@@ -1,14 +1,12 @@
 """A synthetic federal workforce: employers, workers, who worked where, and what they earned in every quarter."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.economy import files
@@ -24,6 +22,7 @@ from sfumato.economy.federal.people import People, draw_people
 from sfumato.economy.federal.release import release_text
 from sfumato.economy.federal.states import STATE
 from sfumato.economy.layout import Layout
+from sfumato.economy.made import SEEDS, KeyedMade, Progress, check_request
 from sfumato.economy.streams import Purpose, stream
 from sfumato.errors import SfumatoError
 from sfumato.periods import Span, number_of
@@ -40,22 +39,19 @@ FILES: Final = (
     EMPLOYERS,
     files.WORKERS,
     files.JOBS,
-    *(f"codelists/{codelist.name}.csv" for codelist in CODELISTS),
+    *files.codelist_names(CODELISTS),
     files.RELEASE,
 )
 CHUNK = 50_000
 """Persons drawn together; each chunk has its streams, so changing this changes the workforce."""
 
-Progress = Callable[[int, int], None]
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FederalWorkforce:
+class FederalWorkforce(KeyedMade):
     """What was generated, and where."""
 
-    folder: Path
-    seed: int
     persons: int
     employers: int
     jobs: int
@@ -65,14 +61,15 @@ class FederalWorkforce:
     """Rows of the histories; 0 without quarters."""
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """Every file of the workforce."""
-        return tuple(self.folder / name for name in _names(self.quarters))
+    def names(self) -> tuple[str, ...]:
+        """Every file, the release file last."""
+        return _names(self.quarters)
 
     @property
-    def release(self) -> Path:
-        """The release file."""
-        return self.folder / files.RELEASE
+    def words(self) -> str:
+        """What it holds, in a sentence without its end."""
+        panel = f", {self.job_quarters:,} job-quarters in {self.quarters} quarters" if self.quarters else ""
+        return f"{self.jobs:,} jobs of {self.persons:,} persons with {self.employers:,} employers{panel}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +97,12 @@ def generate_federal(
     The content depends on `persons`, `quarters`, `first` and `seed` alone, and who worked where not even on the
     quarters. Memory does not grow with the persons. `progress` is told how many persons are done, of how many.
     """
-    _check(persons=persons, quarters=quarters, seed=seed)
+    check_request(
+        "federal workforce",
+        persons=(persons, FEWEST_PERSONS, MOST_PERSONS),
+        quarters=(quarters, 0, MOST_QUARTERS),
+        seed=(seed, *SEEDS),
+    )
     span = _span(first, quarters)
     folder, names = Path(folder), _names(quarters)
     former = () if quarters else (HISTORIES,)
@@ -122,21 +124,6 @@ def generate_federal(
 
 def _names(quarters: int) -> tuple[str, ...]:
     return (HISTORIES, *FILES) if quarters else FILES
-
-
-def _check(*, persons: int, quarters: int, seed: int) -> None:
-    for name, value, least, most in (
-        ("persons", persons, FEWEST_PERSONS, MOST_PERSONS),
-        ("quarters", quarters, 0, MOST_QUARTERS),
-        ("seed", seed, 0, 2**64 - 1),
-    ):
-        if not least <= value <= most:
-            raise SfumatoError(
-                f"federal workforce: {name}",
-                expected=f"a whole number from {least:,} to {most:,}",
-                found=f"{value:,}",
-                do=f"choose {name} within this range",
-            )
 
 
 def _span(first: str, quarters: int) -> Span | None:
@@ -167,8 +154,7 @@ def _draw(mobility: Mobility, *, quarters: int, seed: int) -> Iterator[_Drawn]:
 
 
 def _write_description(folder: Path, employers: Employers, *, first: str, span: Span | None) -> None:
-    for codelist in CODELISTS:
-        files.write_codelist(folder / "codelists" / f"{codelist.name}.csv", codelist)
+    files.write_codelists(folder, CODELISTS)
     year = number_of(first) // 4
     period = f"{year}-{(span.high // 4) if span else year + YEARS - 1}"
     (folder / files.RELEASE).write_text(release_text(period=period, span=span), encoding="utf-8")
@@ -196,15 +182,7 @@ def _write_people(
     identifiers = employers.identifiers
     quarters = pa.array(span.codes() if span else (), pa.string())
     jobs = job_quarters = done = 0
-    with ExitStack() as open_files:
-        writers: dict[str, pq.ParquetWriter] = {}
-
-        def write(name: str, table: pa.Table) -> int:
-            if name not in writers:
-                writers[name] = open_files.enter_context(files.open_parquet(folder / name, schema=table.schema))
-            writers[name].write_table(table)
-            return len(table)
-
+    with files.writing(folder) as write:
         for drawn in chunks:
             done += write(files.WORKERS, _workers_table(drawn))
             jobs += write(files.JOBS, _jobs_table(drawn, identifiers))

@@ -1,6 +1,7 @@
 """The release file that comes with a federal workforce, ready to run once there is a key."""
 
 from sfumato.economy.federal.codelists import CODELISTS
+from sfumato.economy.files import attributes_text
 from sfumato.periods import Span
 
 _HEAD = """\
@@ -63,10 +64,6 @@ protect = { method = "noise-infusion", edges = "twelve-characters" }
 
 def release_text(*, period: str, span: Span | None) -> str:
     """The text of the release file, on jobs of a period or on histories of the quarters of a span."""
-    attributes = (
-        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
-        for codelist in CODELISTS
-    )
     jobs = _JOBS if span is None else _HISTORIES.format(first=span.first, last=span.last)
     tables = _GRAPHS if span is None else _GRAPHS + _PANEL
-    return _HEAD.format(period=period) + jobs + _UNITS + "".join(attributes) + tables
+    return _HEAD.format(period=period) + jobs + _UNITS + attributes_text(CODELISTS) + tables

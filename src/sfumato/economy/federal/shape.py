@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.economy import files
 from sfumato.economy.federal.generate import EMPLOYERS, HISTORIES
 from sfumato.economy.federal.states import STATES
-from sfumato.errors import DataError
+from sfumato.economy.questions import need_files
 
 PERCENTILES: Final = (5, 10, 25, 50, 75, 90, 95)
 PUBLISHED_PERCENTILES: Final = (6, 9, 19, 35, 75, 161, 272)
@@ -90,14 +90,7 @@ class FederalShape:
 def measure_federal(folder: Path) -> FederalShape:
     """The shape of the federal workforce in a folder, from its files."""
     folder = Path(folder)
-    for name in (EMPLOYERS, files.JOBS):
-        if not (folder / name).is_file():
-            raise DataError(
-                f"folder {folder}",
-                expected=f"a federal workforce, with a file {name}",
-                found="no such file",
-                do="make one first: `sfumato economy federal`",
-            )
+    need_files(folder, (EMPLOYERS, files.JOBS), what="a federal workforce", command="sfumato economy federal")
     jobs, employers = {"jobs": str(folder / files.JOBS)}, {"employers": str(folder / EMPLOYERS)}
     with duckdb.connect() as connection:
 

@@ -1,7 +1,6 @@
 """A synthetic survey of what jobs require: a two-stage sample of establishments and jobs, with replicate weights."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.economy import files
 from sfumato.economy.industries import INDUSTRY
+from sfumato.economy.made import SEEDS, Made, Progress, check_request
 from sfumato.economy.requirements import occupations
 from sfumato.economy.requirements.codelists import CODELISTS
 from sfumato.economy.requirements.design import Design, draw_design
@@ -24,38 +24,34 @@ from sfumato.economy.requirements.sizes import SIZE
 from sfumato.economy.requirements.strata import OWNERSHIP, STRATUM
 from sfumato.economy.requirements.variables import VARIABLES
 from sfumato.economy.streams import Purpose, stream
-from sfumato.errors import SfumatoError
 
 FEWEST, MOST = 1_000, 5_000_000
 QUOTES: Final = "quotes.parquet"
 # The release file comes last: a folder that has it has all the others.
-FILES: Final = (QUOTES, *(f"codelists/{codelist.name}.csv" for codelist in CODELISTS), files.RELEASE)
+FILES: Final = (QUOTES, *files.codelist_names(CODELISTS), files.RELEASE)
 CHUNK = 1 << 13
 """Establishments whose jobs are drawn together; each chunk has its streams, so changing this changes the survey."""
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, kw_only=True)
-class RequirementsSurvey:
+class RequirementsSurvey(Made):
     """What was generated, and where."""
 
-    folder: Path
-    seed: int
     quotes: int
     establishments: int
     replicates: bool
     """Whether there are replicate weights."""
 
     @property
-    def paths(self) -> tuple[Path, ...]:
-        """Every file of the survey."""
-        return tuple(self.folder / name for name in FILES)
+    def names(self) -> tuple[str, ...]:
+        """Every file, the release file last."""
+        return FILES
 
     @property
-    def release(self) -> Path:
-        """The release file."""
-        return self.folder / files.RELEASE
+    def words(self) -> str:
+        """What it holds, in a sentence without its end."""
+        replicates = "with replicate weights" if self.replicates else "without replicate weights"
+        return f"{self.quotes:,} quotes of {self.establishments:,} establishments, {replicates}"
 
 
 def generate_requirements(
@@ -73,7 +69,7 @@ def generate_requirements(
     grows with the establishments, about a sixth of the quotes, by some eighty bytes each. `progress` is told how many
     quotes are done, of how many.
     """
-    _check(quotes=quotes, seed=seed)
+    check_request("survey of requirements", quotes=(quotes, FEWEST, MOST), seed=(seed, *SEEDS))
     folder = Path(folder)
     with files.staging(folder, overwrite=overwrite, names=FILES) as aside:
         for codelist in CODELISTS:
@@ -84,21 +80,10 @@ def generate_requirements(
         establishments = draw_establishments(quotes, design, stream(seed, Purpose.REQUIREMENTS_ESTABLISHMENTS))
         loops = draw_loops(establishments, stream(seed, Purpose.REQUIREMENTS_REPLICATES)) if replicates else None
         chunks = _draw(establishments, design, seed=seed)
-        _write(aside / QUOTES, chunks, establishments, loops, quotes=quotes, progress=progress)
+        _write(aside, chunks, establishments, loops, quotes=quotes, progress=progress)
     return RequirementsSurvey(
         folder=folder, seed=seed, quotes=quotes, establishments=len(establishments), replicates=replicates
     )
-
-
-def _check(*, quotes: int, seed: int) -> None:
-    for name, value, least, most in (("quotes", quotes, FEWEST, MOST), ("seed", seed, 0, 2**64 - 1)):
-        if not least <= value <= most:
-            raise SfumatoError(
-                f"survey of requirements: {name}",
-                expected=f"a whole number from {least:,} to {most:,}",
-                found=f"{value:,}",
-                do=f"choose {name} within this range",
-            )
 
 
 def _draw(establishments: Establishments, design: Design, *, seed: int) -> Iterator[Quotes]:
@@ -109,7 +94,7 @@ def _draw(establishments: Establishments, design: Design, *, seed: int) -> Itera
 
 
 def _write(
-    path: Path,
+    folder: Path,
     chunks: Iterator[Quotes],
     establishments: Establishments,
     loops: Loops | None,
@@ -119,13 +104,9 @@ def _write(
 ) -> None:
     """Write chunk by chunk; keys run from 1 on."""
     done = 0
-    with ExitStack() as open_files:
+    with files.writing(folder) as write:
         for drawn in chunks:
-            table = _table(drawn, establishments, loops, first=done + 1)
-            if done == 0:
-                writer = open_files.enter_context(files.open_parquet(path, schema=table.schema))
-            writer.write_table(table)
-            done += len(drawn)
+            done += write(QUOTES, _table(drawn, establishments, loops, first=done + 1))
             if progress is not None:
                 progress(done, quotes)
 

@@ -1,5 +1,6 @@
 """The release file that comes with a survey of requirements: its data described, and one cube."""
 
+from sfumato.economy.files import attributes_text
 from sfumato.economy.requirements.codelists import CODELISTS
 
 _HEAD = """\
@@ -41,8 +42,5 @@ largest_cv = 0.3   # and those with a larger coefficient of variation
 
 def release_text(*, replicates: bool) -> str:
     """The text of the release file, on records with replicate weights or without."""
-    attributes = (
-        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
-        for codelist in CODELISTS
-    )
-    return _HEAD.format(replicates=_REPLICATES if replicates else "") + "".join(attributes) + _TAIL
+    head = _HEAD.format(replicates=_REPLICATES if replicates else "")
+    return head + attributes_text(CODELISTS) + _TAIL

@@ -10,11 +10,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.economy.questions import need_files
 from sfumato.economy.requirements.codelists import CODELISTS
 from sfumato.economy.requirements.generate import QUOTES
 from sfumato.economy.requirements.replicates import NAMES, REPLICATES
 from sfumato.economy.requirements.variables import EDUCATION, NOISE, VARIABLES
-from sfumato.errors import DataError
 
 _ALL = tuple(variable.name for variable in VARIABLES)
 CUBES: Final = {
@@ -168,13 +168,7 @@ def _estimate(effect: DesignEffect) -> str:
 def measure_requirements(folder: Path) -> RequirementsShape:
     """The shape of the survey of requirements in a folder, from its quotes."""
     path = Path(folder) / QUOTES
-    if not path.is_file():
-        raise DataError(
-            f"folder {folder}",
-            expected=f"a survey of requirements, with a file {QUOTES}",
-            found="no such file",
-            do="make one first: `sfumato economy requirements`",
-        )
+    need_files(Path(folder), (QUOTES,), what="a survey of requirements", command="sfumato economy requirements")
     with duckdb.connect() as connection:
         quotes = connection.read_parquet(str(path))
         replicated = NAMES[0] in quotes.columns

@@ -2,10 +2,10 @@
 
 import altair as alt
 import pyarrow as pa
-import vl_convert
 
 from sfumato.reproduce.abowd2016.published import PUBLISHED, SIZE_CLASSES, TABLES
 from sfumato.reproduce.abowd2016.reproduce import Reproduction
+from sfumato.reproduce.drawn import drawn
 
 _COLOURS = {"published": "#8a8178", "here": "#c1440e"}
 _HEADS = {"edge": "edge table", "worker": "worker table"}
@@ -45,5 +45,4 @@ def dispersion(found: Reproduction) -> str:
         .facet(column=alt.Column("panel:N", sort=list(_HEADS.values()), title=None))
         .properties(title="Dispersion of the proportional difference c by size of the cell")
     )
-    styled = panels.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(panels)

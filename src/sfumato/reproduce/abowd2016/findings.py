@@ -13,7 +13,7 @@ from sfumato.reproduce.abowd2016.published import (
     TABLES,
     Table,
 )
-from sfumato.reproduce.findings import Finding
+from sfumato.reproduce.finding import Finding
 
 _DIGITS = 3
 """The paper prints three decimals; differences below that are no differences of the table."""

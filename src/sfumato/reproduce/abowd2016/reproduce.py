@@ -1,10 +1,9 @@
 """The evaluation of Abowd and McKinney (2016) on a synthetic federal workforce; docs/reproduce.md describes it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sfumato.economy.federal.generate import PERSONS, generate_federal
@@ -15,7 +14,8 @@ from sfumato.reproduce.abowd2016.evaluate import Classes, Measured, Progress, ev
 from sfumato.reproduce.abowd2016.findings import findings
 from sfumato.reproduce.abowd2016.published import ALL, CLASS_ENDS, PUBLISHED, SIZE_CLASSES
 from sfumato.reproduce.abowd2016.tables import read_edges
-from sfumato.reproduce.findings import Finding
+from sfumato.reproduce.economy_folder import economy_folder
+from sfumato.reproduce.finding import Finding
 
 PAPER = "abowd2016"
 KEYS, QUICK_KEYS = 20, 5
@@ -68,7 +68,11 @@ def reproduce(
 
     The workforce is made in a temporary folder, or taken from `data`, where it is made if there is none yet.
     """
-    with _workforce(data, persons, seed, progress) as folder:
+
+    def make(folder: Path) -> None:
+        generate_federal(folder, persons=persons, seed=seed, progress=partial(progress, "making careers"))
+
+    with economy_folder(data, make) as folder:
         progress("linking employers", 0, 1)
         edges = read_edges(load(folder / RELEASE))
     measured = evaluate(edges, classes=CLASSES, keys=keys, seed=seed, rule=rule, progress=progress)
@@ -81,20 +85,3 @@ def reproduce(
         measured=tuple(measured),
         findings=tuple(findings(measured)),
     )
-
-
-@contextmanager
-def _workforce(data: Path | None, persons: int, seed: int, progress: Progress) -> Iterator[Path]:
-    """The folder of the workforce."""
-    if data is not None and (data / RELEASE).exists():
-        yield data
-        return
-    with TemporaryDirectory() as temporary:
-        folder = data or Path(temporary)
-        generate_federal(
-            folder,
-            persons=persons,
-            seed=seed,
-            progress=lambda done, total: progress("making careers", done, total),
-        )
-        yield folder

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sfumato.reproduce.abowd2016.published import ALL, SIZE_CLASSES, TABLES
 from sfumato.reproduce.abowd2016.reproduce import PAPER, Reproduction
+from sfumato.reproduce.printed import printed_findings, spaced
 
 
 def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[RenderableType, dict[str, Any]]:
@@ -22,11 +23,10 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
             style="bold",
         ),
         *(_table_1(found, table) for table in TABLES),
-        _findings(found),
+        printed_findings(found.findings),
         Text(f"Chart: {page}\nAll figures: {table}"),
     ]
-    spaced = [part for line in lines for part in (line, Text(""))][:-1]
-    return Group(*spaced), {"paper": PAPER, "rows": list(found.rows())}
+    return Group(*spaced(lines)), {"paper": PAPER, "rows": list(found.rows())}
 
 
 def _table_1(found: Reproduction, table: str) -> Table:
@@ -50,14 +50,3 @@ def _parts(row: dict[str, Any]) -> tuple[str, str, str]:
     if row["ours"] is None:
         return published, "", ""
     return published, f"{row['ours']:.3f}", f"{row['low']:.3f}-{row['high']:.3f}"
-
-
-def _findings(found: Reproduction) -> Table:
-    shown = Table(box=box.SIMPLE_HEAD)
-    for heading in ("source", "what", "stated", "here", "agrees"):
-        shown.add_column(heading)
-    for line in found.findings:
-        mark = Text("" if line.holds is None else "yes" if line.holds else "no")
-        mark.stylize("green" if line.holds else "bold red")
-        shown.add_row(line.source, line.what, line.stated, line.ours, mark)
-    return shown

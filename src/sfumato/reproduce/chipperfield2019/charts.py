@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 import pyarrow as pa
-import vl_convert
 
 from sfumato.methods.contributor_calibration import Tried, frontier
+from sfumato.reproduce.drawn import drawn
 
 _INK, _POINT, _LINE, _MARK = "#33312e", "#b8b0a4", "#2f5d62", "#a0522d"
 _MOST_POINTS = 2_000
@@ -53,5 +53,4 @@ def risk_against_loss(tried: Tried, *, title: str, marks: Sequence[Mark] = ()) -
         text = alt.Chart(told).mark_text(align="left", dx=8, dy=-7, color=_INK)
         layers.append(text.encode(x=x, y=y, text="label:N"))
     chart = alt.layer(*layers).properties(width=380, height=260, title=title)
-    styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(chart)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +10,7 @@ from rich.text import Text
 from sfumato.reproduce.chipperfield2019.errata import errata
 from sfumato.reproduce.chipperfield2019.layout import Laid, laid_out
 from sfumato.reproduce.chipperfield2019.reproduction import PAPER, Reproduction, listed
+from sfumato.reproduce.printed import printed_table
 
 
 def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[RenderableType, dict[str, Any]]:
@@ -35,14 +35,14 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
 
 
 def _example(found: Reproduction) -> Table:
-    table = _table("Table 1", "published", "here", numbers=2)
+    table = printed_table("Table 1", "published", "here", numbers=2)
     for line in found.example:
         table.add_row(line.what, f"{line.published:,}", f"{line.ours:,}")
     return table
 
 
 def _figure_1(found: Reproduction) -> Table:
-    table = _table("Figure 1, m = " + listed(found.panels[0].ours.magnitudes), "published", "here", numbers=2)
+    table = printed_table("Figure 1, m = " + listed(found.panels[0].ours.magnitudes), "published", "here", numbers=2)
     for panel in found.panels:
         shown = panel.published
         table.add_row(f"{shown.name}: {shown.contributors}, loss", f"{shown.loss:.2f}", f"{panel.ours.loss:.3f}")
@@ -53,7 +53,7 @@ def _figure_1(found: Reproduction) -> Table:
 
 def _table_2(found: Reproduction) -> Table:
     heads = ("loss", "attack 1", "attack 2", "attack 3", "2 with parity")
-    table = _table("Table 2: risks at the published m", "m", *heads, numbers=len(heads))
+    table = printed_table("Table 2: risks at the published m", "m", *heads, numbers=len(heads))
     for line in found.optima:
         risks = [
             Text(f"{verdict.risk:.3f}", style="" if verdict.is_met else "bold red") for verdict in line.ours.verdicts
@@ -69,7 +69,7 @@ def _table_2(found: Reproduction) -> Table:
 
 
 def _optima(found: Reproduction) -> Table:
-    table = _table("Optimal m, and its loss", "published", "all attacks", "never growing", "attack 2 alone")
+    table = printed_table("Optimal m, and its loss", "published", "all attacks", "never growing", "attack 2 alone")
     for line in found.optima:
         bests = (line.ours, line.under(1, 2, 3), line.under(1, 2, 3, falling=True), line.under(2))
         table.add_row(line.published.contributors, *(f"{listed(best.magnitudes)}\n{best.loss:.3f}" for best in bests))
@@ -77,14 +77,7 @@ def _optima(found: Reproduction) -> Table:
 
 
 def _laid(laid: Laid) -> Group:
-    table = _table(*laid.heads, numbers=len(laid.heads) - laid.words)
+    table = printed_table(*laid.heads, numbers=len(laid.heads) - laid.words)
     for row in laid.rows:
         table.add_row(*row)
     return Group(Text(laid.title, style="bold"), table)
-
-
-def _table(*headings: str, numbers: int = 0) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place >= len(headings) - numbers else "left")
-    return table

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +27,7 @@ from sfumato.release_file import load
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.chipperfield2019.impacts import Cell, Floats, PerturbedTable
 from sfumato.reproduce.chipperfield2019.published_tables import ASKED, EVERYONE
+from sfumato.reproduce.economy_folder import economy_folder
 
 Progress = Callable[[str, int, int], None]
 
@@ -109,28 +111,21 @@ def survey_tables(
     return SurveyTables(businesses=counted[0], employees=counted[1], keys=keys, tables=tuple(tables))
 
 
-@contextmanager
-def _survey(data: Path | None, businesses: int, seed: int, progress: Progress) -> Iterator[Path]:
+def _survey(data: Path | None, businesses: int, seed: int, progress: Progress) -> AbstractContextManager[Path]:
     """The folder of the survey."""
-    if data is not None and (data / RELEASE).exists():
-        if not all((data / name).exists() for name in (BUSINESSES, EMPLOYEES)):
-            raise DataError(
-                f"data {data}",
-                expected="a survey as `sfumato economy business` writes it",
-                found="another kind of data",
-                do="name such a folder with --data, or leave --data out",
-            )
-        yield data
-        return
-    with TemporaryDirectory() as temporary:
-        folder = data or Path(temporary)
-        generate_business(
-            folder,
-            businesses=businesses,
-            seed=seed,
-            progress=lambda done, total: progress("making businesses", done, total),
+    if data is not None and (data / RELEASE).exists() and not all((data / n).exists() for n in (BUSINESSES, EMPLOYEES)):
+        raise DataError(
+            f"data {data}",
+            expected="a survey as `sfumato economy business` writes it",
+            found="another kind of data",
+            do="name such a folder with --data, or leave --data out",
         )
-        yield folder
+
+    def make(folder: Path) -> None:
+        tell = partial(progress, "making businesses")
+        generate_business(folder, businesses=businesses, seed=seed, progress=tell)
+
+    return economy_folder(data, make)
 
 
 def _forms(folder: Path) -> tuple[_Form, ...]:

@@ -2,8 +2,8 @@
 
 import altair as alt
 import pyarrow as pa
-import vl_convert
 
+from sfumato.reproduce.drawn import drawn
 from sfumato.reproduce.li2020.levels import APPROACHES, NUMBERS, Levels
 from sfumato.reproduce.li2020.published import TABLE_4
 from sfumato.reproduce.li2020.reproduction import CALIBRATIONS, Reproduction
@@ -51,7 +51,7 @@ def reductions(found: Reproduction) -> str:
         .facet(column=alt.Column("panel:N", sort=list(VARIANTS), title=None))
         .properties(title="Reduction of the noise variance by calibration to all one-way tables")
     )
-    return _drawn(chart)
+    return drawn(chart)
 
 
 def level_errors(found: Levels) -> str:
@@ -88,9 +88,4 @@ def level_errors(found: Levels) -> str:
         .resolve_scale(y="independent")
         .properties(title="Error at the same budget: the cube alone, and several levels")
     )
-    return _drawn(chart)
-
-
-def _drawn(chart: alt.FacetChart) -> str:
-    styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
+    return drawn(chart)

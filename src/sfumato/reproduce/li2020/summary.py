@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +12,7 @@ from sfumato.reproduce.li2020.page import shown
 from sfumato.reproduce.li2020.published import TABLE_2, TABLE_4
 from sfumato.reproduce.li2020.reproduction import CALIBRATIONS, PAPER, Reproduction
 from sfumato.reproduce.li2020.simulate import VARIANTS
+from sfumato.reproduce.printed import printed_table
 
 
 def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[RenderableType, dict[str, Any]]:
@@ -28,7 +28,7 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
 
 
 def _table_2(found: Reproduction) -> Table:
-    table = _table("Table 2", "published", "here")
+    table = printed_table("Table 2", "published", "here", numbers=2)
     for row in found.rows():
         if row["quantity"] == "noise_probability":
             table.add_row(f"±{row['j']}", TABLE_2[row["j"]], f"{row['ours']:.9f}")
@@ -37,7 +37,8 @@ def _table_2(found: Reproduction) -> Table:
 
 def _table_4(found: Reproduction) -> Table:
     columns = [(calibration, variant) for variant in VARIANTS for calibration in CALIBRATIONS]
-    table = _table("Table 4", "published", *(f"{calibration}\n{variant}" for calibration, variant in columns))
+    heads = ("published", *(f"{calibration}\n{variant}" for calibration, variant in columns))
+    table = printed_table("Table 4", *heads, numbers=len(heads))
     lines = [found.lines(calibration, variant) for calibration, variant in columns]
     for place, (size, printed) in enumerate(TABLE_4.items()):
         ours = (column[place] for column in lines)
@@ -45,11 +46,4 @@ def _table_4(found: Reproduction) -> Table:
         table.add_row(str(size), shown(*printed), *cells)
     converged = [f"{found.converged(calibration, variant):,} runs" for calibration, variant in columns]
     table.add_row("met", "224 of 1,000", *converged)
-    return table
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left")
     return table

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sfumato.methods.contributor_calibration import Tried, frontier
 from sfumato.methods.contributor_risk import Evaluation
+from sfumato.reproduce.printed import spaced
 from sfumato.tune.contributors.tune import Answer
 
 _BAR = 30
@@ -37,8 +38,7 @@ def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[Ren
         lines.append(_curve(answer, best))
     if chart is not None:
         lines.append(Text(f"Chart: {chart}"))
-    spaced = [part for line in lines for part in (line, Text(""))][:-1]
-    return Group(*spaced), {
+    return Group(*spaced(lines)), {
         "contributors": str(asked.shape),
         "rest": asked.shape.rest,
         "attacks": [attack.number for attack in asked.binding],

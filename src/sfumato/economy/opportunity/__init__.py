@@ -1,0 +1,1 @@
+"""Synthetic children with income ranks of their parents and their own; docs/economy-opportunity.md describes them."""

@@ -1,0 +1,182 @@
+"""Percentiles of small cells, such as graduates' earnings, from noisy counts in public bins."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Cells, Dimension
+from sfumato.errors import MethodError
+from sfumato.methods.cumulative_curve import Curve, Percentiles
+from sfumato.methods.method import PlannedError, of_table
+from sfumato.methods.parameters import check_parameters
+from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named, planned
+from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NO_ERROR
+from sfumato.methods.status import SUPPRESSED
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+BIN = "bin"
+AT = "at"
+
+_LIMIT = 2**40
+"""People in a cell; times the finest percentile it fits 64 bits."""
+_FINEST = 10**6
+_MEAN_OF_DEVIATION = np.sqrt(2 / np.pi)
+_CHUNK = 1 << 12
+"""Cells at a time: the working arrays stay small."""
+_TYPICAL = 100
+"""People in the cell whose error is planned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyQuantiles:
+    """ε privacy for persons by noisy counts in public bins; percentiles, counts and errors follow from these alone.
+
+    A person is in one cell a period and in one bin of it. Cells whose noisy count is below `minimum` are withheld.
+    docs/methods/earnings-percentiles.md has the proofs and the measured errors.
+    """
+
+    name: ClassVar[str] = "noisy-quantiles"
+    description: ClassVar[str] = (
+        "people were counted in bins of values that are the same for all cells and do not come from the data, random "
+        "noise was added to these counts, and percentiles were worked out from the noisy counts only"
+    )
+    needs: ClassVar[frozenset[str]] = frozenset({"count"})
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+    curve: CurveName = "adaptive"
+    minimum: int = 30
+    at: tuple[Fraction, ...] = of_table((Fraction(25), Fraction(50), Fraction(75)))
+    edges: tuple[int, ...] = of_table((0, 1, 2))
+    """Of the bins, in the smallest unit."""
+    periods: int = of_table(1)
+    """Of the table: a person may be in a cell of each, so that each gets an even part of ε."""
+    decimals: int = of_table(0)
+    """Values are published in units of 10^−decimals of the smallest unit."""
+
+    def __post_init__(self) -> None:
+        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+        in_order = all(low < high for low, high in pairwise(self.at))
+        rules = (
+            (self.curve in CURVES, "curve", f"one of {', '.join(CURVES)}"),
+            (0 <= self.minimum < _LIMIT, "minimum", "a whole number from 0 on"),
+            (len(self.at) > 0 and all(0 < place < 100 for place in self.at), "at", "percentiles between 0 and 100"),
+            (in_order, "at", "percentiles that increase"),
+            (
+                all((place / 100).denominator <= _FINEST for place in self.at),
+                "at",
+                "at most four digits after the point",
+            ),
+            (self.periods >= 1, "periods", "at least one"),
+            (0 <= self.decimals <= 6, "decimals", "a whole number from 0 to 6"),
+        )
+        for holds, option, expected in rules:
+            if not holds:
+                value = getattr(self, option)
+                found = ", ".join(map(plain, value)) or "none" if option == AT else repr(value)
+                raise MethodError(
+                    f"{self.name}, {option}", expected=expected, found=found, do="correct the release file"
+                )
+        _ = self.bins  # refuses edges that do not increase, before anything is charged
+
+    @cached_property
+    def bins(self) -> PublicBins:
+        """The public bins."""
+        return PublicBins(edges=self.edges)
+
+    @cached_property
+    def percentile_curve(self) -> Curve:
+        """How percentiles are found, with the ε that each cell has."""
+        return curve_named(self.curve, bins=self.bins, at=self.at, epsilon=self.epsilon / self.periods)
+
+    def guarantee(self) -> EmployerEmployee:
+        """For individuals: one person in or out, with everything that is published about all periods."""
+        return EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon)
+
+    def planned_error(self) -> PlannedError:
+        """The mean error of a percentile of a hundred people, as a share of it."""
+        plan = planned(self.curve, bins=self.bins, at=self.at, epsilon=self.epsilon / self.periods, size=_TYPICAL)
+        return PlannedError(floor=0.0, floor_size=0, share=plan.error, of=f"a percentile of {_TYPICAL} people")
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every percentile, from the true counts in bins: confidential."""
+        errors = []
+        for counts in self._chunks(cells):
+            found = self.percentile_curve.percentiles(self.percentile_curve.expected(counts.astype(np.float64)))
+            errors.append(np.exp(found.logs) * found.errors * (_MEAN_OF_DEVIATION * 10**self.decimals))
+        return np.concatenate(errors, axis=None) if errors else np.empty(0)
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Percentiles with their standard errors, and the noisy number of people, for the groups of the table.
+
+        The last dimension of the cells, the bins, becomes the percentiles.
+        """
+        codes = tuple(f"p{plain(place)}" for place in self.at)
+        columns: dict[str, list[Integers]] = {"value": [], "count": [], "error": [], "status": []}
+        for counts in self._chunks(cells):
+            measured = self.percentile_curve.measured(counts, randomness)
+            for name, column in self._published(self.percentile_curve.percentiles(measured)).items():
+                columns[name].append(column)
+        groups = cells.positions[:: len(self.bins)] // len(self.bins)
+        return Cells(
+            dimensions=(*cells.dimensions[:-1], Dimension(name=AT, codes=codes)),
+            positions=(groups[:, None] * len(codes) + np.arange(len(codes))).ravel(),
+            columns={name: np.concatenate([*parts, np.empty(0, dtype=np.int64)]) for name, parts in columns.items()},
+        )
+
+    def published_error(self, values: Integers) -> Floats:
+        """Nothing but what `protect` publishes beside the value: it depends on the noisy counts in all bins."""
+        return np.full(len(values), np.nan)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """Nothing but the bounds: the error beside the value tells more."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        unit = 10.0**self.decimals
+        return np.full(len(values), self.edges[0] * unit), np.full(len(values), self.edges[-1] * unit)
+
+    def _published(self, found: Percentiles) -> dict[str, Integers]:
+        """Rounded to whole units; withheld where there are too few people."""
+        unit = 10.0**self.decimals
+        withheld = (found.people < self.minimum)[:, None]
+        value = np.rint(np.exp(found.logs) * unit)
+        error = np.maximum(np.rint(np.exp(found.logs) * found.errors * unit), 1.0)
+        shape = found.logs.shape
+        return {
+            "value": np.where(withheld, 0.0, value).astype(np.int64).ravel(),
+            "count": np.broadcast_to(found.people[:, None], shape).ravel(),
+            "error": np.where(withheld, float(NO_ERROR), error).astype(np.int64).ravel(),
+            "status": np.broadcast_to(np.where(withheld, SUPPRESSED, 0), shape).astype(np.int64).ravel(),
+        }
+
+    def _chunks(self, cells: Cells) -> Iterator[Integers]:
+        """The counts of some cells at a time: one row a cell, one column a bin."""
+        if cells.dimensions[-1].name != BIN or len(cells.dimensions[-1]) != len(self.bins):
+            raise ValueError(f"the last dimension must be {BIN!r}, with {len(self.bins)} codes")
+        bins = np.arange(len(self.bins))
+        for start in range(0, len(cells), _CHUNK * len(bins)):
+            part = slice(start, start + _CHUNK * len(bins))
+            places, counts = cells.positions[part], cells["count"][part]
+            if len(places) % len(bins) or not np.array_equal(places % len(bins), np.resize(bins, len(places))):
+                raise ValueError("every cell must list all its bins, empty ones too")
+            # The error names no number: these are confidential.
+            if int(counts.min()) < 0 or int(counts.max()) >= _LIMIT // len(bins):
+                raise MethodError(
+                    self.name,
+                    expected="no negative count, and fewer than 2^40 people in a cell",
+                    found="a cell outside these limits",
+                    do="check the counts",
+                )
+            yield counts.reshape(-1, len(bins))

@@ -1,0 +1,167 @@
+"""What a bundle says of statistics of people: their columns, and their part of the privacy statement."""
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.asking import periods_of
+from sfumato.engine.question import SampleQuestion
+from sfumato.methods.mose import Mose
+from sfumato.methods.noisy_quantiles import NoisyQuantiles
+from sfumato.methods.record_laplace import RecordLaplace
+from sfumato.microdata import Microdata
+from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.composition import sequential
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+
+SIZES = (30, 100, 1000)
+"""Groups of so many people are examples of what an error is."""
+ESTIMATED = {
+    "value": "protected value",
+    "count": "noisy number of people in the group, the same in all its rows",
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "value without protection about 95 times in 100; empty: not known",
+}
+COUNTED = {
+    "error": "mean absolute error of the value",
+}
+PEOPLE_LEAVE_OPEN = (
+    "Codes of attributes are regarded as public, and so are the bounds of values and the edges of bins. The noise "
+    "hides one person. What many people tell together is what the tables are for, and not hidden."
+)
+
+
+def of_people(plan: Plan) -> tuple[PlannedTable, ...]:
+    """The tables of people in a release, those that ask what another one asks left out."""
+    return tuple(planned for planned in plan.distinct() if isinstance(planned.question, SampleQuestion))
+
+
+def people_guarantee(plan: Plan) -> EmployerEmployee | None:
+    """What all tables of people reveal together of one person; None where there are none."""
+    budget, tables = plan.release.budget, of_people(plan)
+    formal = [t.guarantee.within(budget) for t in tables if budget and isinstance(t.guarantee, EmployerEmployee)]
+    return sequential(formal) if formal else None
+
+
+def people_structure(planned: PlannedTable) -> dict[str, Any]:
+    """The public design of a table of people: where values end, and in which bins they were counted."""
+    asked = planned.question
+    if not isinstance(asked, SampleQuestion):
+        return {}
+    bounds = {bound.name: [bound.low, bound.high] for bound in (asked.x, asked.y) if bound is not None}
+    return {
+        **({"bounds": bounds} if bounds else {}),
+        **({"edges": list(asked.edges)} if asked.edges else {}),
+        **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
+    }
+
+
+def people_in_short(guarantee: EmployerEmployee, *, history: bool) -> list[str]:
+    """What the tables of people protect, for the first paragraph."""
+    changed = "Every number of this release was changed by random noise before it was published"
+    whole = "with the whole history of the person, " if history else ""
+    hidden = (
+        "nobody can tell from all tables together whether a given person is among the data, or what the person's "
+        f"record says, {whole}beyond the odds stated below, whatever they already know"
+    )
+    if not guarantee.condition:
+        return [f"{changed}, enough that {hidden}."]
+    return [
+        f"{changed}. **This is not differential privacy**: what is said here holds on a condition, which nobody can "
+        f"prove to be met. The condition: {guarantee.condition}.",
+        f"Only if that is granted, {hidden}.",
+    ]
+
+
+def people_meaning(guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str) -> str:
+    """What a guarantee means for one person; `twice` is the factor where one record is exchanged for another."""
+    granted = "If the condition above is granted: whether" if guarantee.condition else "Whether"
+    return (
+        f"{granted} a given person is among the data: this release changes the odds by a factor of at most {factor}. "
+        f"Someone who thought it fifty-fifty before can be at most {belief} sure afterwards, even knowing everything "
+        "about everyone else. Of someone who is known to be among the data, whether the records say one thing or "
+        f"another: the factor is at most {twice}."
+    )
+
+
+def people_text(plan: Plan, planned: PlannedTable) -> str:
+    """What else was done to a table of people, and what its epsilon was divided over."""
+    asked, data, guarantee = planned.question, plan.release.data, planned.guarantee
+    if not (isinstance(asked, SampleQuestion) and isinstance(data, Microdata)):
+        raise TypeError("a table of people")
+    text = f" {expected_error(planned)}"
+    if isinstance(guarantee, EmployerEmployee):
+        if guarantee.condition:
+            together = people_guarantee(plan)
+            known = together is not None and together.condition == guarantee.condition
+            text += " It is **not differentially private**; " + (
+                "the condition is stated above." if known else f"the condition: {guarantee.condition}."
+            )
+        periods = periods_of(data, asked)
+        if periods > 1:
+            share = plain(guarantee.epsilon / periods)
+            text += f" A person can be in each of {periods} periods, and each spends {share} of the table's epsilon."
+    for bound in (asked.x, asked.y):
+        if bound is not None and data.measures[bound.name].outside == "clip":
+            ends = [(word, end) for word, end in (("below", bound.low), ("above", bound.high)) if end is not None]
+            told = ", and those ".join(f"{word} {end:,} count as {end:,}" for word, end in ends)
+            text += f" Values of {bound.name} {told}."
+    if asked.classes:
+        text += f" Classes for the scale of the noise are {' × '.join(d.name for d in asked.classes)}."
+    return text
+
+
+def expected_error(planned: PlannedTable) -> str:
+    """How far a value is typically off, as far as it is known before any data are read."""
+    method = planned.method
+    if isinstance(method, RecordLaplace):
+        return f"The noise is typically {method.planned_error().floor:.2g} people."
+    if isinstance(method, NoisyQuantiles):
+        error = method.planned_error()
+        return f"{(error.of[0].upper() + error.of[1:])} is typically off by {100 * (error.share or 0):.2g} % of itself."
+    if isinstance(method, Mose) and method.chi:
+        errors = method.planned_errors(np.array(SIZES)) / 10**planned.table.decimals
+        told = [
+            f"{float(f'{error:.3g}'):,.10g} in a group of {size:,}" for size, error in zip(SIZES, errors, strict=True)
+        ]
+        return f"The noise is typically {', '.join(told[:-1])} and {told[-1]} people."
+    return "How far a value is typically off depends on the people of its group; the table says it beside every value."
+
+
+def in_columns(planned: PlannedTable) -> tuple[str, str]:
+    """The same in short, for small and for large groups."""
+    method = planned.method
+    error = method.planned_error()
+    if isinstance(method, RecordLaplace):
+        return f"{error.floor:.2g} people", "the same"
+    if isinstance(method, Mose) and method.chi:
+        few, _, many = method.planned_errors(np.array(SIZES)) / 10**planned.table.decimals
+        return f"{_three_digits(few)} of {SIZES[0]} people", f"{_three_digits(many)} of {SIZES[-1]:,} people"
+    return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
+
+
+def errors_of_people(plan: Plan) -> str:
+    """How to read the error figures of tables of people."""
+    statistics = {planned.table.statistic for planned in of_people(plan)}
+    text = ""
+    if "count" in statistics:
+        text += (
+            "Of counts, `error` is the mean absolute error, and `low` and `high` enclose the true count with a "
+            "probability of at least 90%. "
+        )
+    if statistics - {"count"}:
+        text += (
+            "`count` is a noisy number of people, and can be negative. `error` is the standard error "
+            "of the protection, worked out from published numbers only: 1.96 times it to either side hold the value "
+            "without protection about 95 times in 100. "
+        )
+    return text + "These figures speak of the protection only, not of sampling or of errors in the data."
+
+
+def _three_digits(number: float) -> str:
+    """A number in three digits, without powers of ten.
+
+    >>> _three_digits(16_712.3)
+    '16,700'
+    """
+    return f"{float(f'{number:.3g}'):,.10g}"

@@ -1,0 +1,1 @@
+"""What percentiles of small cells cost, by size and epsilon, and which curve suits."""

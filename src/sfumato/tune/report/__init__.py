@@ -1,0 +1,1 @@
+"""The smallest epsilon that gives an employee report a stated accuracy."""

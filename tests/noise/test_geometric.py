@@ -1,0 +1,86 @@
+"""Two-sided geometric noise without a cap: exact frequencies, and exactly the ε that is stated."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from sfumato.noise.geometric import Geometric
+from sfumato.noise.randomness import Seeded
+from sfumato.noise.refinement import SATURATION
+from tests.noise.fit import ACCEPTED, REJECTED, Stuck, p_value
+
+NOISES = [Geometric(epsilon=Fraction(epsilon)) for epsilon in ("0.02", "0.5", "1.5", "4")]
+epsilons = st.fractions(min_value=Fraction(1, 100), max_value=9, max_denominator=1000)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=str)
+def test_noise_has_the_stated_distribution_and_no_epsilon_five_percent_off(noise: Geometric) -> None:
+    drawn = noise.sample(2_000_000, Seeded(70))
+    assert p_value(np.abs(drawn), noise.survival) > ACCEPTED
+    for wrong in ("0.95", "1.05"):
+        assert p_value(np.abs(drawn), Geometric(epsilon=noise.epsilon * Fraction(wrong)).survival) < REJECTED
+    assert binomtest(int((drawn > 0).sum()), int((drawn != 0).sum())).pvalue > ACCEPTED
+    assert drawn.var() == pytest.approx(noise.variance, rel=0.02)
+    assert np.abs(drawn).mean() == pytest.approx(noise.expected_magnitude, rel=0.02)
+
+
+@pytest.mark.parametrize("noise", NOISES[1:], ids=str)
+@pytest.mark.parametrize("first_bits", [1, 6])
+def test_forced_refining_gives_the_same_distribution(noise: Geometric, first_bits: int) -> None:
+    drawn = noise.sample(6_000, Seeded(71), first_bits=first_bits)
+    assert p_value(np.abs(drawn), noise.survival) > ACCEPTED
+
+
+@given(epsilon=epsilons, word=st.integers(1, 2**64 - 1))  # zeros for ever are a U of 0, which no bit decides
+def test_every_word_gives_the_magnitude_that_eighty_digits_give(epsilon: Fraction, word: int) -> None:
+    drawn = int(Geometric(epsilon=epsilon).sample(1, Stuck(word))[0])
+    with localcontext(prec=80):
+        step = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        # A stuck source repeats the word, so U is known only to lie in its first interval.
+        ends = [Decimal((word >> 11) + more) / 2**53 for more in (1, 0)]
+        within = [int(((2 / (1 + (-step).exp())).ln() - u.ln()) / step) if u else SATURATION for u in ends]
+    assert within[0] <= abs(drawn) <= within[1]
+    assert drawn == 0 or (drawn > 0) == (word % 2 == 0)
+
+
+@given(epsilon=epsilons)
+def test_one_person_more_moves_no_log_probability_by_more_than_epsilon_and_some_by_just_that(epsilon: Fraction) -> None:
+    noise, published = Geometric(epsilon=epsilon), np.arange(-400, 401)
+    loss = np.abs(noise.log_mass(published) - noise.log_mass(published - 1))
+    assert loss.max() == pytest.approx(float(epsilon), rel=1e-9)
+
+
+def test_probabilities_add_up_and_agree_with_each_other() -> None:
+    noise = Geometric(epsilon=Fraction(3, 2))
+    mass = np.exp(noise.log_mass(np.arange(-60, 61)))
+    assert mass.sum() == pytest.approx(1)
+    assert noise.survival(np.array([0, 1, 2])) == pytest.approx([1, 1 - mass[60], 2 * mass[62:].sum()])
+
+
+@pytest.mark.parametrize("epsilon", [0, Fraction(-1), 2**65])
+def test_an_epsilon_that_is_not_positive_is_refused(epsilon: Fraction) -> None:
+    with pytest.raises(ValueError, match="epsilon must be in"):
+        Geometric(epsilon=epsilon)
+
+
+def test_a_rounded_epsilon_is_refused() -> None:
+    with pytest.raises(TypeError, match="exact"):
+        Geometric(epsilon=1.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", ["1/1000", "1/1000000", "27/1000000000", "1/100000000"])
+def test_next_to_a_step_no_magnitude_is_called_certain_that_is_not(epsilon: str) -> None:
+    noise, bits = Geometric(epsilon=Fraction(epsilon)), 50
+    steps = np.unique(np.geomspace(1, 3 / float(noise.epsilon), 2_000).astype(np.int64))
+    # The U at which the magnitude becomes k, and its nearest neighbours.
+    edges = np.floor(2.0**bits * noise.survival(steps)).astype(np.int64)
+    heads = np.unique(np.clip((edges[:, None] + np.arange(-3, 4)).ravel(), 1, 2**bits - 1))
+    found, certain = noise.first_pass(heads, bits)
+    assert certain.sum() > 0
+    for head, magnitude in zip(heads[certain].tolist(), found[certain].tolist(), strict=True):
+        assert noise.magnitude_bounds(head, bits) == (magnitude, magnitude)

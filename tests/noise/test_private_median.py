@@ -1,0 +1,85 @@
+"""The private median is drawn with exactly the probabilities of the exponential mechanism."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from sfumato.noise.private_median import PrivateMedian
+from sfumato.noise.randomness import Seeded
+from tests.noise.fit import ACCEPTED, REJECTED
+
+GROUPS = {
+    "no value": [],
+    "one value": [3],
+    "an even number": [1, 4, 4, 9],
+    "an odd number": [0, 2, 3, 7, 10],
+    "all the same": [6] * 7,
+    "at both ends": [0, 0, 0, 10, 10],
+}
+
+
+def fit(median: PrivateMedian, drawn: np.ndarray, values: list[int]) -> float:
+    expected = median.probabilities(np.array(values, dtype=np.int64)) * len(drawn)
+    observed = np.bincount(drawn - median.low, minlength=len(expected))
+    few = expected < 10
+    expected = np.append(expected[~few], expected[few].sum() + 1e-9)
+    observed = np.append(observed[~few], observed[few].sum())
+    return float(chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
+
+
+@pytest.mark.parametrize("width", [0, 1])
+@pytest.mark.parametrize("values", GROUPS.values(), ids=list(GROUPS))
+def test_draws_have_the_stated_probabilities(values: list[int], width: int) -> None:
+    median = PrivateMedian(decay=Fraction(1, 3), low=0, high=10, width=width)
+    n = 40_000
+    groups, said = np.repeat(np.arange(n), len(values)), np.tile(np.array(values, dtype=np.int64), n)
+    drawn = median.sample(groups, said, n, Seeded(1))
+    assert fit(median, drawn, values) > ACCEPTED
+
+
+def test_a_decay_that_is_seven_percent_off_is_found_out() -> None:
+    values, n = list(range(100)), 100_000
+    median = PrivateMedian(decay=Fraction(1, 10), low=0, high=100)
+    drawn = median.sample(np.repeat(np.arange(n), 100), np.tile(np.array(values), n), n, Seeded(2))
+    assert fit(median, drawn, values) > ACCEPTED
+    for off in (Fraction(93, 1000), Fraction(107, 1000)):
+        assert fit(PrivateMedian(decay=off, low=0, high=100), drawn, values) < REJECTED
+
+
+@settings(max_examples=25)
+@given(
+    groups=st.lists(st.lists(st.integers(-5, 20), max_size=9), min_size=1, max_size=6),
+    width=st.integers(0, 3),
+    seed=st.integers(0, 2**32),
+)
+def test_groups_of_all_sizes_side_by_side_do_not_disturb_each_other(
+    groups: list[list[int]], width: int, seed: int
+) -> None:
+    median = PrivateMedian(decay=Fraction(8), low=-5, high=20, width=width)
+    owner = np.array([place for place, group in enumerate(groups) for _ in group], dtype=np.int64)
+    said = np.array([value for group in groups for value in group], dtype=np.int64)
+    drawn = median.sample(owner, said, len(groups), Seeded(seed))
+    for value, group in zip(drawn, groups, strict=True):
+        # With such a decay, a step away from the middle has a chance of a few in ten thousand.
+        assert median.costs(np.array(group, dtype=np.int64))[value + 5] <= 2
+
+
+@given(
+    values=st.lists(st.integers(0, 12), max_size=8),
+    added=st.integers(0, 12),
+    width=st.integers(0, 2),
+)
+def test_one_value_more_changes_every_cost_by_at_most_one(values: list[int], added: int, width: int) -> None:
+    median = PrivateMedian(decay=Fraction(1), low=0, high=12, width=width)
+    before, after = (median.costs(np.array(v, dtype=np.int64)) for v in (values, [*values, added]))
+    assert np.abs(after - before).max() <= 1
+
+
+def test_a_grid_without_points_or_too_many_is_refused() -> None:
+    for low, high in ((1, 0), (0, 2**44)):
+        with pytest.raises(ValueError, match="grid"):
+            PrivateMedian(decay=Fraction(1), low=low, high=high)
