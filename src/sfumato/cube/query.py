@@ -226,7 +226,10 @@ def _kept(where: Where | None) -> dict[str, tuple[str, ...]]:
 
 
 def _places(dimension: Dimension, kept: tuple[str, ...] | None) -> NDArray[np.intp]:
-    return np.flatnonzero([kept is None or code in kept for code in dimension.codes])
+    if kept is None:
+        return np.arange(len(dimension.codes))
+    wanted = frozenset(kept)
+    return np.flatnonzero([code in wanted for code in dimension.codes])
 
 
 def _spread(table: Cube, column: str, within: Sequence[str]) -> Floats:
