@@ -20,8 +20,8 @@ from processes import SFUMATO, output_of
 from server_live import measure_live
 
 CONNECTIONS, CLIENTS = 200, 50
-SECONDS = 4
-ROUNDS = 5
+SECONDS = 3
+ROUNDS = 9
 JOBS, QUOTES = 100_000, 60_000
 FRESH, REPEATED = 30_000, 50
 """Different questions: more than are asked in one round, so that none is answered from what was kept, and few."""
@@ -41,7 +41,7 @@ def measure_server(folder: Path, *, records: int, repeat: int, tell: Tell) -> di
     """Throughput, latency and errors of every kind of question; and ad-hoc tables beside the bare aggregate."""
     bundles = _bundles(folder, tell)
     rounds: dict[str, list[dict[str, float]]] = {name: [] for name in LABELS}
-    with _serving(folder, bundles) as port:
+    with _serving(folder, bundles) as (port, process):
         files = _questions(folder, port)
         tell("warming up")
         for name in LABELS:
@@ -50,7 +50,9 @@ def measure_server(folder: Path, *, records: int, repeat: int, tell: Tell) -> di
             names = list(LABELS)
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 tell(f"{LABELS[name]}, round {number + 1} of {ROUNDS}")
-                rounds[name].append(_load(port, files[name][1 + number], seconds=SECONDS))
+                before = _cpu_seconds(process)
+                found = _load(port, files[name][1 + number], seconds=SECONDS)
+                rounds[name].append({**found, "cpu": _cpu_seconds(process) - before})
         tell("fifty clients")
         identical = _identical(port, files["bundle_again"][0], files["cube_again"][0])
     return {
@@ -75,8 +77,8 @@ def _bundles(folder: Path, tell: Tell) -> list[Path]:
 
 
 @contextmanager
-def _serving(folder: Path, bundles: list[Path]) -> Iterator[int]:
-    """`sfumato serve` on a free port of this machine, without limits of rate: one client stands for many."""
+def _serving(folder: Path, bundles: list[Path]) -> Iterator[tuple[int, int]]:
+    """The port and process of `sfumato serve` on this machine, without limits of rate: one client stands for many."""
     command = [SFUMATO, "serve", *bundles, "--port", "0", "--rate", "0", "--state", folder / "state"]
     process = subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}
@@ -87,7 +89,7 @@ def _serving(folder: Path, bundles: list[Path]) -> Iterator[int]:
         found = re.search(r"http://localhost:(\d+)", said)
         if not found:
             raise WrongResultError(f"the server did not start: {said}")
-        yield int(found[1])
+        yield int(found[1]), process.pid
     finally:
         process.terminate()
         process.communicate(timeout=30)
@@ -136,6 +138,12 @@ def _load(port: int, paths: Path, *, seconds: float) -> dict[str, float]:
         said = output_of(sys.executable, _HERE / "server_client.py", port, paths, CONNECTIONS, seconds)
     found: dict[str, float] = json.loads(said.strip().splitlines()[-1])
     return found
+
+
+def _cpu_seconds(process: int) -> float:
+    """Seconds of processor time a process used so far, in user and in system mode."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _identical(port: int, *files: Path) -> int:

@@ -23,7 +23,8 @@ def server_section(results: Results) -> Section:
         notes=(
             *elsewhere,
             f"Medians of {rounds} rounds of a few seconds, in turn, each round in another order, over loopback; server "
-            "and client share the cores. Shares are of the throughput of the address that does nothing.",
+            "and client share the cores. Shares are of the throughput of the address that does nothing. Processor time "
+            "is that of the server, which other work on the machine disturbs less.",
             f"{results['clients']} clients at a time got identical answers to {results['identical']} questions.",
             "The ad-hoc table is timed in one process with DuckDB alone, in turn, from the question to the bytes of "
             "the answer, and gives the same bytes every time.",
@@ -37,7 +38,9 @@ def _throughput(results: Results) -> list[Claim]:
     lines = []
     for name, found in results["rounds"].items():
         rates = [_rate(one) for one in found]
-        figure = f"{median(rates):,.0f} a second; {_latency(found)}"
+        cpu = 1_000 * median(one["cpu"] / one["requests"] for one in found)
+        spread = f"{median(rates):,.0f} a second, {min(rates):,.0f}–{max(rates):,.0f}"
+        figure = f"{spread}; {_latency(found)}; {cpu:.2f} ms of processor time each"
         if name == "empty":
             lines.append(Claim(what=results["labels"][name], figure=figure))
             continue

@@ -181,6 +181,14 @@ def test_headers_that_contradict_one_another_are_refused(server: Server, headers
     assert said.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize("host", ["[", "a b", "]:99999999", "elsewhere.example:x", "%00", "a/../b?c#d", "@", ""])
+@pytest.mark.parametrize("path", ["/nowhere", "/", "/tables/jobs_by_place", "/sign-in", "/api/v2/tables"])
+def test_a_host_that_is_none_does_no_harm(server: Server, host: str, path: str) -> None:
+    said = said_to(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert said.status in (200, 400, 404)
+    assert f"//{host}".encode() not in said.body or host == ""
+
+
 def test_what_is_no_http_is_refused_as_a_problem(server: Server) -> None:
     assert said_to(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n").problem["status"] == 400
 

@@ -16,7 +16,9 @@ from sfumato.serve.catalogue import Catalogue
 from sfumato.serve.limits_connection import patient_protocol
 from sfumato.serve.settings import Settings
 from tests.serve.in_thread import asking
-from tests.serve.raw import closed
+from tests.serve.raw import closed, request
+
+LARGE = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,40 @@ def test_a_fault_of_the_server_is_a_problem_that_tells_nothing_of_its_inside(
 
 def test_connections_without_a_question_make_room_for_new_ones(catalogue: Catalogue, tmp_path: Path) -> None:
     app = make_app(catalogue, Settings(state=tmp_path / "state"))
-    with asking(app, http=patient_protocol(patience=60, most=5)) as client, ExitStack() as stack:
+    with asking(app, http=patient_protocol(patience=60, most=5, most_unread=1_000_000)) as client, ExitStack() as stack:
         address = (client.base_url.host, client.base_url.port or 0)
         idle = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(20)]
         assert client.get("/api/v2/config").status_code == 200
         assert all(closed(connection) for connection in idle[:15])
+
+
+def test_answers_that_nobody_reads_are_bounded(catalogue: Catalogue, tmp_path: Path) -> None:
+    app = make_app(catalogue, Settings(state=tmp_path / "state"))
+
+    @app.get("/large")
+    async def large() -> Response:
+        return Response(bytes(LARGE))
+
+    protocol = patient_protocol(patience=60, most=100, most_unread=3 * LARGE // 2)
+    with asking(app, http=protocol) as client, ExitStack() as stack:
+        address = (client.base_url.host, client.base_url.port or 0)
+        both = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(2)]
+        for connection in both:
+            connection.sendall(request("GET", "/large"))
+            connection.recv(1)
+        assert [len(everything(connection)) > LARGE for connection in both] == [False, True]
+        assert client.get("/api/v2/config").status_code == 200
+
+
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection, or has sent the answer."""
+    content = b""
+    while len(content) < LARGE + 100:
+        try:
+            part = connection.recv(1_000_000)
+        except ConnectionResetError:
+            break
+        if not part:
+            break
+        content += part
+    return content

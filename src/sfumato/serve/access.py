@@ -64,7 +64,7 @@ class Access:
 
     def refuse_elsewhere(self, request: Request) -> None:
         """Refuse a change that another site's page makes in the name of somebody who is signed in here."""
-        own = {f"{request.url.scheme}://{request.headers.get('host', '')}".lower()}
+        own = {f"{request.scope['scheme']}://{request.headers.get('host', '')}".lower()}
         if self._url:
             parts = urlsplit(self._url)
             own = {f"{parts.scheme}://{parts.netloc}".lower()}
@@ -139,5 +139,5 @@ def local(path: str) -> str:
 
 
 def _here(request: Request) -> str:
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return quote(local(asked), safe="")
+    query = request.scope["query_string"].decode("latin-1")
+    return quote(local(request.scope["path"] + (f"?{query}" if query else "")), safe="")

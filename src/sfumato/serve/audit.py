@@ -27,6 +27,7 @@ KEPT = 20
 """Full files of the public's entries that are kept."""
 _NO_ANSWER = 499
 _SOON = 1.0
+_THREADS = 4
 _LONGEST = 2_000
 _log = logging.getLogger("uvicorn.error")
 
@@ -39,7 +40,7 @@ class Audit:
         self._users = AuditLog(folder / "users.jsonl")
         self._public = AuditLog(folder / "public.jsonl", keep=KEPT)
         self._syncing: asyncio.TimerHandle | None = None
-        self._threads = CapacityLimiter(1)
+        self._threads = CapacityLimiter(_THREADS)
         self._silent = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

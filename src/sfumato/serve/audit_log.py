@@ -45,14 +45,19 @@ class AuditLog:
             if written < len(content):
                 raise OSError(f"{self.path}: only a part of an entry was written")
             self._torn = False
-            if durably:
-                os.fsync(self._file)
+        if durably:
+            self.sync()
 
     def sync(self) -> None:
-        """Wait until every entry is on the disk."""
+        """Wait until every entry is on the disk; others may write in the meantime."""
         with self._lock:
-            if self._file is not None:
-                os.fsync(self._file)
+            if self._file is None:
+                return  # a full file was put on the disk before it was closed
+            file = os.dup(self._file)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
     def close(self) -> None:
         """Put every entry on the disk and close the file."""

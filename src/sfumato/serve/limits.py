@@ -18,6 +18,8 @@ MOST_ADDRESS = 16_000
 """Bytes that the address of a request may have."""
 MOST_HEADERS = 32_000
 """Bytes that its headers may have."""
+MOST_HELD = 100_000_000
+"""Bytes of bodies that have not come to their end yet, of all clients together."""
 MOST_DEPTH = 20
 """How deep lists and objects may be inside one another."""
 _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
@@ -30,6 +32,7 @@ class RequestLimits:
 
     def __init__(self, app: ASGIApp, *, most: int, patience: float) -> None:
         self._app, self._most, self._patience = app, most, patience
+        self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, once its body is there."""
@@ -62,20 +65,25 @@ class RequestLimits:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The body, or what refuses it."""
-        parts, read = [], 0
+        parts, read, more = [], 0, True
         try:
             async with asyncio.timeout(self._patience):
-                while True:
+                while more:
                     message = await receive()
-                    parts.append(message.get("body", b""))
-                    read += len(parts[-1])
+                    part, more = message.get("body", b""), message.get("more_body", False)
+                    parts.append(part)
+                    read += len(part)
+                    self._held += len(part)
                     if read > self._most:
                         return self._too_long(scope)
-                    if not message.get("more_body", False):
-                        break
+                    if self._held > MOST_HELD:
+                        words = "The server reads as much as it can. To do: ask again in a few seconds."
+                        return problem(Request(scope), 503, words, {"Retry-After": "5"})
         except TimeoutError:
             words = f"The body took more than {self._patience:g} s to come. To do: send it faster, or in parts."
             return problem(Request(scope), 408, words)
+        finally:
+            self._held -= read
         body = b"".join(parts)
         if depth(body) > MOST_DEPTH:
             words = f"The body has lists or objects more than {MOST_DEPTH} deep. To do: correct the body."

@@ -26,6 +26,9 @@ class PatientProtocol(H11Protocol):
     most: ClassVar[int]
     waiting: ClassVar[dict["PatientProtocol", None]]
     """The connections that wait for a question, the one that waits longest first."""
+    most_unread: ClassVar[int]
+    unread: ClassVar[dict["PatientProtocol", None]]
+    """The connections whose clients have much of an answer left to read, the one that reads longest first."""
     _question: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
 
@@ -44,8 +47,7 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
-        if self._reading is not None:
-            self._reading.cancel()
+        self._stop_reading()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
@@ -63,15 +65,22 @@ class PatientProtocol(H11Protocol):
             self._wait()
 
     def pause_writing(self) -> None:
-        """The client does not read as fast as we write: see that it goes on."""
+        """The client does not read as fast as we write: see that it goes on, and that not too many do so."""
         super().pause_writing()
         self._watch()
+        self.unread[self] = None
+        sizes = {connection: connection.transport.get_write_buffer_size() for connection in self.unread}
+        left = sum(sizes.values())
+        for connection, size in sizes.items():
+            if left <= self.most_unread:
+                break
+            left -= size
+            del self.unread[connection]
+            connection.transport.abort()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        self._stop_reading()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
@@ -90,6 +99,12 @@ class PatientProtocol(H11Protocol):
         if self._question is not None:
             self._question.cancel()
             self._question = None
+
+    def _stop_reading(self) -> None:
+        self.unread.pop(self, None)
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _too_slow(self) -> None:
         self.waiting.pop(self, None)
@@ -134,7 +149,7 @@ class PatientProtocol(H11Protocol):
         self.transport.close()
 
 
-def patient_protocol(*, patience: float, most: int) -> type[PatientProtocol]:
-    """The protocol of one server."""
-    own: dict[str, Any] = {"patience": patience, "most": most, "waiting": {}}
+def patient_protocol(*, patience: float, most: int, most_unread: int) -> type[PatientProtocol]:
+    """The protocol of one server, which has so many connections and so many bytes that clients have not read yet."""
+    own: dict[str, Any] = {"patience": patience, "most": most, "waiting": {}, "most_unread": most_unread, "unread": {}}
     return type("PatientProtocol", (PatientProtocol,), own)

@@ -41,8 +41,10 @@ class WorkLimits:
 
         async def watched(message: Message) -> None:
             nonlocal answered
-            if not expired:
+            if not answered:
                 answered = True
+                self._running -= 1  # the work is done: whoever reads the answer slowly takes nobody's place
+            if not expired:
                 await send(message)
 
         def expire() -> None:
@@ -66,4 +68,4 @@ class WorkLimits:
             await problem(request, 500, FAILED)(scope, receive, watched)
         finally:
             timer.cancel()
-            self._running -= 1
+            self._running -= not answered

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from time import monotonic
@@ -85,6 +86,7 @@ def address(scope: Scope) -> str:
     return client[0] if client else UNKNOWN
 
 
+@lru_cache(maxsize=10_000)
 def network(text: str, fourth: int, sixth: int) -> str:
     """The network that an address is in, by so many bits of version 4 or 6.
 

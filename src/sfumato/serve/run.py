@@ -59,26 +59,29 @@ def run_server(
 
     At a `desk`, if there is one, ad-hoc tables are asked for.
     """
-    make_folder(settings.state)
-    Users(settings.state).all()  # a list that cannot be read is noticed now, not by the first user
-    bound = listening(host, port)
-    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # noqa: S104 — only compared
-    ready(f"http://{shown}:{bound.getsockname()[1]}")
-    config = uvicorn.Config(
-        make_app(catalogue, settings, desk=desk),
-        http=patient_protocol(patience=settings.patience, most=_connections(settings.most_connections)),
-        ws="none",
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
-        h11_max_incomplete_event_size=MOST_ADDRESS + MOST_HEADERS,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=LINGER,
-        timeout_graceful_shutdown=LINGER,
-        backlog=BACKLOG,
-    )
-    with bound:
+    with listening(host, port) as bound:
+        make_folder(settings.state)
+        Users(settings.state).all()  # a list that cannot be read is noticed now, not by the first user
+        config = uvicorn.Config(
+            make_app(catalogue, settings, desk=desk),
+            http=patient_protocol(
+                patience=settings.patience,
+                most=_connections(settings.most_connections),
+                most_unread=settings.most_unread,
+            ),
+            ws="none",
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
+            h11_max_incomplete_event_size=MOST_ADDRESS + MOST_HEADERS,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=LINGER,
+            timeout_graceful_shutdown=LINGER,
+            backlog=BACKLOG,
+        )
+        shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # noqa: S104 — only compared
+        ready(f"http://{shown}:{bound.getsockname()[1]}")
         uvicorn.Server(config).run(sockets=[bound])
 
 

@@ -4,6 +4,8 @@ Other sites may show public tables, so that what programs ask for may be read fr
 for nobody else: it is neither kept on the way nor shown to other sites, whatever its route says.
 """
 
+from collections.abc import Mapping
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,8 +24,25 @@ HEADERS = {
 }
 PUBLIC = ("/api", "/sdmx", "/openapi.json")
 """What pages of other sites may ask for."""
-_DAY, _YEAR = 24 * 60 * 60, 365 * 24 * 60 * 60
-_SHOWN = "Content-Disposition, ETag, Retry-After"
+Raw = list[tuple[bytes, bytes]]
+_DAY = 24 * 60 * 60
+
+
+def _raw(headers: Mapping[str, str]) -> Raw:
+    """Headers as they are sent: they are written for every response, so once is enough."""
+    return [(name.lower().encode(), text.encode()) for name, text in headers.items()]
+
+
+_OWN = _raw({**HEADERS, "Cross-Origin-Resource-Policy": "same-origin"})
+_SHARED = _raw(
+    {
+        **HEADERS,
+        "Cross-Origin-Resource-Policy": "cross-origin",
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Expose-Headers": "Content-Disposition, ETag, Retry-After",
+    }
+)
+_HTTPS = (b"strict-transport-security", f"max-age={365 * _DAY}".encode())
 
 
 class SecurityHeaders:
@@ -37,26 +56,24 @@ class SecurityHeaders:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._guard(scope, MutableHeaders(scope=message))
+                message["headers"] = self._guarded(scope, list(message.get("headers", ())))
             await send(message)
 
         await self._app(scope, receive, guarded if scope["type"] == "http" else send)
 
-    def _guard(self, scope: Scope, headers: MutableHeaders) -> None:
-        for name, text in HEADERS.items():
-            headers.setdefault(name, text)
-        if self._access.secure(scope):
-            headers["Strict-Transport-Security"] = f"max-age={_YEAR}"
+    def _guarded(self, scope: Scope, headers: Raw) -> Raw:
         if scope.get(PRIVATE):
-            headers["Cache-Control"] = "private, no-store"
-            headers.add_vary_header("Authorization, Cookie")
-            headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        elif is_public(scope):
-            headers["Access-Control-Allow-Origin"] = "*"
-            headers["Access-Control-Expose-Headers"] = _SHOWN
-            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-        else:
-            headers["Cross-Origin-Resource-Policy"] = "same-origin"
+            own = MutableHeaders(raw=headers)
+            own["Cache-Control"] = "private, no-store"
+            own.add_vary_header("Authorization, Cookie")
+            del own["Access-Control-Allow-Origin"]
+            headers = own.raw
+        more = _OWN if scope.get(PRIVATE) or not is_public(scope) else _SHARED
+        present = {name for name, _ in headers}
+        headers.extend(header for header in more if header[0] not in present)
+        if self._access.secure(scope):
+            headers.append(_HTTPS)
+        return headers
 
 
 class Preflight:

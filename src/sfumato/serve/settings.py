@@ -19,6 +19,8 @@ class Settings:
     """Questions that are worked on at a time; further ones are asked to come back."""
     most_connections: int = 4_000
     """Connections that are open at a time; the ones that wait longest for a question make room for new ones."""
+    most_unread: int = 500_000_000
+    """Bytes of answers that clients have not read yet, of all together; whoever reads longest is left."""
     threads: int = 4
     """Large answers that are worked out at a time: each needs memory of its own."""
     seconds: float = 30
