@@ -2,17 +2,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo install test test-all bench docs lint java clean
+.PHONY: demo serve install test test-all bench docs lint java chromium clean
 
 demo: .venv/.package
 	$(BIN)/sfumato demo
 
+# Serves what the demo published; run `make demo` before.
+serve: .venv/.package
+	$(BIN)/sfumato serve demo/bundle
+
 install: .venv/.package
 
-test: .venv/.tools java lint
+test: .venv/.tools java chromium lint
 	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
 
-test-all: .venv/.tools java lint
+test-all: .venv/.tools java chromium lint
 	$(BIN)/pytest -n auto --dist loadfile
 
 lint: .venv/.tools
@@ -20,9 +24,10 @@ lint: .venv/.tools
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: .venv/.package
+docs: .venv/.tools chromium
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_page_pictures.py
 
 bench: .venv/.package
 	$(BIN)/python bench/run.py
@@ -32,6 +37,12 @@ java:
 	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -q && apt-get install -y -q default-jre-headless; } || \
 	  echo "Java was not found and could not be installed: the Spark tests will be skipped."
+
+# The page is tested with a browser. Without one, and without the right to install it, its tests skip (under CI they fail).
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q chromium; } || \
+	  echo "Chromium was not found and could not be installed (apt-get install chromium): the tests of the page will be skipped."
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -78,7 +78,7 @@ def measure_contributors(folder: Path, *, records: int, repeat: int, tell: Tell)
     tell("reading records into DuckDB")
     opening = {"floor": timed(lambda: Floor(files.records).close())[0]}
     floor = Floor(files.records)
-    with _opened(plain, opening, "plain", tell) as asked:
+    with opened(plain, opening, "plain", tell) as asked:
         errors = _check(asked, floor, records, SAME)
         turns = {
             "bare": lambda: floor.answer(BARE),
@@ -87,11 +87,11 @@ def measure_contributors(folder: Path, *, records: int, repeat: int, tell: Tell)
             "ours": asked.publish,
             "live": asked.publish_live,
         }
-        seconds = _in_turn(turns, repeat, tell, "perturbed totals")
-    with _opened(weighted, opening, "weighted", tell) as asked:
+        seconds = in_turn(turns, repeat, tell, "perturbed totals")
+    with opened(weighted, opening, "weighted", tell) as asked:
         _check(asked, floor, records, WEIGHTED)
         turns = {"weighted_floor": lambda: floor.answer(WEIGHTED), "weighted": asked.publish}
-        seconds |= _in_turn(turns, repeat, tell, "weighted totals")
+        seconds |= in_turn(turns, repeat, tell, "weighted totals")
     floor.close()
     commands: dict[str, list[float]] = {"floor": [], "ours": []}
     for number in range(1, _COMMANDS + 1):
@@ -118,7 +118,7 @@ def measure_contributors(folder: Path, *, records: int, repeat: int, tell: Tell)
 
 
 @contextmanager
-def _opened(release: Release, opening: dict[str, float], name: str, tell: Tell) -> Iterator[_Asked]:
+def opened(release: Release, opening: dict[str, float], name: str, tell: Tell) -> Iterator[_Asked]:
     """Open records for the first time, and note how long validating them and making them ready took."""
     _forget(release)
     began = {"": perf_counter()}
@@ -142,7 +142,7 @@ def _forget(release: Release) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _in_turn(turns: dict[str, Callable[[], pa.Table]], repeat: int, tell: Tell, what: str) -> dict[str, list[float]]:
+def in_turn(turns: dict[str, Callable[[], pa.Table]], repeat: int, tell: Tell, what: str) -> dict[str, list[float]]:
     """Seconds of each, one after the other, every round beginning with another; all answers must stay the same."""
     first = {name: _sorted(turn()) for name, turn in turns.items()}
     seconds: dict[str, list[float]] = {name: [] for name in turns}

@@ -33,6 +33,8 @@ from records import RECORDS
 from report import print_report, update_page
 from rich.console import Console
 from sampler import measure_sampler
+from server import measure_server
+from server_claims import server_section
 from survey import QUOTES
 
 from sfumato.errors import SfumatoError
@@ -44,6 +46,7 @@ _SECTIONS: dict[str, Callable[[Results], Section]] = {
     "contributors": contributors_section,
     "infusion": infusion_section,
     "cube": cube_section,
+    "server": server_section,
 }
 
 
@@ -75,6 +78,8 @@ def main() -> int:
 def _measure(part: str, folder: Path, asked: argparse.Namespace, tell: Tell) -> dict[str, Any]:
     if part == "contributors":
         return measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell)
+    if part == "server":
+        return measure_server(folder, records=asked.records, repeat=asked.repeat, tell=tell)
     if part == "infusion":
         return measure_infusion(folder, persons=asked.persons, tell=tell)
     if part == "cube":

@@ -59,3 +59,7 @@ class EngineError(SfumatoError):
 
 class KeyFileError(SfumatoError):
     """The key file is missing, damaged or not secret enough; the text never quotes what is in it."""
+
+
+class UsersError(SfumatoError):
+    """The list of users is damaged or not secret enough, or cannot be changed as was asked; no token is quoted."""

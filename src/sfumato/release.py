@@ -118,6 +118,21 @@ class LiveSettings(Described):
         "refuse", description="what is done to a cell that differs by one unit from a cell answered before"
     )
     most_cells: int = Field(100_000, ge=1, description="larger tables are refused")
+    most_seconds: int = Field(60, ge=1, description="a question that takes the engine longer is stopped")
+    most_memory: int | None = Field(
+        None,
+        ge=1,
+        description="gigabytes that the engine may use, the data in memory included; its own limit if not given",
+    )
+    budget: Exact | None = Field(
+        None,
+        gt=0,
+        description="the epsilon that all ad-hoc counts of jobs may cost together, within the budget of the release; "
+        "without it, none are answered",
+    )
+    most_epsilon: Exact | None = Field(
+        None, gt=0, description="the largest epsilon of one ad-hoc count; without it, all that is left"
+    )
 
 
 OF_JOBS, OF_RECORDS = "data of jobs", "data of records"

@@ -12,10 +12,12 @@ from sfumato.cube.sampling import Sampling
 from sfumato.cube.stored import read_figures, stored
 from sfumato.durable import alone
 from sfumato.errors import LedgerError
+from sfumato.keys import Secret
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import Plan
+from sfumato.plan import Plan, PlannedTable
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
+from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.bundle import refuse_foreign, write_bundle
 from sfumato.rekeyed import refuse_another_key
@@ -51,14 +53,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
     with checked(release, progress) as ready:
         plan, data = ready.plan, ready.fingerprint
         progress("charge")
-        if answers and not release.ledger.exists():
-            raise LedgerError(
-                f"ledger {release.ledger}",
-                expected="the ledger that the stored answers beside it were charged to",
-                found="no file",
-                do="restore the ledger from its backup; without it the budget would start anew",
-            )
-        ledger = Ledger.open(release.ledger, create=True)
+        ledger = open_ledger(release)
         refuse_another_key(plan, data, ledger)
         charges = plan.charges(data)
         receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)
@@ -67,20 +62,20 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
             unanswered = {t.table.name: t for t in plan.distinct() if questions[t.table.name] not in answered}
             cubes = {cube.name: cube for cube in plan.distinct_cubes() if questions[cube.name] not in answered}
+
+            def keep(name: str, answer: Cells | bytes) -> None:
+                question = questions[name]
+                answered[question] = keep_answer(
+                    answer, release=release, ledger=ledger, answers=answers, question=question, table=name
+                )
+
             progress("tabulate")
             counted = ready.count(unanswered) if unanswered else {}
             progress("protect")
             for name, planned in unanswered.items():
-                answers.forget(questions[name])
-                protected = planned.protect(counted[name], plan.secret)
-                digest = answers.keep(questions[name], _with_public_columns(protected, counted[name]))
-                ledger.record_answer(release.account, questions[name], name, digest)
-                answered[questions[name]] = digest
+                keep(name, protected(planned, counted[name], plan.secret))
             for name, cube in cubes.items():  # one after the other: true cubes are large
-                answers.forget(questions[name])
-                digest = answers.keep_file(questions[name], _protected(cube, *ready.cube(cube)))
-                ledger.record_answer(release.account, questions[name], name, digest)
-                answered[questions[name]] = digest
+                keep(name, _cube(cube, *ready.cube(cube)))
 
         progress("publish")
         kept = {name: (question, answered[question]) for name, question in questions.items()}
@@ -97,7 +92,37 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         )
 
 
-def _protected(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:
+def open_ledger(release: Release, *, remembers: bool = False) -> Ledger:
+    """The ledger of a release, a new one where nothing was ever charged."""
+    if stored_answers(release) and not release.ledger.exists():
+        raise LedgerError(
+            f"ledger {release.ledger}",
+            expected="the ledger that the stored answers beside it were charged to",
+            found="no file",
+            do="restore the ledger from its backup; without it the budget would start anew",
+        )
+    return Ledger.open(release.ledger, create=True, remembers=remembers)
+
+
+def protected(planned: PlannedTable, counted: Cells | Samples, secret: Secret | None) -> Cells:
+    """The answer to a charged question, drawn by chance: keep it, and give no other."""
+    drawn = planned.protect(counted, secret)
+    if not (isinstance(counted, Cells) and "establishments" in counted.columns):
+        return drawn
+    return drawn.with_column("establishments", counted["establishments"])
+
+
+def keep_answer(
+    answer: Cells | bytes, *, release: Release, ledger: Ledger, answers: Answers, question: str, table: str
+) -> str:
+    """Put the answer to a charged question on the disk and record its digest, which is returned."""
+    answers.forget(question)
+    digest = answers.keep_file(question, answer) if isinstance(answer, bytes) else answers.keep(question, answer)
+    ledger.record_answer(release.account, question, table, digest)
+    return digest
+
+
+def _cube(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:
     """A cube as it is published, with the figures for its errors."""
     cube, figures = planned.protect(true, OperatingSystem())
     return stored(cube, replace(figures, sampling=planned.told_sampling(sampling)))
@@ -106,14 +131,3 @@ def _protected(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> b
 def _unmet(content: bytes) -> Calibration | None:
     found = read_figures(content).calibration
     return None if found is None or found.converged else found
-
-
-def _with_public_columns(protected: Cells, counted: Cells | Samples) -> Cells:
-    if not (isinstance(counted, Cells) and "establishments" in counted.columns):
-        return protected
-    public = {"establishments": counted["establishments"]}
-    return Cells(
-        dimensions=protected.dimensions,
-        positions=protected.positions,
-        columns={**protected.columns, **public},
-    )

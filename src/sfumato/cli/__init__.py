@@ -17,10 +17,12 @@ from sfumato.cli.query import query
 from sfumato.cli.release import assess, check, run
 from sfumato.cli.reproduce import reproduce_app
 from sfumato.cli.screen import fail, messages, screen
+from sfumato.cli.serve import serve
 from sfumato.cli.tune import tune_app
+from sfumato.cli.users import users_app
 from sfumato.errors import SfumatoError
 
-ORDER = ("demo", "economy", "check", "run", "query", "assess", "tune", "reproduce", "budget", "keys")
+ORDER = ("demo", "economy", "check", "run", "query", "serve", "assess", "tune", "reproduce", "budget", "keys", "users")
 """Commands are listed in the order in which someone new meets them."""
 
 
@@ -34,20 +36,21 @@ app = typer.Typer(
     help="Confidential employer-employee data in, protected tables out.\n\n"
     "New here? `sfumato demo` makes an economy, publishes tables from it and shows what protection costs. "
     "Then: `sfumato economy` for data of your own size, `sfumato check` to see what a release would cost, "
-    "`sfumato run` to publish it.",
+    "`sfumato run` to publish it, `sfumato serve` to show it.",
     cls=_InOrder,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, run, query, assess):
+for command in (demo, check, run, query, serve, assess):
     app.command()(command)
 app.add_typer(economy_app, name="economy")
 app.add_typer(tune_app, name="tune")
 app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(budget_app, name="budget")
 app.add_typer(keys_app, name="keys")
+app.add_typer(users_app, name="users")
 
 
 def _print_version(wanted: bool) -> None:

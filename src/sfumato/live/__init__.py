@@ -1,5 +1,6 @@
-"""Live tables: records opened once and asked many questions; docs/methods/top-contributors.md describes them."""
+"""Live tables: data opened once and asked many questions; docs/serve-live.md describes them."""
 
+from sfumato.live.formal import FormalLive, open_formal
 from sfumato.live.tables import Live, open_live
 
-__all__ = ["Live", "open_live"]
+__all__ = ["FormalLive", "Live", "open_formal", "open_live"]

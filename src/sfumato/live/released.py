@@ -6,6 +6,7 @@ meeting among millions of units and cells is next to impossible.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -30,26 +31,24 @@ class Released:
     path: Path
     words: tuple[Integers, ...] = field(repr=False)
     """The words of all units, ascending, by level."""
+    _read: dict[str, Integers] = field(default_factory=dict, repr=False)
 
     def near(self, topic: str, level: int, units: Integers, sums: Integers) -> Flags:
         """Which new cells differ by exactly one unit from a remembered one, or from another of the new ones."""
-        known = self._cells(topic, level)
-        known = np.concatenate([known, np.stack([units, sums], axis=1)]) if len(units) else known
+        known = _distinct(np.concatenate([self._cells(topic, level), np.stack([units, sums], axis=1)]))
         found = np.zeros(len(units), dtype=np.bool_)
-        order = np.argsort(known[:, 0], kind="stable")
-        known = known[order]
-        for number in np.unique(units):
-            chosen = np.flatnonzero(units == number)
-            for step in (-1, 1):
-                begin, end = np.searchsorted(known[:, 0], (number + step, number + step + 1))
-                found[chosen] |= self._differ(self.words[level], sums[chosen], known[begin:end, 1], step)
+        for step in (-1, 1):
+            begin, end = (np.searchsorted(known[:, 0], units + step, side=side) for side in ("left", "right"))
+            for some in _pieces(end - begin):
+                found[some] |= _differ(
+                    self.words[level], sums[some], known[:, 1], begin=begin[some], end=end[some], step=step
+                )
         return found
 
     def remember(self, topic: str, level: int, units: Integers, sums: Integers) -> None:
         """Add cells that are not in the file yet, on the disk when this returns."""
-        new = np.unique(np.stack([units, sums], axis=1), axis=0)
-        known = {tuple(row) for row in self._cells(topic, level).tolist()}
-        new = np.array([row for row in new.tolist() if tuple(row) not in known], dtype=np.int64).reshape(-1, 2)
+        known = self._cells(topic, level)
+        new = _distinct(np.stack([units, sums], axis=1), without=known)
         if not len(new):
             return
         rows = np.column_stack([np.full(len(new), _topic(topic, level)), new]).astype("<i8")
@@ -62,25 +61,62 @@ class Released:
             file.flush()
             os.fsync(file.fileno())
 
-    @staticmethod
-    def _differ(words: Integers, sums: Integers, known: Integers, step: int) -> Flags:
-        """Which sums are a unit's word away from a known one: below it for a cell of one unit less, or above it."""
-        found = np.zeros(len(sums), dtype=np.bool_)
-        known = np.unique(known)
-        for piece in range(0, len(known), max(_MOST_PAIRS // max(len(sums), 1), 1)):
-            some = known[piece : piece + max(_MOST_PAIRS // max(len(sums), 1), 1)]
-            apart = (some[None, :] - sums[:, None] if step > 0 else sums[:, None] - some[None, :]) % PRIME
-            at = np.minimum(np.searchsorted(words, apart), len(words) - 1)
-            found |= (words[at] == apart).any(axis=1) if len(words) else False
-        return found
-
     def _cells(self, topic: str, level: int) -> Integers:
-        if not self.path.exists():
-            return np.zeros((0, 2), dtype=np.int64)
-        content = self.path.read_bytes()
-        whole = len(content) // _ROW * _ROW  # a part of a row belongs to an answer that nobody got
-        rows = np.frombuffer(content[:whole], dtype="<i8").reshape(-1, _FIELDS).astype(np.int64)
+        rows = self._rows()
         return rows[rows[:, 0] == _topic(topic, level), 1:]
+
+    def _rows(self) -> Integers:
+        """Everything in the file, which other processes may have made longer; what is known is not read again."""
+        size = self.path.stat().st_size // _ROW * _ROW if self.path.exists() else 0
+        read = self._read.get("rows", np.zeros((0, _FIELDS), dtype=np.int64))
+        if size < len(read) * _ROW:  # somebody put an older file in its place
+            read = read[:0]
+        if size != len(read) * _ROW:
+            with self.path.open("rb") as file:
+                file.seek(len(read) * _ROW)
+                content = file.read(size - len(read) * _ROW)
+            # A part of a row belongs to an answer that nobody got.
+            rows = np.frombuffer(content, dtype="<i8").reshape(-1, _FIELDS).astype(np.int64)
+            read = self._read["rows"] = np.concatenate([read, rows])
+        return read
+
+
+def _differ(words: Integers, sums: Integers, known: Integers, *, begin: Integers, end: Integers, step: int) -> Flags:
+    """Which sums are a unit's word away from one of the known sums that each is compared with.
+
+    They are below it for a cell of one unit less, or above it.
+    """
+    times = end - begin
+    found = np.zeros(len(sums), dtype=np.bool_)
+    if not (len(words) and times.any()):
+        return found
+    cell = np.repeat(np.arange(len(sums)), times)
+    other = known[np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin, times)]
+    apart = (other - sums[cell] if step > 0 else sums[cell] - other) % PRIME
+    at = np.minimum(np.searchsorted(words, apart), len(words) - 1)
+    found[cell[words[at] == apart]] = True
+    return found
+
+
+def _pieces(times: Integers) -> Iterator[slice]:
+    """Parts of a list whose entries are compared so many times each: one entry, or a bounded number of comparisons."""
+    ends = np.cumsum(times)
+    start = 0
+    while start < len(times):
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + _MOST_PAIRS, side="right")), start + 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def _distinct(rows: Integers, without: Integers | None = None) -> Integers:
+    """Rows of two numbers in order, each once, and none that is among others."""
+    others = rows[:0] if without is None else without
+    every = np.concatenate([others, rows])
+    order = np.lexsort((every[:, 1], every[:, 0]))  # stable: of equal rows, others come first
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
+    return every[order[first & (order >= len(others))]]
 
 
 def _topic(topic: str, level: int) -> int:

@@ -3,23 +3,23 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from math import prod
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.durable import alone
 from sfumato.engine.contributors import Prepared, prepare
 from sfumato.engine.guard_words import guard_words
+from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.engine.opened import OpenRecords
 from sfumato.engine.question import ContributorQuestion
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
+from sfumato.live.asked import live_table
 from sfumato.live.released import Released
 from sfumato.methods.status import SUPPRESSED
 from sfumato.methods.top_contributors import TopContributors
@@ -60,8 +60,12 @@ class Live:
         A cell that differs by one unit from one answered before is suppressed, or marked in the column
         `differencing`, as the `[live]` section of the release says.
         """
-        planned = self._planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
-        with self._one_at_a_time:
+        planned = self.planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
+        return self.answered(planned)
+
+    def answered(self, planned: PlannedTable) -> pa.Table:
+        """The same for a question that was planned."""
+        with self._one_at_a_time, stopped_after(self.prepared.tables.backend, self.release.live.most_seconds):
             counted = self.prepared.answer(_of_records(planned))
         protected = planned.method.protect(counted, OperatingSystem())
         settings = self.release.live
@@ -106,9 +110,10 @@ class Live:
         self.released.path.parent.mkdir(parents=True, exist_ok=True)
         return alone(self.released.path.with_suffix(".lock"))
 
-    def _planned(
+    def planned(
         self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
     ) -> PlannedTable:
+        """What is asked and how it is protected; a question that makes no sense is refused here."""
         release = self.release
         if isinstance(by, str) or not isinstance(where, Mapping) or not isinstance(totals, bool):
             raise ReleaseError(
@@ -117,36 +122,15 @@ class Live:
                 found="another question",
                 do="correct the question",
             )
-        try:
-            table = Table.model_validate(
-                {
-                    "name": "live",
-                    "by": tuple(by),
-                    "where": {
-                        name: (codes,) if isinstance(codes, str) else tuple(codes) for name, codes in where.items()
-                    },
-                    "totals": totals,
-                    "protect": release.tables[0].protect,
-                    **statistic,
-                }
-            )
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ReleaseError(
-                f"live table: {', '.join(map(str, first['loc'])) or 'the question'}",
-                expected=first["msg"].removeprefix("Value error, "),
-                found="another question",
-                do="correct the question",
-            ) from None
-        release.know_attributes(table)
-        cells = prod(len(self.codelists[name].codes) + totals for name in table.by)
-        if cells > release.live.most_cells:
-            raise ReleaseError(
-                "live table",
-                expected=f"at most {release.live.most_cells:,} cells",
-                found=f"{cells:,}",
-                do="ask for fewer attributes, or filter them",
-            )
+        table = live_table(
+            release,
+            self.codelists,
+            by=tuple(by),
+            where={name: (codes,) if isinstance(codes, str) else tuple(codes) for name, codes in where.items()},
+            totals=totals,
+            protect=release.tables[0].protect,
+            **statistic,
+        )
         return self._as_planned(table)
 
     def _as_planned(self, table: Table) -> PlannedTable:
@@ -173,6 +157,7 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
                 do="leave it out: directions that turn with the number of units are averaged away by asking often",
             )
         progress("prepare")
+        limit_memory(ready.opened.tables.backend, release.live.most_memory)
         prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret)
         words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
         released = Released(path=release.store / "live.cells", words=words)

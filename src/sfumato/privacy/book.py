@@ -1,5 +1,6 @@
 """The verified entries of a ledger as one transaction sees them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -14,13 +15,21 @@ from sfumato.privacy.store import Store
 
 
 class Book:
-    """All entries, read and verified when the transaction began, and those it appends."""
+    """All entries, read and verified when the transaction began, and those it appends.
 
-    def __init__(self, store: Store, connection: Connection) -> None:
+    Entries that this process `verified` before are not read again; the chain must go on from the last of them.
+    """
+
+    def __init__(self, store: Store, connection: Connection, verified: Sequence[Entry] = ()) -> None:
         self._store, self._connection = store, connection
-        rows = store.rows(connection)
-        self.last = chain.verify(rows, written=store.written(connection), where=store.name)
-        self.entries = [self._read(row) for row in rows]
+        rows = store.rows(connection, after=max(len(verified) - 1, 0))
+        known, previous = len(verified), verified[-1].hash if verified else chain.START
+        if verified and (not rows or rows.pop(0)["hash"] != previous):
+            rows, known, previous, verified = store.rows(connection), 0, chain.START, ()
+        self.last = chain.verify(
+            rows, written=store.written(connection), where=store.name, known=known, previous=previous
+        )
+        self.entries = [*verified, *(self._read(row) for row in rows)]
 
     def of(self, account: Account, kind: Kind) -> list[Entry]:
         """One account's entries of one kind, in order."""
@@ -31,9 +40,13 @@ class Book:
         budgets = self.of(account, "budget")
         return budgets[-1] if budgets else None
 
-    def charged(self, account: Account) -> list[Guarantee]:
-        """The guarantees charged so far."""
-        return [entry.guarantee for entry in self.of(account, "charge") if entry.guarantee is not None]
+    def charged(self, account: Account, release: str | None = None) -> list[Guarantee]:
+        """The guarantees charged so far, or those charged under the name of one release."""
+        return [
+            entry.guarantee
+            for entry in self.of(account, "charge")
+            if entry.guarantee is not None and release in (None, entry.release)
+        ]
 
     def balance(self, account: Account) -> Balance:
         """What the account has left; BudgetError when it was never opened."""

@@ -22,13 +22,16 @@ def digest(row: Mapping[str, Any]) -> str:
     return sha256(text.encode("ascii")).hexdigest()
 
 
-def verify(rows: Iterable[Mapping[str, Any]], *, written: int, where: str) -> str:
+def verify(
+    rows: Iterable[Mapping[str, Any]], *, written: int, where: str, known: int = 0, previous: str = START
+) -> str:
     """The hash of the last entry of an unbroken chain; LedgerError names the first bad entry.
 
-    `written` is the file's own count of the entries it ever held, which shows when the end was cut off.
+    `written` is the file's own count of the entries it ever held, which shows when the end was cut off. Rows may begin
+    after a number of `known` entries, the last of which has the hash `previous`.
     """
-    previous, count = START, 0
-    for count, row in enumerate(rows, start=1):
+    count = known
+    for count, row in enumerate(rows, start=known + 1):
         if row["sequence"] != count:
             raise _broken(where, count, f"it is missing: the next one is entry {row['sequence']}")
         if row["previous"] != previous:

@@ -1,10 +1,12 @@
 """The ledger: which budgets were set and what was charged to them; docs/ledger.md explains it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from sqlalchemy import Connection
 
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.privacy import spending
@@ -25,15 +27,20 @@ class Receipt:
 
 
 class Ledger:
-    """Budgets and charges in one durable file, whose chain every operation verifies first."""
+    """Budgets and charges in one durable file, whose chain every operation verifies first.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    One that `remembers` verifies the whole chain once and after that the entries that were added: a server charges
+    often, and would wait for a long chain every time.
+    """
+
+    def __init__(self, store: Store, *, remembers: bool = False) -> None:
+        self._store, self._remembers = store, remembers
+        self._verified: tuple[Entry, ...] = ()
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = False) -> "Ledger":
+    def open(cls, path: Path, *, create: bool = False, remembers: bool = False) -> "Ledger":
         """The ledger at `path`; only with `create` is a missing one created, readable by its owner alone."""
-        return cls(Store(path, create=create))
+        return cls(Store(path, create=create), remembers=remembers)
 
     @property
     def path(self) -> Path:
@@ -71,18 +78,25 @@ class Ledger:
             return _ensure_budget(book, account, budget, data)
 
     def charge(
-        self, account: Account, charges: Sequence[Charge], release: str, *, budget: EmployerEmployee | None = None
+        self,
+        account: Account,
+        charges: Sequence[Charge],
+        release: str,
+        *,
+        budget: EmployerEmployee | None = None,
+        most: EmployerEmployee | None = None,
     ) -> Receipt:
         """Charge all or none; a question that was charged before is not charged again.
 
         With `budget` the account is opened, or its budget compared, in the same transaction: a refused charge opens
-        nothing.
+        nothing. With `most`, everything ever charged under the name of this release may cost no more than that.
         """
         with self._writing() as book:
             if budget is not None:
                 for data in dict.fromkeys(charge.data for charge in charges):
                     _ensure_budget(book, account, budget, data)
             new = self._admitted(book, account, charges, book.balance)
+            _refuse_beyond(book, account, new, release, most)
             known = {entry.question: entry for entry in book.of(account, "charge")}
             before = set(known)
             for charge in new.values():
@@ -101,16 +115,25 @@ class Ledger:
                 new=frozenset(known[question].identifier for question in known.keys() - before),
             )
 
-    def refusal(self, account: Account, charges: Sequence[Charge], budget: EmployerEmployee) -> BudgetError | None:
+    def refusal(
+        self,
+        account: Account,
+        charges: Sequence[Charge],
+        budget: EmployerEmployee,
+        *,
+        release: str = "",
+        most: EmployerEmployee | None = None,
+    ) -> BudgetError | None:
         """What `charge` would raise for a release with this budget, without charging or opening anything."""
         with self._reading() as book:
             try:
                 for data in dict.fromkeys(charge.data for charge in charges):
                     _refuse_other_budget(book, account, budget, data)
                 unopened = spending.balance(account, budget, [])
-                self._admitted(
+                new = self._admitted(
                     book, account, charges, lambda of: book.balance(of) if book.budget(of) is not None else unopened
                 )
+                _refuse_beyond(book, account, new, release, most)
             except BudgetError as error:
                 return error
         return None
@@ -154,10 +177,20 @@ class Ledger:
             entry = book.answer(question)
             return entry.answer if entry else None
 
+    def is_charged(self, account: Account, question: str) -> bool:
+        """Whether an account paid for a question, which then costs nothing more."""
+        with self._reading() as book:
+            return any(entry.question == question for entry in book.of(account, "charge"))
+
     def balance(self, account: Account) -> Balance:
         """What an account may spend, has spent and has left."""
         with self._reading() as book:
             return book.balance(account)
+
+    def balance_of(self, account: Account, release: str, most: EmployerEmployee) -> Balance:
+        """What is left of the most that everything charged under the name of a release may cost."""
+        with self._reading() as book:
+            return spending.balance(account, most, book.charged(account, release))
 
     def has_budget(self, account: Account) -> bool:
         """Whether a budget was ever set for an account; tables without a formal guarantee need none."""
@@ -177,12 +210,18 @@ class Ledger:
     @contextmanager
     def _reading(self) -> Iterator[Book]:
         with self._store.reading() as connection:
-            yield Book(self._store, connection)
+            yield self._book(connection)
 
     @contextmanager
     def _writing(self) -> Iterator[Book]:
         with self._store.writing() as connection:
-            yield Book(self._store, connection)
+            yield self._book(connection)
+
+    def _book(self, connection: Connection) -> Book:
+        book = Book(self._store, connection, self._verified)
+        if self._remembers:
+            self._verified = tuple(book.entries)  # before anything is appended that may be rolled back
+        return book
 
     def _admitted(
         self, book: Book, account: Account, charges: Sequence[Charge], balance: Callable[[Account], Balance]
@@ -219,6 +258,15 @@ def refusal_of_new(account: Account, charges: Sequence[Charge], budget: Employer
     except BudgetError as error:
         return error
     return None
+
+
+def _refuse_beyond(
+    book: Book, account: Account, new: Mapping[str, Charge], release: str, most: EmployerEmployee | None
+) -> None:
+    """Raise Overdraft when new charges bring what a release was charged beyond the most it may cost."""
+    if most is not None:
+        part = spending.balance(account, most, book.charged(account, release))
+        spending.refuse_overdraft(part, [charge.guarantee for charge in new.values()])
 
 
 def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry:

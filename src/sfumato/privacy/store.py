@@ -87,9 +87,10 @@ class Store:
         with self._explained(), engine.begin() as connection:
             yield connection
 
-    def rows(self, connection: Connection) -> list[Row]:
-        """All entries in order, as the file holds them."""
-        return [dict(row) for row in connection.execute(select(_entries).order_by("sequence")).mappings()]
+    def rows(self, connection: Connection, *, after: int = 0) -> list[Row]:
+        """All entries in order, as the file holds them, or those after the first few."""
+        asked = select(_entries).where(_entries.c.sequence > after).order_by("sequence")
+        return [dict(row) for row in connection.execute(asked).mappings()]
 
     def written(self, connection: Connection) -> int:
         """How many entries SQLite counted as they were written, whether or not they are still there."""

@@ -33,6 +33,7 @@ def demo_summary(tour: "Tour") -> Summary:
         (f"sfumato budget --ledger {release}", "what is left, and the history"),
         (near(assessment.report), "charts of true and protected values (confidential)"),
         (near(published.bundle / "statement.md"), "what readers are told"),
+        (f"sfumato serve {near(published.bundle)}", "the tables in a browser, for R, Python and Excel"),
     ):
         steps.add_row(Text(command, style="bold"), purpose)
     lines: list[RenderableType] = [

@@ -1,0 +1,86 @@
+"""The claims about the server."""
+
+from statistics import median
+
+from claims import Claim, Results, Section, limited, range_of, ratio_of
+from records import RECORDS
+
+_SHARE = 0.25
+_LIVE = 2.0
+
+
+def server_section(results: Results) -> Section:
+    """Every claim about the server, of a run whose answers were identical for all clients."""
+    live = results["live"]
+    elsewhere = (
+        () if live["records"] == RECORDS else (f"The target is for {RECORDS:,} records; this run had another number.",)
+    )
+    rounds = len(results["rounds"]["empty"])
+    return Section(
+        name="server",
+        heading=f"{results['connections']} connections from a second process ({results['client']}), one server process",
+        lines=(*_throughput(results), _errors(results), *_live(results)),
+        notes=(
+            *elsewhere,
+            f"Medians of {rounds} rounds of a few seconds, in turn, each round in another order, over loopback; server "
+            "and client share the cores. Shares are of the throughput of the address that does nothing. Processor time "
+            "is that of the server, which other work on the machine disturbs less.",
+            f"{results['clients']} clients at a time got identical answers to {results['identical']} questions.",
+            "The ad-hoc table is timed in one process with DuckDB alone, in turn, from the question to the bytes of "
+            "the answer, and gives the same bytes every time.",
+            f"Measured {results['about']}",
+        ),
+    )
+
+
+def _throughput(results: Results) -> list[Claim]:
+    empty = [_rate(one) for one in results["rounds"]["empty"]]
+    lines = []
+    for name, found in results["rounds"].items():
+        rates = [_rate(one) for one in found]
+        cpu = 1_000 * median(one["cpu"] / one["requests"] for one in found)
+        spread = f"{median(rates):,.0f} a second, {min(rates):,.0f}–{max(rates):,.0f}"
+        figure = f"{spread}; {_latency(found)}; {cpu:.2f} ms of processor time each"
+        if name == "empty":
+            lines.append(Claim(what=results["labels"][name], figure=figure))
+            continue
+        share = median(rates) / median(empty)
+        lines.append(
+            Claim(
+                what=results["labels"][name],
+                figure=f"{share:.0%} ({figure})",
+                target=f"≥ {_SHARE:.0%}",
+                met=share >= _SHARE,
+            )
+        )
+    return lines
+
+
+def _errors(results: Results) -> Claim:
+    every = [one for found in results["rounds"].values() for one in found]
+    errors, requests = (int(sum(one[name] for one in every)) for name in ("errors", "requests"))
+    return limited("Errors", errors, f"{errors} of {requests:,} requests", 0, "")
+
+
+def _live(results: Results) -> list[Claim]:
+    live = results["live"]
+    seconds, many = live["seconds"], f"{live['records']:,} records"
+    ratio, figure = ratio_of(seconds["live"], seconds["floor"])
+    return [
+        Claim(what=f"DuckDB alone: the sum of {many} by three attributes", figure=range_of(seconds["bare"])),
+        Claim(
+            what="DuckDB alone: the aggregate that perturbation needs (sum, count, sum of keys, three largest)",
+            figure=range_of(seconds["floor"]),
+        ),
+        limited("An ad-hoc table, beside that aggregate", ratio, figure, _LIVE, "×"),
+        Claim(what="An ad-hoc table, beside the sum alone", figure=ratio_of(seconds["live"], seconds["bare"])[1]),
+    ]
+
+
+def _rate(found: dict[str, float]) -> float:
+    return found["requests"] / found["seconds"]
+
+
+def _latency(found: list[dict[str, float]]) -> str:
+    p50, p99 = (1_000 * median(one[name] for one in found) for name in ("p50", "p99"))
+    return f"p50 {p50:.0f} ms, p99 {p99:.0f} ms"

@@ -1,0 +1,43 @@
+"""An ad-hoc table of many records as the server answers it, beside DuckDB's aggregates of the same records."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from contributor_floor import BARE, SAME, Floor
+from contributors import in_turn
+from foundation import Tell
+from records import ATTRIBUTES, write_records
+
+from sfumato.live import Live, open_live
+from sfumato.release_file import load
+from sfumato.serve.formats.json_stat import write_json_stat
+from sfumato.serve.formats.options import Options
+from sfumato.serve.live.asked import LiveQuestion
+from sfumato.serve.live.made import made_table
+from sfumato.serve.selection import everything
+
+
+def measure_live(folder: Path, *, records: int, repeat: int, tell: Tell) -> dict[str, Any]:
+    """Seconds of the sum alone, of the same aggregate, and of the whole answer as JSON-stat."""
+    tell("making records")
+    files = write_records(folder, records=records)
+    floor = Floor(files.records)
+    with open_live(load(files.plain), lambda step: tell(f"opening the records: {step}")) as live:
+        turns = {
+            "bare": lambda: floor.answer(BARE),
+            "floor": lambda: floor.answer(SAME),
+            "live": lambda: _answered(live),
+        }
+        seconds = in_turn(turns, repeat, tell, "ad-hoc tables")
+    floor.close()
+    return {"records": records, "seconds": seconds}
+
+
+def _answered(live: Live) -> pa.Table:
+    """Everything the server does with a question, but for reading the request and sending the answer."""
+    question = LiveQuestion(statistic="total", measure="turnover", by=list(ATTRIBUTES))
+    planned = question.planned(live)
+    table = made_table(live, planned, live.answered(planned))
+    content = write_json_stat(table.answer(everything(table)), Options())
+    return pa.table({"answer": [content]})

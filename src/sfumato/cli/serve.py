@@ -1,0 +1,170 @@
+"""`sfumato serve`: published tables in a browser, and for R, Python and Excel."""
+
+import re
+import signal
+from collections.abc import Sequence
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.screen import progress, screen
+from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.serve.live.desk import Desk
+
+
+class Addresses(StrEnum):
+    """How addresses are written in the log of questions."""
+
+    short = "short"
+    full = "full"
+    none = "none"
+
+
+def serve(
+    bundles: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BUNDLE…", help="Folders that `sfumato run` published; NAME=FOLDER puts NAME before its tables."
+        ),
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen on; 127.0.0.1 is this machine only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    state: Annotated[
+        Path, typer.Option(help="Folder for saved queries, users and the log of questions; for its owner alone.")
+    ] = Path("serve-state"),
+    source: Annotated[str, typer.Option(help="The office that publishes, as readers should quote it.")] = "",
+    licence: Annotated[str, typer.Option(help="The licence of the tables, such as CC-BY-4.0.")] = "",
+    url: Annotated[str, typer.Option(help="The address readers use, if it is another; links then name it.")] = "",
+    groupings: Annotated[
+        Path | None, typer.Option(help="File with groups of codes that cubes may be asked for.")
+    ] = None,
+    most_cells: Annotated[int, typer.Option(help="The most figures one answer may have.")] = 100_000,
+    live: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RELEASE.toml", help="Release whose confidential data analysts may ask; needs `sfumato users add`."
+        ),
+    ] = None,
+    budget_epsilon: Annotated[
+        str,
+        typer.Option(metavar="EPSILON", help="What all ad-hoc counts of jobs may cost; else [live] of the release."),
+    ] = "",
+    rate: Annotated[
+        str, typer.Option(metavar="CALLS/SECONDS", help="How often one client may ask; 0 sets no limit.")
+    ] = "1000/10",
+    seconds: Annotated[float, typer.Option(min=0.1, help="The longest that one answer may take.")] = 30,
+    patience: Annotated[
+        float, typer.Option(min=0.1, help="Seconds a client has to send a question, or to go on reading.")
+    ] = 10,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="A proxy to be believed when it says who asks. May be repeated."),
+    ] = None,
+    addresses: Annotated[
+        Addresses, typer.Option(help="How the log of questions writes addresses: the network, all of it, nothing.")
+    ] = Addresses.short,
+) -> None:
+    """Serve published bundles over HTTP: PxWebApi 2 and 1, with downloads as Excel, CSV, PX and Parquet.
+
+    Every file is checked against its manifest first. Nothing confidential is read, unless --live names a release.
+    """
+    calls, window = _rate(rate)
+    proxies = _proxies(trusted_proxy or ())
+    from sfumato.serve.catalogue import BundleSource, open_catalogue
+    from sfumato.serve.groupings import read_groupings
+    from sfumato.serve.run import run_server
+    from sfumato.serve.settings import Settings
+
+    with progress(hidden=False) as update:
+        update("checking the bundles", 0, 1)
+        catalogue = open_catalogue(
+            [BundleSource.read(bundle) for bundle in bundles],
+            groupings=() if groupings is None else read_groupings(groupings),
+        )
+    settings = Settings(
+        state=state,
+        source=source,
+        license=licence,
+        url=url.rstrip("/"),
+        most_cells=max(most_cells, 1),
+        calls=calls,
+        window=window,
+        seconds=seconds,
+        patience=patience,
+        proxies=proxies,
+        audit=state / "audit",
+        addresses=addresses.value,
+    )
+
+    def ready(address: str) -> None:
+        first = next(iter(catalogue))
+        for line in (
+            f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C.",
+            f"  list of tables   {address}/api/v2/tables",
+            f"  Excel            {address}/api/v2/tables/{first.id}/data?outputFormat=xlsx",
+            f'  Python, pxwebpy  PxApi("{address}/api/v2")',
+            f'  R, pxweb         pxweb_interactive("{address}/api/v1/en")',
+        ):
+            screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
+
+    with ExitStack() as stack:
+        desk = None if live is None else _desk(stack, live, budget_epsilon)
+        # The server takes the signal, ends what is under way, and hands it on: nothing is left to do then.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        run_server(catalogue, settings, host=host, port=port, desk=desk, ready=ready)
+    screen.print("Stopped.")
+
+
+def _rate(text: str) -> tuple[int, int]:
+    """How many calls in how many seconds."""
+    found = re.fullmatch(r"0|([1-9][0-9]{0,8})/([1-9][0-9]{0,5})", text)
+    if found is None:
+        raise SfumatoError(
+            "--rate", expected="calls/seconds in whole numbers, such as 1000/10, or 0", found=text, do="correct it"
+        )
+    return (int(found[1]), int(found[2])) if found[1] else (0, 1)
+
+
+def _proxies(given: Sequence[str]) -> tuple[str, ...]:
+    """Addresses or networks; a star would believe everybody."""
+    from ipaddress import ip_network
+
+    for text in given:
+        try:
+            ip_network(text)
+        except ValueError as error:
+            raise SfumatoError(
+                "--trusted-proxy",
+                expected="the address or network of a proxy, such as 192.0.2.7 or 192.0.2.0/24",
+                found=text,
+                do="correct it",
+            ) from error
+    return tuple(given)
+
+
+def _desk(stack: ExitStack, file: Path, budget: str) -> "Desk":
+    """Open the data of a release for ad-hoc questions, for as long as the server runs."""
+    from sfumato.frame import exact
+    from sfumato.live import open_formal, open_live
+    from sfumato.microdata import Microdata
+    from sfumato.release_file import load
+    from sfumato.serve.live.desk import Desk
+
+    release = load(file)
+    try:
+        epsilon = exact(budget) if budget else None
+    except ValueError as error:
+        raise SfumatoError("--budget-epsilon", expected=str(error), found=budget, do="correct it") from error
+    with progress(hidden=False) as update:
+
+        def tell(step: str) -> None:
+            update(f"opening the confidential data: {step}", 0, 1)
+
+        if isinstance(release.data, Microdata):
+            return Desk(live=stack.enter_context(open_live(release, tell)))
+        return Desk(live=stack.enter_context(open_formal(release, epsilon=epsilon, progress=tell)))

@@ -1,0 +1,59 @@
+"""Limits for questions that people ask: how long the engine may take, and how much memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from sfumato.errors import EngineError
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
+
+_AGAIN = 0.05  # seconds; one answer takes several queries, and an interruption between two of them is lost
+
+
+class TooSlowError(EngineError):
+    """A question that was stopped because it took too long."""
+
+
+def limit_memory(backend: "BaseBackend", gigabytes: int | None) -> None:
+    """Let DuckDB use no more than so much memory; other engines have limits of their own."""
+    if gigabytes is not None and backend.name == "duckdb":
+        backend.con.execute(f"SET memory_limit = '{int(gigabytes)}GB'")
+
+
+@contextmanager
+def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
+    """Stop what DuckDB does in here after some seconds, as a TooSlowError; other engines are not stopped."""
+    if backend.name != "duckdb":
+        yield
+        return
+    done, late = Event(), Event()
+
+    def watch() -> None:
+        if done.wait(seconds):
+            return
+        late.set()
+        while not done.wait(_AGAIN):
+            backend.con.interrupt()
+
+    watching = Thread(target=watch, daemon=True)
+    begun = monotonic()
+    watching.start()
+    try:
+        yield
+    except Exception as error:
+        if not late.is_set():
+            raise
+        # What the engine says when it is interrupted may quote the query, and tells nothing more.
+        raise TooSlowError(
+            "live table",
+            expected=f"a question that is answered within {seconds:g} seconds",
+            found=f"one that was stopped after {monotonic() - begun:.0f}",
+            do="ask for fewer cells or attributes, or ask again when fewer others do",
+        ) from error
+    finally:
+        done.set()
+        watching.join()

@@ -1,0 +1,215 @@
+"""Ad-hoc counts of jobs with a formal guarantee: every new question is charged before any job is counted.
+
+What all questions together may cost is a part of the budget of the release, kept in the same account: the people and
+employers in the data are the same. A question that was answered before gets the stored answer and costs nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.check import Checked, checked, stored_answers
+from sfumato.durable import alone
+from sfumato.engine.limits import limit_memory, stopped_after
+from sfumato.errors import BudgetError, ReleaseError
+from sfumato.frame import Codelist, Frame
+from sfumato.live.asked import Where, in_order, live_table
+from sfumato.methods.method import PlannedError
+from sfumato.methods.registry import KEYED
+from sfumato.plan import PlannedTable
+from sfumato.privacy.account import Balance, Charge
+from sfumato.privacy.answers import Answers
+from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.spending import balance
+from sfumato.publish.table import published_table
+from sfumato.release import Release
+from sfumato.run import keep_answer, open_ledger, protected
+
+LIVE = "live tables"
+"""The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
+WIDEST = 10
+"""Alpha may be chosen within this factor of the budget's."""
+_DIGITS = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a question would cost and how far its answer would be off; nothing is charged, no job is read."""
+
+    guarantee: EmployerEmployee
+    """Of the table, at its own alpha."""
+    epsilon: Fraction
+    """What a new question would take from the budget, at the budget's alpha."""
+    delta: Fraction
+    answered: bool
+    """Whether the question was charged before: then it costs nothing."""
+    left: Balance
+    """What ad-hoc questions may still cost."""
+    refusal: BudgetError | None
+    """Why it would be refused, if it would."""
+    error: PlannedError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FormalLive:
+    """Jobs that are asked many questions, and the budget for that; it shows nothing of the jobs."""
+
+    release: Release = field(repr=False)
+    codelists: Mapping[str, Codelist]
+    most: EmployerEmployee
+    """What all ad-hoc questions together may cost."""
+    ready: Checked = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    answers: Answers = field(repr=False)
+    _one_at_a_time: Lock = field(default_factory=Lock, repr=False)
+
+    def planned(
+        self,
+        *,
+        by: tuple[str, ...],
+        epsilon: Fraction,
+        alpha: Fraction | None = None,
+        delta: Fraction | None = None,
+        method: str = "smooth-pareto",
+        where: Where | None = None,
+    ) -> PlannedTable:
+        """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
+        self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
+        by, where = in_order(by, where or {}, self.codelists)
+        protect: dict[str, Any] = {"method": method, "epsilon": epsilon}
+        protect |= {name: value for name, value in (("alpha", alpha), ("delta", delta)) if value is not None}
+        table = live_table(self.release, self.codelists, by=by, where=where, count="jobs", protect=protect)
+        question = self.release.question(table, self.codelists)
+        return PlannedTable(
+            table=table,
+            question=question,
+            method=self.release.method(table, question),
+            links=self.release.data.links(),
+        )
+
+    def price(self, planned: PlannedTable) -> Price:
+        """What a question would cost, and how far its answer would be off."""
+        charge = self._charge(planned)
+        guarantee = charge.guarantee
+        assert isinstance(guarantee, EmployerEmployee)
+        refusal = self.ledger.refusal(self.release.account, [charge], self._budget, release=LIVE, most=self.most)
+        answered = self.ledger.is_charged(self.release.account, charge.question)
+        try:
+            cost = balance(self.release.account, self.most, [guarantee])
+        except BudgetError as error:  # no guarantee of the budget's kind follows from this one
+            refusal, cost = error, balance(self.release.account, self.most, [])
+        return Price(
+            guarantee=guarantee,
+            epsilon=cost.spent_epsilon,
+            delta=cost.spent_delta,
+            answered=answered,
+            left=self.left(),
+            refusal=None if answered else refusal,
+            error=planned.method.planned_error(),
+        )
+
+    def left(self) -> Balance:
+        """What ad-hoc questions may still cost: never more than what is left of the whole account."""
+        part = self.ledger.balance_of(self.release.account, LIVE, self.most)
+        if not self.ledger.has_budget(self.release.account):
+            return part
+        whole = self.ledger.balance(self.release.account)
+        shown = min(part.remaining_epsilon, whole.remaining_epsilon)
+        return replace(part, spent_epsilon=part.budget.epsilon - shown)
+
+    def answered(self, planned: PlannedTable) -> pa.Table:
+        """The protected table; its charge and the answer itself are on the disk before this returns.
+
+        A process that is killed in between leaves no charge, or a charge whose answer is drawn when the question is
+        asked again.
+        """
+        charge, release = self._charge(planned), self.release
+        digest = self.ledger.answer(charge.question)
+        if digest is None:
+            self.ledger.charge(release.account, [charge], LIVE, budget=self._budget, most=self.most)
+            # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
+            with self._one_at_a_time, alone(release.store / "lock"):
+                digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
+        return published_table(planned, self.answers.read(charge.question, digest))
+
+    def _drawn(self, planned: PlannedTable, question: str) -> str:
+        name = planned.table.name
+        with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
+            counted = self.ready.count({name: planned})[name]
+        answer = protected(planned, counted, None)
+        return keep_answer(
+            answer, release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
+        )
+
+    def _charge(self, planned: PlannedTable) -> Charge:
+        return planned.charge(self.ready.fingerprint)
+
+    @property
+    def _budget(self) -> EmployerEmployee:
+        if self.release.budget is None:
+            raise ValueError("formal questions need a budget")
+        return self.release.budget
+
+    def _refuse_parameters(self, *, method: str, **parameters: Fraction | None) -> None:
+        """Refuse what no analyst may choose: methods that cost nothing, and parameters beyond the limits."""
+        alpha, largest = self._budget.alpha, self.release.live.most_epsilon or self.most.epsilon
+        limits = {
+            "alpha": (alpha / WIDEST, min(alpha * WIDEST, Fraction(MOST))),
+            "epsilon": (Fraction(1, _DIGITS), largest),
+            "delta": (Fraction(0), self.most.delta),
+        }
+        if method in KEYED:
+            raise ReleaseError(
+                "live table, method",
+                expected="a method with a formal guarantee, such as smooth-pareto",
+                found=repr(method),
+                do="choose another method",
+            )
+        for name, value in parameters.items():
+            low, high = limits[name]
+            # Few digits, so that exact fractions stay short and quick.
+            if value is not None and not (low <= value <= high and _DIGITS % value.denominator == 0):
+                raise ReleaseError(
+                    f"live table, {name}",
+                    expected=f"a number from {plain(low)} to {plain(high)}, of at most six digits after the point",
+                    found=plain(value),
+                    do="choose another number",
+                )
+
+
+@contextmanager
+def open_formal(
+    release: Release, *, epsilon: Fraction | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Iterator[FormalLive]:
+    """Open and validate the jobs of a release and its ledger; `epsilon` is what all questions together may cost."""
+    most, budget = epsilon if epsilon is not None else release.live.budget, release.budget
+    if not isinstance(release.data, Frame) or release.data.span is not None or budget is None:
+        raise ReleaseError(
+            "live tables",
+            expected="a release that counts jobs, with a budget; or one of records protected by top-contributors",
+            found="another release",
+            do="choose another release file",
+        )
+    if most is None or most <= 0:
+        raise ReleaseError(
+            "live tables",
+            expected="what all ad-hoc questions together may cost: an epsilon above 0",
+            found="none" if most is None else plain(most),
+            do="start the server with --budget-epsilon, or write budget = … under [live]",
+        )
+    with checked(release, progress) as ready:
+        limit_memory(ready.opened.tables.backend, release.live.most_memory)
+        yield FormalLive(
+            release=release,
+            codelists=ready.opened.codelists(),
+            most=replace(budget, epsilon=most),
+            ready=ready,
+            ledger=open_ledger(release, remembers=True),
+            answers=stored_answers(release),
+        )

@@ -1,0 +1,143 @@
+"""Who asks: a bearer token from a program, a cookie from a browser, or nobody in particular.
+
+A route that is not for everybody takes `user: Annotated[User, require(Role.analyst)]`. That alone makes its answers
+private: they are not cached, not shown to other sites, and not given without a token.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import Depends, HTTPException, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import Scope
+
+from sfumato.errors import SfumatoError
+from sfumato.serve.access_sessions import Sessions
+from sfumato.serve.errors import RefusedError
+from sfumato.serve.settings import Settings
+from sfumato.users import TOKEN, Role, User, Users
+
+SIGN_IN = "/sign-in"
+PRIVATE = "sfumato.private"
+"""Set in the scope of a request whose answer is not for everybody."""
+_USER = "sfumato.user"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_LONGEST = 4_096
+_log = logging.getLogger("uvicorn.error")
+_bearer = HTTPBearer(auto_error=False, scheme_name="token", description="A token from `sfumato users add`")
+
+
+class Access:
+    """Tokens and sessions of a server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.users, self.sessions = Users(settings.state), Sessions()
+        self._url = settings.url
+
+    def user(self, scope: Scope) -> User | None:
+        """Who asks; nobody where there is no token and no session, or none that is in force."""
+        if _USER not in scope:
+            scope[_USER] = self._found(scope)
+        found: User | None = scope[_USER]
+        return found
+
+    def holder(self, token: str) -> User | None:
+        """Whose token this is, if anybody's."""
+        if not TOKEN.fullmatch(token):
+            return None
+        return self._asked(lambda: self.users.holder(token))
+
+    def secure(self, scope: Scope) -> bool:
+        """Whether the browser speaks to the server over https."""
+        return self._url.startswith("https:") or scope["scheme"] == "https"
+
+    def cookie(self, scope: Scope) -> str:
+        """The name of the cookie; a browser takes this beginning over https only, and from no other host."""
+        return "__Host-sfumato" if self.secure(scope) else "sfumato"
+
+    def session(self, scope: Scope) -> str | None:
+        """The name of the session that the browser has."""
+        name = Request(scope).cookies.get(self.cookie(scope), "")
+        return name if 0 < len(name) < _LONGEST else None
+
+    def refuse_elsewhere(self, request: Request) -> None:
+        """Refuse a change that another site's page makes in the name of somebody who is signed in here."""
+        own = {f"{request.scope['scheme']}://{request.headers.get('host', '')}".lower()}
+        if self._url:
+            parts = urlsplit(self._url)
+            own = {f"{parts.scheme}://{parts.netloc}".lower()}
+        origins = [origin.lower() for origin in request.headers.getlist("origin")]
+        if len(origins) != 1 or origins[0] not in own:
+            raise RefusedError(
+                "Origin",
+                expected="a form of this server",
+                found=", ".join(origins) or "no origin",
+                do="use the form again; behind a proxy, start the server with --url",
+                status=403,
+            )
+
+    def _found(self, scope: Scope) -> User | None:
+        shown = [text for name, text in scope["headers"] if name == b"authorization"]
+        if shown:  # a token says more clearly than a cookie who is meant
+            scheme, _, token = shown[0].partition(b" ")
+            if len(shown) > 1 or scheme.lower() != b"bearer" or len(token) > _LONGEST:
+                return None
+            return self.holder(token.strip().decode("latin-1"))
+        name = self.session(scope)
+        begun = None if name is None else self.sessions.user(name)
+        return None if begun is None else self._asked(lambda: self.users.still(begun))
+
+    @staticmethod
+    def _asked(look: Callable[[], User | None]) -> User | None:
+        """Who the list of users names; nobody while it cannot be read."""
+        try:
+            return look()
+        except (SfumatoError, OSError) as error:
+            _log.error("Nobody can be identified: %s", error)
+            return None
+
+
+def require(role: Role, *, page: bool = False) -> Any:
+    """What a route depends on that needs a role; a page sends those without it to sign in."""
+
+    async def identified(
+        request: Request,
+        _shown: HTTPAuthorizationCredentials | None = Security(_bearer),  # noqa: B008
+    ) -> User:
+        access: Access = request.app.state.served.access
+        request.scope[PRIVATE] = True
+        user = access.user(request.scope)
+        if page and (user is None or not user.may(role)) and request.method == "GET":
+            raise HTTPException(303, "Sign in.", headers={"Location": f"{SIGN_IN}?next={_here(request)}"})
+        if user is None:
+            raise HTTPException(
+                401,
+                "Expected a token in force: Authorization: Bearer … To do: ask the office for one.",
+                headers={"WWW-Authenticate": 'Bearer realm="sfumato"'},
+            )
+        if not user.may(role):
+            raise RefusedError(
+                "role", expected=role.value, found=user.role.value, do="ask the office for this role", status=403
+            )
+        if request.method not in _SAFE and "authorization" not in request.headers:
+            access.refuse_elsewhere(request)
+        return user
+
+    return Depends(identified)
+
+
+def local(path: str) -> str:
+    """A path of this server: anything else would let a link send people elsewhere once they are signed in.
+
+    >>> local("/steward?a=1"), local("//elsewhere.example"), local("https://elsewhere.example"), local("/\\\\elsewhere")
+    ('/steward?a=1', '/', '/', '/')
+    """
+    plain = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isascii() and path.isprintable()
+    return path if plain and "\\" not in path else "/"
+
+
+def _here(request: Request) -> str:
+    query = request.scope["query_string"].decode("latin-1")
+    return quote(local(request.scope["path"] + (f"?{query}" if query else "")), safe="")

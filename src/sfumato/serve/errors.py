@@ -1,0 +1,24 @@
+"""Questions that are refused: the same words as every error of sfumato, and the HTTP status that goes with them."""
+
+from sfumato.errors import SfumatoError
+
+_LONGEST = 120
+
+
+class RefusedError(SfumatoError):
+    """A request that cannot be answered; what the client sent is quoted in short."""
+
+    def __init__(self, where: str, *, expected: str, found: str, do: str, status: int = 400) -> None:
+        super().__init__(where, expected=expected, found=shortened(found), do=do)
+        self.status = status
+
+
+def not_found(what: str, found: str, do: str) -> RefusedError:
+    """Nothing has this name."""
+    return RefusedError(what, expected=f"a {what} that exists", found=found, do=do, status=404)
+
+
+def shortened(text: str) -> str:
+    """The text, cut where it is longer than anyone would read; what cannot be printed is left out."""
+    printable = "".join(character if character.isprintable() else " " for character in text[:_LONGEST])
+    return printable if len(text) <= _LONGEST else f"{printable}…"

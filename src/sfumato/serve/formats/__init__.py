@@ -1,0 +1,44 @@
+"""The formats of an answer, by the names that PxWebApi gives them; each is written in a file of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sfumato.serve.formats.csv_text import write_csv
+from sfumato.serve.formats.html import write_html
+from sfumato.serve.formats.json_px import write_json_px
+from sfumato.serve.formats.json_stat import write_json_stat
+from sfumato.serve.formats.options import Options
+from sfumato.serve.formats.parquet import write_parquet
+from sfumato.serve.formats.px import write_px
+from sfumato.serve.formats.xlsx import write_xlsx
+from sfumato.serve.model import Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """How an answer becomes bytes."""
+
+    media_type: str
+    extension: str
+    write: Callable[[Answer, Options], bytes]
+    download: bool = True
+    """Whether a browser should save it rather than show it."""
+    slow: bool = False
+    """Whether even a small answer takes long."""
+
+
+FORMATS = {
+    "json-stat2": Format(media_type="application/json", extension="json", write=write_json_stat, download=False),
+    "csv": Format(media_type="text/csv; charset=utf-8", extension="csv", write=write_csv),
+    "xlsx": Format(
+        media_type="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        extension="xlsx",
+        write=write_xlsx,
+        slow=True,
+    ),
+    "html": Format(media_type="text/html; charset=utf-8", extension="html", write=write_html, download=False),
+    "px": Format(media_type="application/octet-stream", extension="px", write=write_px),
+    "json-px": Format(media_type="application/json", extension="json", write=write_json_px, download=False),
+    "parquet": Format(media_type="application/vnd.apache.parquet", extension="parquet", write=write_parquet, slow=True),
+}
+"""By name, the one that is used when nothing is said first."""

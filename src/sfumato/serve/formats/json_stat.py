@@ -1,0 +1,113 @@
+"""JSON-stat 2: the dataset of an answer, and the same without figures as the metadata of a table."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.serve.formats.grid import placement
+from sfumato.serve.formats.options import Options
+from sfumato.serve.model import Answer, Metric, ServedDimension, ServedTable
+from sfumato.serve.selection import valueset
+from sfumato.serve.status import NO_FIGURE, STATUSES
+
+BASE = "/api/v2"
+LANGUAGE = "en"
+_LABELS = {status.symbol: status.meaning for status in (*STATUSES[1:], NO_FIGURE)}
+_ROLES = ("time", "geo", "metric")
+
+
+def write_json_stat(answer: Answer, options: Options) -> bytes:
+    """The answer as a JSON-stat 2 dataset: values in one array, null where there is none."""
+    content = dataset(answer.table, answer.axes, answer.metrics, options, notes=answer.notes)
+    content["value"] = answer.values()
+    symbols = answer.symbols()
+    if symbols:
+        content["status"] = {str(place): symbol for place, symbol in sorted(symbols.items())}
+        used = set(symbols.values())
+        content["extension"]["status"] = {"label": {s: text for s, text in _LABELS.items() if s in used}}
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def metadata(table: ServedTable, options: Options) -> dict[str, Any]:
+    """A JSON-stat 2 dataset without values: the metadata of a table in PxWebApi version 2."""
+    return dataset(table, table.axes, table.metrics, options)
+
+
+def dataset(
+    table: ServedTable,
+    axes: Sequence[ServedDimension],
+    metrics: Sequence[Metric],
+    options: Options,
+    *,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything of a dataset but its values."""
+    said = [*notes, *table.notes]
+    stub, heading = placement([axis.name for axis in axes], options.heading, options.stub)
+    return {
+        "version": "2.0",
+        "class": "dataset",
+        "href": f"{options.url}{BASE}/tables/{table.id}/metadata",
+        "label": f"{table.title}, {table.period}",
+        "source": options.source,
+        "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "note": said,
+        "role": {role: names for role in _ROLES if (names := [axis.name for axis in axes if axis.role == role])},
+        "id": [axis.name for axis in axes],
+        "size": [len(axis) for axis in axes],
+        "dimension": {axis.name: _dimension(table, axis, metrics, options) for axis in axes},
+        "extension": {
+            "noteMandatory": {str(place): True for place in range(len(notes))},
+            "px": {
+                "tableid": table.id,
+                "matrix": table.id,
+                "language": LANGUAGE,
+                "decimals": max(metric.decimals for metric in metrics),
+                "contents": table.title,
+                "descriptiondefault": False,
+                "heading": [axes[place].name for place in heading],
+                "stub": [axes[place].name for place in stub],
+                "subject-code": "",
+                "subject-area": table.release,
+                "aggregallowed": table.kind == "cube",
+                "official-statistics": False,
+                "survey": table.population,
+                "copyright": options.license,
+            },
+            "contact": [],
+            "guarantee": list(table.guarantee),
+            "method": table.method,
+        },
+    }
+
+
+def _dimension(
+    table: ServedTable, axis: ServedDimension, metrics: Sequence[Metric], options: Options
+) -> dict[str, Any]:
+    category: dict[str, Any] = {
+        "index": {code: place for place, code in enumerate(axis.codes)},
+        "label": dict(zip(axis.codes, axis.labels, strict=True)),
+    }
+    extension: dict[str, Any] = {"elimination": axis.eliminable, "show": "value"}
+    if axis.role == "metric":
+        category["unit"] = {m.code: {"base": m.unit, "decimals": m.decimals} for m in metrics}
+        category["note"] = {m.code: [m.description] for m in metrics if m.description}
+        extension["refperiod"] = {m.code: table.period for m in metrics}
+    else:
+        if axis.total is not None:
+            extension["eliminationValueCode"] = axis.total
+        lists = [codelist_link(*listed, options) for listed in codelists(table, axis)]
+        extension["codelists"] = extension["codeLists"] = lists  # the standard writes the former, pxwebpy the latter
+    return {"label": axis.label, "category": category, "extension": extension}
+
+
+def codelists(table: ServedTable, axis: ServedDimension) -> list[tuple[str, str, str]]:
+    """The code lists of a dimension: identifier, label, and whether it is a value set or an aggregation."""
+    groupings = [(grouping.id, grouping.label, "Aggregation") for grouping in axis.groupings]
+    return [(valueset(table, axis), axis.label, "Valueset"), *groupings]
+
+
+def codelist_link(id: str, label: str, kind: str, options: Options) -> dict[str, Any]:  # noqa: A002
+    """A reference to a code list."""
+    links = [{"rel": "metadata", "hreflang": LANGUAGE, "href": f"{options.url}{BASE}/codelists/{id}"}]
+    return {"id": id, "label": label, "type": kind, "links": links}

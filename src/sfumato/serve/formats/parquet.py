@@ -1,0 +1,33 @@
+"""Parquet: a column for every dimension, with codes, and one for every metric, with its own type."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.serve.formats.grid import shown
+from sfumato.serve.formats.options import Options
+from sfumato.serve.model import Answer
+
+
+def write_parquet(answer: Answer, options: Options) -> bytes:
+    """The answer as a Parquet file; the last column has the status, in tables that have one."""
+    content = pa.BufferOutputStream()
+    pq.write_table(as_arrow(answer, options), content, compression="zstd")
+    return bytes(content.getvalue())
+
+
+def as_arrow(answer: Answer, options: Options) -> pa.Table:
+    """The answer as a table of columns, in the layout of the files of a bundle."""
+    texts = options.texts or "codes"
+    cells = int(np.prod(answer.shape, dtype=np.int64))
+    places = np.unravel_index(np.arange(cells), answer.shape) if answer.shape else ()
+    columns: dict[str, pa.Array] = {}
+    for dimension, place in zip(answer.dimensions, places, strict=True):
+        codes = pa.array(shown(dimension, texts), pa.string())
+        columns[dimension.name] = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), codes)
+    for metric, column in zip(answer.metrics, answer.columns, strict=True):
+        missing = None if column.missing is None else column.missing.ravel()
+        columns[metric.code] = pa.array(column.values.ravel(), mask=missing)
+    if answer.table.marks:
+        columns["status"] = pa.array(answer.texts(), pa.string())
+    return pa.table(columns)

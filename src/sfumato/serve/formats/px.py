@@ -1,0 +1,96 @@
+"""PX files: the format of PC-Axis, with keywords, then the figures."""
+
+from collections.abc import Iterator, Sequence
+
+from sfumato.serve.formats.grid import Grid
+from sfumato.serve.formats.options import Options
+from sfumato.serve.model import Answer, ServedDimension
+from sfumato.serve.status import NO_FIGURE, STATUSES
+
+_LONGEST = 200
+_MOST_DECIMALS = 6
+_DATE = "%Y%m%d %H:%M"
+_SYMBOLS = {".": 1, "..": 2, "...": 3}
+"""What stands for a missing figure, and the number of its keyword."""
+
+
+def write_px(answer: Answer, options: Options) -> bytes:
+    """The answer as a PX file in UTF-8."""
+    grid = Grid.of(answer, options)
+    lines = [*_keywords(answer, grid, options), "DATA="]
+    for cells, symbols in zip(grid.cells, grid.symbols, strict=True):
+        figures = (
+            f'"{symbol}"' if value is None else _number(value) for value, symbol in zip(cells, symbols, strict=True)
+        )
+        lines.append(" ".join(figures))
+    return ("\n".join(lines) + ";\n").encode("utf-8", "replace")
+
+
+def _keywords(answer: Answer, grid: Grid, options: Options) -> Iterator[str]:
+    table, axes = answer.table, (*grid.stub, *grid.heading)
+    contents = answer.contents
+    yield 'CHARSET="ANSI";'
+    yield 'AXIS-VERSION="2013";'
+    yield 'CODEPAGE="utf-8";'
+    yield 'LANGUAGE="en";'
+    yield _keyword("CREATION-DATE", table.updated.strftime(_DATE))
+    yield f"DECIMALS={_MOST_DECIMALS};"
+    yield f"SHOWDECIMALS={max(metric.decimals for metric in answer.metrics)};"
+    yield _keyword("MATRIX", table.id[:20])
+    yield _keyword("SUBJECT-CODE", table.population[:20])
+    yield _keyword("SUBJECT-AREA", table.release)
+    yield _keyword("TABLEID", table.id)
+    yield _keyword("TITLE", f"{table.title}, {table.period}")
+    yield "DESCRIPTIONDEFAULT=NO;"
+    yield _keyword("CONTENTS", table.title)
+    yield _keyword("UNITS", answer.metrics[0].unit)
+    yield from (_keyword("STUB", *(d.label for d in grid.stub)),) if grid.stub else ()
+    yield from (_keyword("HEADING", *(d.label for d in grid.heading)),) if grid.heading else ()
+    yield _keyword("CONTVARIABLE", contents.label)
+    for axis in axes:
+        yield _keyword("VALUES", *axis.labels, of=(axis.label,))
+    for axis in axes:
+        yield from _about(axis)
+    for metric in answer.metrics:
+        yield _keyword("UNITS", metric.unit, of=(metric.label,))
+        yield _keyword("LAST-UPDATED", table.updated.strftime(_DATE), of=(metric.label,))
+        yield _keyword("REFPERIOD", table.period, of=(metric.label,))
+        yield f"PRECISION({_quoted(contents.label)},{_quoted(metric.label)})={metric.decimals};"
+    yield from (_keyword("SOURCE", options.source),) if options.source else ()
+    yield from (_keyword("COPYRIGHT-LICENSE", options.license),) if options.license else ()
+    yield _keyword("NOTE", "#".join((*answer.notes, *table.notes, *_marks())))
+    for symbol, number in _SYMBOLS.items():
+        yield _keyword(f"DATASYMBOL{number}", symbol)
+
+
+def _about(axis: ServedDimension) -> Iterator[str]:
+    yield _keyword("CODES", *axis.codes, of=(axis.label,))
+    yield _keyword("VARIABLECODE", axis.name, of=(axis.label,))
+    if axis.role == "time":
+        scale = "Q1" if "Q" in axis.codes[0] else "A1"
+        periods = ",".join(_quoted(code.replace("-", "").replace("Q", "")) for code in axis.codes)
+        yield f"TIMEVAL({_quoted(axis.label)})=TLIST({scale}),{periods};"
+    if axis.total is not None and axis.total in axis.places:
+        yield _keyword("ELIMINATION", axis.labels[axis.places[axis.total]], of=(axis.label,))
+
+
+def _marks() -> Iterator[str]:
+    for status in (*STATUSES[1:], NO_FIGURE):
+        if status.symbol in _SYMBOLS:
+            yield f"{status.symbol} {status.meaning}"
+
+
+def _keyword(name: str, *texts: str, of: Sequence[str] = ()) -> str:
+    which = f"({','.join(map(_quoted, of))})" if of else ""
+    return f"{name}{which}=" + ",\n".join(map(_quoted, texts)) + ";"
+
+
+def _quoted(text: str) -> str:
+    """A text between quotation marks; long ones go on in further pairs of marks, which readers put together."""
+    plain = " ".join(text.replace('"', "'").split())
+    pieces = [plain[at : at + _LONGEST] for at in range(0, len(plain), _LONGEST)] or [""]
+    return "\n".join(f'"{piece}"' for piece in pieces)
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.{_MOST_DECIMALS}f}".rstrip("0").rstrip(".")

@@ -1,0 +1,125 @@
+"""Every measure of records as one table of any attributes, for programs that know nothing of ad-hoc questions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.engine.question import TOTAL
+from sfumato.live import Live
+from sfumato.plan import PlannedTable
+from sfumato.serve.live.made import Described, made_table
+from sfumato.serve.metrics import table_metrics
+from sfumato.serve.model import Column, Figures, Selection, ServedDimension, ServedTable
+from sfumato.serve.roles import role_of
+
+
+def live_tables(live: Live) -> Iterator[ServedTable]:
+    """A table of records, and of every measure one of totals and one of means."""
+    statistics = [
+        ("count", "records"),
+        *((one, name) for name in live.release.data.measures for one in ("total", "mean")),
+    ]
+    for statistic, of in statistics:
+        yield _table(live, statistic, of)
+
+
+def _table(live: Live, statistic: str, of: str) -> ServedTable:
+    names = tuple(live.codelists)
+    asked = {statistic: of}
+    described = Described.of(live, live.planned(by=names[:1], where={}, totals=False, **asked))
+    dimensions = tuple(_dimension(live, name) for name in names)
+    kind = pa.float64() if statistic == "mean" else pa.int64()
+    schema = pa.schema({"value": kind, "low": kind, "high": kind, "rse": pa.float64(), "status": pa.string()})
+    metrics = table_metrics(described.about, schema)
+    statement = described.statement
+    return ServedTable(
+        id="live_records" if statistic == "count" else f"live_{statistic}_{of}",
+        title=f"{metrics[0].label}, any attributes",
+        release=live.release.about.title,
+        population=live.release.about.population,
+        period=live.release.about.period,
+        updated=described.updated,
+        dimensions=dimensions,
+        metrics=metrics,
+        method=described.about["method"],
+        guarantee=statement.promises,
+        notes=(*statement.changes(described.about["name"]), *statement.errors, *statement.not_protected),
+        digest=described.digest,
+        marks=True,
+        heavy=True,
+        kind="live",
+        source=LiveFigures(live=live, asked=asked, dimensions=dimensions),
+    )
+
+
+def _dimension(live: Live, name: str) -> ServedDimension:
+    codes, labels = live.codelists[name].codes, live.codelists[name].labels
+    return ServedDimension(
+        name=name,
+        label=live.release.data.label(name),
+        codes=(*codes, TOTAL),
+        labels=(*labels, "Total"),
+        eliminable=True,
+        total=TOTAL,
+        role=role_of(name, codes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LiveFigures:
+    """Answers that are counted when they are asked for."""
+
+    live: Live = field(repr=False)
+    asked: dict[str, str]
+    dimensions: tuple[ServedDimension, ...]
+
+    def figures(self, selection: Selection) -> Figures:
+        """The cells of a selection, each protected by itself; a dimension that is left out is a question without it."""
+        kept = {
+            dimension.name: places
+            for dimension, places in zip(self.dimensions, selection.places, strict=True)
+            if places is not None and places != (len(dimension) - 1,)
+        }
+        planned = self._planned(kept)
+        table = made_table(self.live, planned, self.live.answered(planned))
+        inner = Selection(
+            places=tuple(self._within(table, axis, kept) for axis in range(len(table.dimensions))),
+            metrics=selection.metrics,
+        )
+        found = table.source.figures(inner)
+        shape = tuple(len(places) for places in selection.places if places is not None)
+        return replace(found, columns=tuple(_shaped(column, shape) for column in found.columns))
+
+    def _planned(self, kept: dict[str, tuple[int, ...]]) -> PlannedTable:
+        """The smallest question that has all cells of a selection."""
+        if not kept:  # the total of everything is asked for beside the codes of the shortest attribute
+            shortest = min(self.dimensions, key=len)
+            return self.live.planned(by=(shortest.name,), where={}, totals=True, **self.asked)
+        by_name = {dimension.name: dimension for dimension in self.dimensions}
+        where, totals = {}, False
+        for name, places in kept.items():
+            dimension = by_name[name]
+            if places[-1] == len(dimension) - 1:
+                totals = True  # of all codes, whichever were chosen
+            elif len(places) < len(dimension) - 1:
+                where[name] = [dimension.codes[place] for place in places]
+        return self.live.planned(by=tuple(kept), where=where, totals=totals, **self.asked)
+
+    def _within(self, table: ServedTable, axis: int, kept: dict[str, tuple[int, ...]]) -> tuple[int, ...] | None:
+        """The places of the chosen codes in the smaller question."""
+        dimension = table.dimensions[axis]
+        if dimension.name not in kept:
+            return None
+        whole = next(one for one in self.dimensions if one.name == dimension.name)
+        return tuple(dimension.places[whole.codes[place]] for place in kept[dimension.name])
+
+
+def _shaped(column: Column, shape: tuple[int, ...]) -> Column:
+    def as_asked(values: NDArray[Any] | None) -> Any:
+        return None if values is None else np.reshape(values, shape)
+
+    return Column(values=as_asked(column.values), missing=as_asked(column.missing), status=as_asked(column.status))

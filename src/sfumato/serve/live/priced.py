@@ -1,0 +1,45 @@
+"""What a question would cost, and how far its answer would be off, in numbers and words."""
+
+from sfumato.live import FormalLive, Live
+from sfumato.plan import PlannedTable
+from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.serve.live.schemas import ExpectedError, Price
+
+SIZES = (10, 100, 1_000)
+"""Establishments, or cells, whose errors are told as examples."""
+
+
+def priced(live: Live | FormalLive, planned: PlannedTable) -> Price:
+    """The price of a question; one about records costs nothing, and its errors come with the answer."""
+    if isinstance(live, Live):
+        return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
+    price = live.price(planned)
+    guarantee: EmployerEmployee = price.guarantee
+    return Price(
+        cells=planned.cells,
+        method=planned.method.name,
+        definition=guarantee.definition,
+        alpha=float(guarantee.alpha),
+        epsilon=0 if price.answered else float(price.epsilon),
+        delta=0 if price.answered else float(price.delta),
+        left=float(price.left.remaining_epsilon),
+        answered=price.answered,
+        fits=price.refusal is None,
+        refusal="" if price.refusal is None else f"expected {price.refusal.expected}; found {price.refusal.found}",
+        error=expected_error(planned),
+    )
+
+
+def expected_error(planned: PlannedTable) -> ExpectedError:
+    """The mean absolute error of a cell, from the parameters alone."""
+    error = planned.method.planned_error()
+    share = error.share or 0.0
+    return ExpectedError(
+        small=error.floor,
+        small_size=error.floor_size,
+        share=error.share,
+        of=error.of,
+        examples={
+            str(size): error.floor if size <= error.floor_size else max(error.floor, share * size) for size in SIZES
+        },
+    )

@@ -1,0 +1,114 @@
+"""The addresses of ad-hoc tables: what can be asked, what it would cost, and the answer."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Query, Request
+from starlette.responses import Response
+
+from sfumato.live import FormalLive, Live
+from sfumato.plan import PlannedTable
+from sfumato.serve.access import require
+from sfumato.serve.audit_asked import note
+from sfumato.serve.cache import BoundedCache
+from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.options import Options
+from sfumato.serve.live import page, schemas
+from sfumato.serve.live.asked import LiveQuestion, in_words
+from sfumato.serve.live.desk import Desk
+from sfumato.serve.live.figures import live_tables
+from sfumato.serve.live.priced import priced
+from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.problems import responses
+from sfumato.serve.pxweb import v2
+from sfumato.serve.pxweb.documented import data_responses
+from sfumato.serve.selection import everything
+from sfumato.serve.served import Rendered, Served, rendered
+from sfumato.users import Role
+
+LIVE = "/live"
+PXWEB = "/api/v2"
+Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]
+Word = Literal[
+    "UseCodes", "UseTexts", "UseCodesAndTexts", "IncludeTitle", "SeparatorTab", "SeparatorSpace",
+    "SeparatorSemicolon", "ByteOrderMark",
+]  # fmt: skip
+Analyst = require(Role.analyst)
+
+
+def router(served: Served, desk: Desk) -> APIRouter:
+    """The routes of ad-hoc tables, for analysts."""
+    api = APIRouter()
+    programs = APIRouter(prefix=LIVE, tags=["Live tables"], dependencies=[Analyst])
+    live = desk.live
+
+    @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
+    async def config() -> Any:
+        """What can be asked: attributes, measures, limits, and what is left of the budget."""
+        left = await desk.work(live.left) if isinstance(live, FormalLive) else None
+        return schemas.live_config(live, left)
+
+    @programs.post("/prices", response_model=schemas.Price, responses=responses(400, 401, 403, 413))
+    async def price(question: Annotated[LiveQuestion, Body()]) -> Any:
+        """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
+        return await desk.work(lambda: priced(live, question.planned(live)))
+
+    @programs.post("/tables", responses=data_responses(400, 401, 403, 413))
+    async def table(
+        request: Request,
+        question: Annotated[LiveQuestion, Body()],
+        outputFormat: Annotated[Written, Query(description="the format")] = "json-stat2",  # noqa: N803
+        outputFormatParams: Annotated[list[Word] | None, Query(description="how it is written")] = None,  # noqa: N803
+    ) -> Response:
+        """The protected table; a new question about jobs is charged first, a repeated one gets the stored answer."""
+        settings = served.settings
+        options = Options.read(
+            list(outputFormatParams or ()), source=settings.source, license=settings.license, url=settings.url
+        )
+        planned = await desk.work(lambda: question.planned(live))
+        said(request, planned)
+        found = await desk.table(planned)
+        return (await desk.work(lambda: written(found, outputFormat, options))).respond(request)
+
+    if isinstance(live, Live):
+        tables = Catalogue(tables={table.id: table for table in live_tables(live)})
+        settings = replace(served.settings, state=served.settings.state / "live", url=f"{served.settings.url}{LIVE}")
+        cache = BoundedCache[Rendered](settings.cache_bytes)  # of its own: no public route can reach it
+        asking = LiveServed(catalogue=tables, settings=settings, cache=cache, access=served.access, desk=desk)
+        api.include_router(
+            v2.router(asking), prefix=f"{LIVE}{PXWEB}", dependencies=[Analyst], responses=responses(401, 403)
+        )
+    api.include_router(programs)
+    api.include_router(page.router(served, desk))
+    return api
+
+
+def said(request: Request, planned: PlannedTable) -> None:
+    """Tell the log what was asked."""
+    note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
+
+
+def written(table: ServedTable, name: str, options: Options) -> Rendered:
+    """A whole table in a format."""
+    form = FORMATS[name]
+    content = form.write(table.answer(everything(table)), options)
+    place = "attachment" if form.download else "inline"
+    return rendered(content, media_type=form.media_type, disposition=f'{place}; filename="{table.id}.{form.extension}"')
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LiveServed(Served):
+    """The tables of any attributes as PxWebApi serves them: every answer waits for its turn at the desk."""
+
+    desk: Desk
+
+    async def rendered(self, table: ServedTable, selection: Selection, *, name: str, options: Options) -> Rendered:
+        """The answer to a selection in a format, from the cache if it was asked for before."""
+        self.refuse_large(selection)
+        key = (table.id, selection, name, options)
+        found = self.cache.get(key)
+        if found is None:
+            found = await self.desk.work(lambda: self._made(table, selection, name, options))
+            self.keep(key, found, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
+        return found

@@ -1,0 +1,112 @@
+"""What programs get beside the tables themselves: what can be asked, and what a question costs."""
+
+from pydantic import BaseModel, Field
+
+from sfumato.live import FormalLive, Live
+from sfumato.live.formal import WIDEST
+from sfumato.methods.registry import KEYED, METHODS
+from sfumato.privacy.account import Balance
+
+
+class LiveAttribute(BaseModel):
+    """An attribute to tabulate by."""
+
+    name: str
+    label: str
+    codes: dict[str, str] = Field(description="label by code, in order")
+    public: bool = Field(description="whether it describes workplaces, as everyone knows; records have no such")
+
+
+class LiveBudget(BaseModel):
+    """What ad-hoc questions may cost together, and have left."""
+
+    definition: str
+    alpha: float
+    epsilon: float
+    delta: float
+    left: float = Field(description="epsilon that new questions may still cost")
+    most_epsilon: float = Field(description="the largest epsilon of one question")
+    alphas: tuple[float, float] = Field(description="the least and the largest alpha that may be chosen")
+    methods: list[str]
+
+
+class LiveConfig(BaseModel):
+    """What can be asked."""
+
+    title: str
+    population: str
+    period: str
+    counts: str = Field(description="what a count is a number of")
+    attributes: list[LiveAttribute]
+    measures: dict[str, str] = Field(description="unit by measure, for totals and means")
+    most_cells: int
+    most_seconds: int
+    guard: str | None = Field(description="what is done to cells that differ by one unit from one answered before")
+    budget: LiveBudget | None = Field(description="where questions cost something")
+
+
+class ExpectedError(BaseModel):
+    """The mean absolute error of a cell, as far as it is known before any data are read."""
+
+    small: float = Field(description="where the largest establishment is small")
+    small_size: int = Field(description="up to so many workers")
+    share: float | None = Field(description="above that at most this share of what `of` names")
+    of: str
+    examples: dict[str, float] = Field(description="by the size of what `of` names")
+
+
+class Price(BaseModel):
+    """What a question would cost; nothing was charged."""
+
+    cells: int
+    method: str
+    definition: str | None = None
+    alpha: float | None = None
+    epsilon: float = Field(description="what it would take from the budget, at the budget's alpha")
+    delta: float = 0
+    left: float | None = Field(default=None, description="what is left of the budget for ad-hoc questions")
+    answered: bool = Field(description="whether it was paid for before: the stored answer costs nothing")
+    fits: bool = Field(description="whether it would be answered now")
+    refusal: str = ""
+    error: ExpectedError | None = Field(
+        default=None, description="nothing for records: their errors come with the answer"
+    )
+
+
+def live_config(live: Live | FormalLive, left: Balance | None) -> LiveConfig:
+    """What can be asked of open data."""
+    release, data = live.release, live.release.data
+    formal = isinstance(live, FormalLive)
+    budget = None
+    if isinstance(live, FormalLive) and left is not None:
+        most = live.most
+        budget = LiveBudget(
+            definition=most.definition,
+            alpha=float(most.alpha),
+            epsilon=float(most.epsilon),
+            delta=float(most.delta),
+            left=float(left.remaining_epsilon),
+            most_epsilon=float(release.live.most_epsilon or most.epsilon),
+            alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
+            methods=[name for name in METHODS if name not in KEYED],
+        )
+    return LiveConfig(
+        title=release.about.title,
+        population=release.about.population,
+        period=release.about.period,
+        counts="jobs" if formal else "records",
+        attributes=[
+            LiveAttribute(
+                name=name,
+                label=data.label(name),
+                codes=dict(zip(codelist.codes, codelist.labels, strict=True)),
+                public=formal and data.is_public(name),
+            )
+            for name, codelist in live.codelists.items()
+        ],
+        measures={} if formal else {name: measure.unit for name, measure in data.measures.items()},
+        most_cells=release.live.most_cells,
+        most_seconds=release.live.most_seconds,
+        guard=None if formal else release.live.guard,
+        budget=budget,
+    )

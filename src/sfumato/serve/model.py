@@ -1,0 +1,296 @@
+"""One model for everything that is served: a table with dimensions, metrics and notes, and the answers it gives."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.serve.errors import RefusedError
+from sfumato.serve.status import NO_FIGURE, STATUSES
+
+CONTENTS = "contents"
+"""The name of the metric dimension, which every table has, last."""
+Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """Groups of the codes of a dimension that may be asked for in their place."""
+
+    id: str
+    label: str
+    groups: Mapping[str, tuple[str, tuple[str, ...]]]
+    """By the code of the group its label and its members."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedDimension:
+    """A dimension: its codes in order, each with a label."""
+
+    name: str
+    label: str
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    eliminable: bool = False
+    """Whether it may be left out of a question."""
+    total: str | None = None
+    """The code of the protected total, where there is one: leaving the dimension out asks for it."""
+    role: Literal["time", "geo", "metric"] | None = None
+    groupings: tuple[Grouping, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of every code."""
+        return {code: place for place, code in enumerate(self.codes)}
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest code."""
+        return max(map(len, self.codes), default=0)
+
+    def only(self, places: Sequence[int]) -> "ServedDimension":
+        """The same dimension with some of its codes."""
+        if len(places) == len(self.codes):
+            return self
+        codes, labels = (tuple(texts[place] for place in places) for texts in (self.codes, self.labels))
+        return replace(self, codes=codes, labels=labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A kind of figure that every cell has: a value, its error, an end of its interval, a public number."""
+
+    code: str
+    label: str
+    unit: str
+    decimals: int
+    """How many digits after the point are worth showing; figures are served in full."""
+    kind: Literal["value", "error", "rse", "low", "high", "other"]
+    about: str | None = None
+    """The metric that an error or an interval belongs to."""
+    description: str = ""
+    additive: bool = True
+    """Whether figures are parts of a whole, as counts and totals are and means are not."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column:
+    """The figures of one metric: arrays over the dimensions of an answer, whole numbers or decimals."""
+
+    values: NDArray[Any]
+    missing: Flags | None = None
+    """Which figures there are not; None if there are all."""
+    status: NDArray[np.int8] | None = None
+    """The number of each figure's status in `status.STATUSES`; None if there is nothing to say of any."""
+
+    def listed(self) -> list[Any]:
+        """The figures in order, as Python numbers; None where missing."""
+        flat = self.values.ravel()
+        listed: list[Any] = flat.tolist()
+        if self.missing is not None:
+            for place in np.flatnonzero(self.missing.ravel()).tolist():
+                listed[place] = None
+        return listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """A question in one spelling: of every dimension the places of the codes, ascending; None where it is left out."""
+
+    places: tuple[tuple[int, ...] | None, ...]
+    metrics: tuple[int, ...]
+    groupings: tuple[tuple[int, str], ...] = ()
+    """Dimensions, by their place, whose codes are groups of this grouping."""
+
+    @property
+    def cells(self) -> int:
+        """How many figures the answer has."""
+        return prod(len(places) for places in self.places if places is not None) * len(self.metrics)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Figures:
+    """What a source finds for a selection: a column for every metric that was asked for."""
+
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """Where figures come from; `StoredFigures` and `CubeFigures` are two of them."""
+
+    def figures(self, selection: Selection) -> Figures:
+        """The figures of a selection; dimensions that are left out are absent from their axes."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ServedTable:
+    """A table or cube as every interface shows it."""
+
+    id: str
+    title: str
+    release: str
+    """The title of the release it belongs to."""
+    population: str
+    period: str
+    updated: datetime
+    dimensions: tuple[ServedDimension, ...]
+    metrics: tuple[Metric, ...]
+    method: str
+    guarantee: tuple[str, ...]
+    """What the protection promises, in plain words, a paragraph each."""
+    notes: tuple[str, ...]
+    """What was done to the numbers, and how to read them."""
+    digest: str
+    """Changes when the bundle does."""
+    marks: bool = False
+    """Whether cells may have a status."""
+    heavy: bool = False
+    """Whether even a small answer takes long to work out."""
+    kind: Literal["table", "cube", "live"] = "table"
+    source: Source = field(repr=False)
+
+    @cached_property
+    def contents(self) -> ServedDimension:
+        """The metrics as a dimension."""
+        return ServedDimension(
+            name=_free(CONTENTS, [d.name for d in self.dimensions]),
+            label=_free("Contents", [d.label for d in self.dimensions]),
+            codes=tuple(metric.code for metric in self.metrics),
+            labels=tuple(metric.label for metric in self.metrics),
+            role="metric",
+        )
+
+    @cached_property
+    def axes(self) -> tuple[ServedDimension, ...]:
+        """All dimensions, the metrics last."""
+        return (*self.dimensions, self.contents)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, int]:
+        """The place of every axis, by its name in lower case: names do not mind the case."""
+        return {axis.name.lower(): place for place, axis in enumerate(self.axes)}
+
+    @property
+    def time(self) -> ServedDimension | None:
+        """The dimension of time, if there is one."""
+        return next((dimension for dimension in self.dimensions if dimension.role == "time"), None)
+
+    def answer(self, selection: Selection) -> "Answer":
+        """The figures of a selection, with codes and labels."""
+        dimensions = tuple(
+            _chosen(dimension, places, dict(selection.groupings).get(axis))
+            for axis, (dimension, places) in enumerate(zip(self.dimensions, selection.places, strict=True))
+            if places is not None
+        )
+        found = self.source.figures(selection)
+        return Answer(
+            table=self,
+            selection=selection,
+            dimensions=dimensions,
+            metrics=tuple(self.metrics[place] for place in selection.metrics),
+            columns=found.columns,
+            notes=found.notes,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """The answer to a selection: arrays with one axis for each of its dimensions, in their order."""
+
+    table: ServedTable
+    selection: Selection
+    dimensions: tuple[ServedDimension, ...]
+    """Those that were asked for, with the codes that were asked for."""
+    metrics: tuple[Metric, ...]
+    columns: tuple[Column, ...]
+    """One for each metric."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of this answer beside the notes of the table."""
+
+    @property
+    def contents(self) -> ServedDimension:
+        """The metrics that were asked for, as a dimension."""
+        return self.table.contents.only(self.selection.metrics)
+
+    @property
+    def axes(self) -> tuple[ServedDimension, ...]:
+        """The dimensions of the answer, the metrics last."""
+        return (*self.dimensions, self.contents)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes every dimension has."""
+        return tuple(map(len, self.dimensions))
+
+    def values(self) -> list[Any]:
+        """All figures, the metric changing fastest; None where there is none."""
+        if len(self.columns) == 1:
+            return self.columns[0].listed()
+        return [figure for cell in zip(*(column.listed() for column in self.columns), strict=True) for figure in cell]
+
+    def symbols(self) -> dict[int, str]:
+        """By the place of a figure in `values`, the symbol of its status, where there is something to say."""
+        found: dict[int, str] = {}
+        width = len(self.metrics)
+        for at, (metric, column) in enumerate(zip(self.metrics, self.columns, strict=True)):
+            status = np.zeros(column.values.size, np.int8) if column.status is None else column.status.ravel()
+            # An error or bound is marked only where there is none: its value has the mark.
+            marked = status > 0 if metric.kind == "value" else np.zeros(status.shape, np.bool_)
+            if column.missing is not None:
+                marked = marked | column.missing.ravel()
+            for cell in np.flatnonzero(marked).tolist():
+                said = STATUSES[status[cell]]
+                absent = column.missing is not None and column.missing.flat[cell]
+                found[cell * width + at] = NO_FIGURE.symbol if absent and not said.hides else said.symbol
+        return found
+
+    def status(self) -> NDArray[np.int8]:
+        """Of every cell the number of its status in `status.STATUSES`: the first that one of its figures has."""
+        found = np.zeros(self.shape, dtype=np.int8)
+        for column in self.columns:
+            if column.status is not None:
+                found = np.where(found == 0, column.status, found)
+        return found
+
+    def texts(self) -> list[str]:
+        """The status of every cell in words, in order."""
+        words = [status.text for status in STATUSES]
+        return [words[number] for number in self.status().ravel().tolist()]
+
+
+def _chosen(dimension: ServedDimension, places: Sequence[int], grouping: str | None) -> ServedDimension:
+    return dimension.only(places) if grouping is None else grouped(dimension, grouping).only(places)
+
+
+def grouped(dimension: ServedDimension, id: str) -> ServedDimension:  # noqa: A002 — the field has this name
+    """The dimension whose codes are the groups of one of its groupings."""
+    for grouping in dimension.groupings:
+        if grouping.id == id:
+            codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
+            return replace(dimension, codes=codes, labels=labels, total=None)
+    known = ", ".join(grouping.id for grouping in dimension.groupings) or "it has none"
+    raise RefusedError(
+        f"code list of '{dimension.name}'", expected=f"one of {known}", found=id, do="choose one of them"
+    )
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """The name, or the first variation of it that nothing else has."""
+
+    def variations() -> Iterator[str]:
+        yield name
+        yield from (f"{name}_{number}" for number in range(2, len(taken) + 3))
+
+    lower = {other.lower() for other in taken}
+    return next(found for found in variations() if found.lower() not in lower)

@@ -1,0 +1,137 @@
+"""The addresses of the page: the list of tables, a table, its chart, and the files that pages need."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from sfumato.errors import SfumatoError
+from sfumato.serve.audit_asked import noted
+from sfumato.serve.errors import RefusedError, not_found
+from sfumato.serve.page.assets import Assets
+from sfumato.serve.page.charts import chart_of
+from sfumato.serve.page.choices import MOST_LISTED, matching
+from sfumato.serve.page.question import Question
+from sfumato.serve.page.reading import read
+from sfumato.serve.page.start import FILTERS, listing
+from sfumato.serve.page.table_page import TablePage, titled
+from sfumato.serve.page.view import view_of
+from sfumato.serve.page.writing import HTML, make_templates
+from sfumato.serve.served import Rendered, Served, rendered
+
+_HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
+
+
+def router(served: Served) -> APIRouter:
+    """The routes of the page; they are for people, so the OpenAPI document leaves them out."""
+    api = APIRouter(include_in_schema=False)
+    assets = Assets.read()
+    pages = Pages(served=served, assets=assets, templates=make_templates(assets, served.settings))
+    for path, handler in (
+        ("/", pages.start),
+        ("/tables/{id}", pages.table),
+        ("/tables/{id}/chart.svg", pages.chart),
+        ("/tables/{id}/codes", pages.codes),
+        ("/static/{version}/{name}", pages.static),
+    ):
+        api.add_api_route(path, handler, response_class=Response)
+    return api
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pages:
+    """What the addresses of the page answer with."""
+
+    served: Served
+    assets: Assets
+    templates: Environment
+
+    async def start(self, request: Request) -> Response:
+        """The list of tables."""
+        key = ("start", request.scope["query_string"])
+        kept = self.served.cache.get(key)
+        if kept is None:
+            found = listing(self.served.catalogue, dict(request.query_params))
+            kept = self._written("start.html", found=found, filters=FILTERS, total=len(self.served.catalogue))
+            self.served.keep(key, kept, len(request.scope["query_string"]))
+        return kept.respond(request)
+
+    async def table(self, id: str, request: Request) -> Response:  # noqa: A002
+        """A table; a form that was sent is answered with the address of what it asks for."""
+        base = _base(self.served, request)
+        key = ("page", id, base, request.scope["query_string"])
+        kept = self.served.cache.get(key)
+        if kept is not None:
+            return kept.respond(request)
+        asked = request.query_params.multi_items()
+        try:
+            question = read(self.served.catalogue[id], asked)
+        except RefusedError as error:
+            return _unkept(self._written("error.html", error=error, status=error.status), error.status)
+        pages = TablePage(served=self.served, templates=self.templates)
+        try:
+            if "form" in request.query_params and not question.finds:
+                question.selection()
+                return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
+            kept = await run_in_threadpool(pages.write, question, base)
+        except SfumatoError as error:
+            status = error.status if isinstance(error, RefusedError) else 400
+            return _unkept(pages.refuse(question, error, asked, base), status)
+        self.served.keep(key, kept, len(request.scope["query_string"]))
+        return kept.respond(request)
+
+    async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
+        """The chart of a question by itself, to be kept or put into a report."""
+        question = read(self.served.catalogue[id], request.query_params.multi_items())
+        return (await run_in_threadpool(_chart, self.served, question)).respond(request)
+
+    async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
+        """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
+        table = self.served.catalogue[id]
+        name = request.query_params.get("variable", "")
+        axis = table.by_name.get(name.lower(), len(table.dimensions))
+        if axis == len(table.dimensions):
+            raise not_found("variable", name, "choose one of the table")
+        dimension = table.dimensions[axis]
+        places = matching(dimension, request.query_params.get("find", ""))
+        found = self._written("codes.html", dimension=dimension, places=places[:MOST_LISTED], found=len(places))
+        return found.respond(request)
+
+    async def static(self, version: str, name: str, request: Request) -> Response:
+        """A file that pages need."""
+        found = self.assets.files.get(name) if version == self.assets.version else None
+        if found is None:
+            raise not_found("file", name, "load the page again")
+        return found.respond(request)
+
+    def _written(self, template: str, **given: Any) -> Rendered:
+        return rendered(self.templates.get_template(template).render(given).encode(), media_type=HTML)
+
+
+def _unkept(page: Rendered, status: int) -> Response:
+    """A page that says what went wrong."""
+    return Response(page.content, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
+
+
+def _chart(served: Served, question: Question) -> Rendered:
+    selection = question.selection()
+    served.refuse_large(selection)
+    view = view_of(question, selection)
+    drawn = chart_of(view, question, name=titled(view, question))
+    if drawn is None:
+        raise not_found("chart", "a question without one", "choose another chart")
+    disposition = f'attachment; filename="{question.table.id}.svg"'
+    about = noted(question.table, selection)
+    return rendered(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, noted=about)
+
+
+def _base(served: Served, request: Request) -> str:
+    """The address of the server as readers write it: what the office set, or else what the browser asked for."""
+    if served.settings.url:
+        return served.settings.url
+    host = request.headers.get("host", "")
+    return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""

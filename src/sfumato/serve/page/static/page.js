@@ -1,0 +1,17 @@
+// The page works without this: forms are sent, links are followed. Here it gets quicker and says more.
+import { watchCodes, readyCodes } from "./codes.js";
+import { watchCells, readyCells } from "./cells.js";
+import { watchForms } from "./swap.js";
+import { watchCopies } from "./copy.js";
+
+function ready(root) {
+  for (const element of root.querySelectorAll("[data-enhanced]")) element.hidden = false;
+  readyCodes(root);
+  readyCells(root);
+}
+
+watchCodes(document);
+watchCells(document);
+watchCopies(document);
+watchForms(document, ready);
+ready(document);

@@ -1,0 +1,178 @@
+"""An answer laid out for a page: rows, columns, and one combination of the filters at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.serve.model import Metric, Selection, ServedDimension
+from sfumato.serve.page.figures import Flags, Marks, Numbers, gather
+from sfumato.serve.page.percentages import percentages
+from sfumato.serve.page.question import Place, Question
+from sfumato.serve.page.reliability import marks_of
+
+T = TypeVar("T", bound=np.generic)
+_TOTAL = "Total"
+
+
+class Edge(NamedTuple):
+    """One variable along an edge of the table: its entries, and which of them is the total."""
+
+    label: str
+    texts: tuple[str, ...]
+    total: int | None
+    time: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View:
+    """What is shown: figures by row, column and metric, with everything that is said of them."""
+
+    rows: tuple[Edge, ...]
+    columns: tuple[Edge, ...]
+    pages: tuple[Edge, ...]
+    page: int
+    """Which combination of the pages' entries, from 0."""
+    metrics: tuple[Metric, ...]
+    """Those that are shown, and after them those that marks and charts need."""
+    shown: int
+    """How many of the metrics are shown."""
+    values: Numbers
+    """By row, column and metric; not a number where there is no figure."""
+    status: Marks
+    """The numbers of `status.STATUSES`."""
+    marks: Marks
+    """For every figure 0, or 1 and 2 where its error is large."""
+    order: tuple[int, ...]
+    """The rows in the order in which they are shown."""
+    percent: bool
+    notes: tuple[str, ...]
+    rated: bool
+    """Whether there are error figures that marks can be made from."""
+
+    @property
+    def page_count(self) -> int:
+        """How many combinations of the filters' codes there are."""
+        return prod(len(edge.texts) for edge in self.pages)
+
+    @property
+    def page_texts(self) -> tuple[tuple[str, str], ...]:
+        """The variables of the filters with the code that is shown."""
+        chosen = np.unravel_index(self.page, tuple(len(edge.texts) for edge in self.pages)) if self.pages else ()
+        return tuple((edge.label, edge.texts[int(at)]) for edge, at in zip(self.pages, chosen, strict=True))
+
+    @property
+    def first(self) -> int:
+        """The place of the metric that charts show and rows are ordered by."""
+        return next((at for at, metric in enumerate(self.metrics[: self.shown]) if metric.kind == "value"), 0)
+
+    def row_totals(self) -> Flags:
+        """Which rows are totals over something."""
+        return _totals(self.rows)
+
+    def column_totals(self) -> Flags:
+        """Which columns are totals over something."""
+        return _totals(self.columns)
+
+
+def view_of(question: Question, selection: Selection) -> View:
+    """Answer a question and lay the answer out."""
+    table, display = question.table, question.display
+    metrics = _with_errors(table.metrics, selection.metrics)
+    asked = replace(selection, metrics=metrics)
+    axis_of = {dimension.name: axis for axis, dimension in enumerate(table.dimensions)}
+    placed: dict[Place, list[int]] = {
+        place: [axis_of[v.name] for v in question.placed(place) if asked.places[axis_of[v.name]] is not None]
+        for place in ("filter", "rows", "columns")
+    }
+    totals: list[int] = []
+    if display.totals:
+        asked, totals = _with_totals(table.dimensions, asked, [*placed["rows"], *placed["columns"]])
+    block = gather(table, asked, totals)
+    notes = [*block.notes]
+    kept = [axis for axis, places in enumerate(asked.places) if places is not None]
+    edges = {axis: _edge(table.dimensions[axis], asked.places[axis] or (), axis in totals) for axis in kept}
+    chosen = tuple(table.metrics[place] for place in metrics)
+    values = block.values
+    marks, rated = marks_of(chosen, values)
+    if display.percent != "none":
+        values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
+        notes += said
+    order = [kept.index(axis) for axes in placed.values() for axis in axes]
+    shape = tuple(prod(len(edges[axis].texts) for axis in axes) for axes in placed.values())
+    page = min(display.page, shape[0]) - 1
+
+    def laid_out(array: NDArray[T]) -> NDArray[T]:
+        found: NDArray[T] = array.transpose([*order, array.ndim - 1]).reshape(*shape, array.shape[-1])[page]
+        return found
+
+    view = View(
+        rows=tuple(edges[axis] for axis in placed["rows"]),
+        columns=tuple(edges[axis] for axis in placed["columns"]),
+        pages=tuple(edges[axis] for axis in placed["filter"]),
+        page=page,
+        metrics=chosen,
+        shown=len(selection.metrics),
+        values=laid_out(values),
+        status=laid_out(block.status),
+        marks=laid_out(marks),
+        order=tuple(range(shape[1])),
+        percent=display.percent != "none",
+        notes=tuple(notes),
+        rated=rated,
+    )
+    # Who asks for a ranking wants to read it in the table as well.
+    order_asked = "largest" if (display.order, display.chart) == ("listed", "ranking") else display.order
+    return view if order_asked == "listed" else replace(view, order=ranked(view, largest=order_asked == "largest"))
+
+
+def ranked(view: View, *, largest: bool = True) -> tuple[int, ...]:
+    """The rows by their first figure; those without a figure after the others, and totals at the end."""
+    figures = view.values[:, 0, view.first] if view.values.size else np.zeros(0)
+    figures = -figures if largest else figures
+    keys = np.where(np.isnan(figures), np.inf, figures)
+    return tuple(np.lexsort((keys, np.isnan(figures), view.row_totals())).tolist())
+
+
+def _with_errors(metrics: Sequence[Metric], shown: Sequence[int]) -> tuple[int, ...]:
+    """The metrics that are shown, then the errors and bounds of those values."""
+    codes = {metrics[place].code for place in shown}
+    about = [p for p, metric in enumerate(metrics) if metric.about in codes and p not in shown]
+    return (*shown, *about)
+
+
+def _with_totals(
+    dimensions: Sequence[ServedDimension], asked: Selection, axes: Sequence[int]
+) -> tuple[Selection, list[int]]:
+    """The selection with the codes of totals, and the axes whose totals are answers of their own."""
+    places, totals = list(asked.places), []
+    for axis in axes:
+        dimension, chosen = dimensions[axis], places[axis]
+        if dimension.total is not None:
+            places[axis] = tuple(sorted({*(chosen or ()), dimension.places[dimension.total]}))
+        elif dimension.eliminable and len(chosen or ()) > 1:
+            totals.append(axis)
+    return replace(asked, places=tuple(places)), totals
+
+
+def _edge(dimension: ServedDimension, places: Sequence[int], added: bool) -> Edge:
+    texts = tuple(dimension.labels[place] for place in places)
+    if added:
+        whole = _TOTAL if len(places) == len(dimension) else f"{_TOTAL} of all {len(dimension)}"
+        return Edge(dimension.label, (*texts, whole), len(texts), dimension.role == "time")
+    total = None if dimension.total is None else dimension.places[dimension.total]
+    at = places.index(total) if total in places else None
+    return Edge(dimension.label, texts, at, dimension.role == "time")
+
+
+def _totals(edges: Sequence[Edge]) -> Flags:
+    flags = np.zeros(1, dtype=np.bool_)
+    for edge in edges:
+        here = np.zeros(len(edge.texts), dtype=np.bool_)
+        if edge.total is not None:
+            here[edge.total] = True
+        flags = (flags[:, None] | here[None, :]).ravel()
+    return flags

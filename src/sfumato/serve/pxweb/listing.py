@@ -1,0 +1,86 @@
+"""The list of tables as PxWebApi shows it: search, pages, and what a table is in short."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sfumato.serve.errors import not_found
+from sfumato.serve.formats.json_stat import BASE, LANGUAGE
+from sfumato.serve.model import ServedTable
+from sfumato.serve.settings import Settings
+
+MOST_DAYS = 36_500
+
+
+def link(rel: str, path: str, settings: Settings) -> dict[str, str]:
+    """A link to a path of this interface."""
+    return {"rel": rel, "hreflang": LANGUAGE, "href": f"{settings.url}{BASE}{path}"}
+
+
+def about(table: ServedTable, settings: Settings) -> dict[str, Any]:
+    """A table in short."""
+    time = table.time
+    folder = "".join(character if character.isalnum() else "-" for character in table.release.lower())
+    return {
+        "type": "Table",
+        "id": table.id,
+        "label": f"{table.title}, {table.period}",
+        "description": table.notes[0] if table.notes else "",
+        "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "firstPeriod": time.codes[0] if time else table.period,
+        "lastPeriod": time.codes[-1] if time else table.period,
+        "category": "public",
+        "variableNames": [axis.label for axis in table.axes],
+        "discontinued": False,
+        "source": settings.source,
+        "timeUnit": "Quarterly" if time and "Q" in time.codes[0] else "Annual" if time else "Other",
+        "paths": [[{"id": folder, "label": table.release}]],
+        "links": [
+            link("self", f"/tables/{table.id}", settings),
+            link("metadata", f"/tables/{table.id}/metadata", settings),
+            link("data", f"/tables/{table.id}/data", settings),
+        ],
+    }
+
+
+def found(tables: Sequence[ServedTable], *, query: str = "", past_days: int | None = None) -> list[ServedTable]:
+    """The tables that have every word of a query in their names, labels, dimensions or codes' labels."""
+    words = query.lower().split()
+    since = None if past_days is None else datetime.now(tz=UTC) - timedelta(days=min(past_days, MOST_DAYS))
+    return [
+        table
+        for table in tables
+        if (since is None or table.updated >= since) and all(word in _searched(table) for word in words)
+    ]
+
+
+def _searched(table: ServedTable) -> str:
+    parts = [table.id, table.title, table.release, table.population, table.period]
+    for axis in table.axes:
+        parts += [axis.name, axis.label]
+    return "\n".join(parts).lower()
+
+
+def page(tables: Sequence[ServedTable], number: int, size: int, settings: Settings) -> dict[str, Any]:
+    """One page of a list of tables."""
+    pages = max(-(-len(tables) // size), 1)
+    if number > pages:
+        raise not_found("page", str(number), f"ask for a page up to {pages}")
+    links = [link("self", f"/tables?pageNumber={number}&pageSize={size}", settings)]
+    if number < pages:
+        links.append(link("next", f"/tables?pageNumber={number + 1}&pageSize={size}", settings))
+    if number > 1:
+        links.append(link("previous", f"/tables?pageNumber={number - 1}&pageSize={size}", settings))
+    shown = tables[(number - 1) * size : number * size]
+    return {
+        "language": LANGUAGE,
+        "tables": [about(table, settings) for table in shown],
+        "page": {
+            "pageNumber": number,
+            "pageSize": size,
+            "totalElements": len(tables),
+            "totalPages": pages,
+            "links": links,
+        },
+        "links": links[:1],
+    }

@@ -1,0 +1,84 @@
+"""Saved queries: keep a question under a short address, and answer it again."""
+
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from sfumato.serve.formats.json_stat import LANGUAGE
+from sfumato.serve.problems import responses
+from sfumato.serve.pxweb import schemas
+from sfumato.serve.pxweb.answered import answered, written
+from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, format_named, refuse_language
+from sfumato.serve.pxweb.documented import Id, Language, data_responses, parameters
+from sfumato.serve.pxweb.listing import link
+from sfumato.serve.pxweb.saved_queries import SavedQueries
+from sfumato.serve.served import Served
+
+
+def router(served: Served) -> APIRouter:
+    """The routes of saved queries."""
+    api = APIRouter()
+    settings = served.settings
+    saved = SavedQueries(folder=settings.state / "saved-queries", most=settings.most_saved)
+
+    @api.post(
+        "/savedqueries",
+        status_code=201,
+        response_model=schemas.SavedQueryResponse,
+        responses=responses(400, 403, 404, 413, 507),
+    )
+    async def save_query(body: schemas.SavedQuery) -> Any:
+        """Keep a question, so that it has a short address."""
+        described = served.catalogue[body.tableId]
+        refuse_language(body.language)
+        asked = asked_of(body)
+        served.refuse_large(asked.selection(described))
+        asked.options(settings)
+        query = {**body.model_dump(mode="json", exclude={"id"}), "tableId": described.id}
+        return response_of(await run_in_threadpool(saved.save, query), query)
+
+    @api.get("/savedqueries/{id}", response_model=schemas.SavedQueryResponse, responses=responses(400, 404))
+    async def saved_query(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+        """A question that was kept."""
+        refuse_language(lang)
+        return response_of(id, saved.read(id))
+
+    @api.get("/savedqueries/{id}/selection", response_model=schemas.SelectionResponse, responses=responses(400, 404))
+    async def saved_selection(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+        """The selection of a question that was kept, with codes in place of expressions."""
+        refuse_language(lang)
+        query = schemas.SavedQuery(**saved.read(id))
+        described = served.catalogue[query.tableId]
+        return {
+            "language": LANGUAGE,
+            **written(described, asked_of(query).selection(described)),
+            "links": [link("self", f"/savedqueries/{id}/selection", settings)],
+        }
+
+    @api.get(
+        "/savedqueries/{id}/data",
+        responses=data_responses(400, 403, 404),
+        openapi_extra={"parameters": parameters(selecting=False)},
+    )
+    async def saved_data(id: Id, request: Request) -> Response:  # noqa: A002
+        """The answer to a question that was kept, as of now."""
+        query = schemas.SavedQuery(**saved.read(id))
+        wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
+        if any(name.lower() == "outputformat" for name in request.query_params):
+            asked = replace(asked, format=wished.format, parameters=wished.parameters)
+        return (await answered(served, query.tableId, asked)).respond(request)
+
+    def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        links = [link("self", f"/savedqueries/{id}", settings), link("data", f"/savedqueries/{id}/data", settings)]
+        return {"language": LANGUAGE, "id": id, "savedQuery": {**query, "id": id}, "links": links}
+
+    return api
+
+
+def asked_of(query: schemas.SavedQuery) -> Asked:
+    """The question that was kept."""
+    written = Asked(format=format_named(query.outputFormat or DEFAULT_FORMAT), parameters=query.outputFormatParams)
+    return written.with_body(query.selection)

@@ -1,0 +1,153 @@
+"""PxWebApi version 2: tables, metadata, data in every format, code lists and saved queries."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from starlette.responses import Response
+
+from sfumato import __version__
+from sfumato.serve.errors import not_found
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
+from sfumato.serve.problems import responses
+from sfumato.serve.pxweb import saved_routes, schemas
+from sfumato.serve.pxweb.answered import answered, written
+from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, refuse_language
+from sfumato.serve.pxweb.documented import JSON, Id, Language, data_responses, parameters
+from sfumato.serve.pxweb.listing import about, found, link, page
+from sfumato.serve.selection import default
+from sfumato.serve.served import Rendered, Served, rendered
+
+API_VERSION = "2.0.0"
+PAGE_SIZE = 20
+
+
+def router(served: Served) -> APIRouter:
+    """The routes of PxWebApi version 2, over a catalogue."""
+    api = APIRouter(tags=["PxWebApi v2"])
+    settings = served.settings
+
+    @api.get("/config", response_model=schemas.ConfigResponse, responses=responses(400))
+    async def config(lang: Language = LANGUAGE) -> Any:
+        """What clients need to know of the server."""
+        refuse_language(lang)
+        return {
+            "apiVersion": API_VERSION,
+            "appVersion": __version__,
+            "languages": [{"id": LANGUAGE, "label": "English"}],
+            "defaultLanguage": LANGUAGE,
+            "maxDataCells": settings.most_cells,
+            "maxCallsPerTimeWindow": settings.calls,
+            "timeWindow": settings.window,
+            "license": settings.license,
+            "sourceReferences": [{"language": LANGUAGE, "text": settings.source}],
+            "defaultDataFormat": DEFAULT_FORMAT,
+            "dataFormats": list(FORMATS),
+            "features": [{"id": "CORS", "params": [{"key": "enabled", "value": "true"}]}],
+        }
+
+    @api.get("/tables", response_model=schemas.TablesResponse, responses=responses(400, 404))
+    async def tables(  # noqa: PLR0917 — FastAPI makes parameters of arguments
+        lang: Language = LANGUAGE,
+        query: Annotated[str, Query(description="words that a table has to have", max_length=500)] = "",
+        pastDays: Annotated[int | None, Query(description="updated in so many days", ge=1)] = None,  # noqa: N803
+        includeDiscontinued: Annotated[bool, Query(description="no table is ever discontinued")] = False,  # noqa: ARG001, N803
+        pageNumber: Annotated[int, Query(description="which page, from 1", ge=1)] = 1,  # noqa: N803
+        pageSize: Annotated[int, Query(description="tables on a page", ge=1, le=10_000)] = PAGE_SIZE,  # noqa: N803
+    ) -> Any:
+        """The tables, found by words, in pages."""
+        refuse_language(lang)
+        return page(found(list(served.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings)
+
+    @api.get("/tables/{id}", response_model=schemas.TableResponse, responses=responses(400, 404))
+    async def table(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+        """One table in short."""
+        refuse_language(lang)
+        return {**about(served.catalogue[id], settings), "language": LANGUAGE}
+
+    @api.get("/tables/{id}/metadata", response_model=schemas.Dataset, responses=responses(400, 404))
+    async def table_metadata(id: Id, request: Request, lang: Language = LANGUAGE) -> Response:  # noqa: A002
+        """The dimensions of a table with all codes, its notes and its guarantee, as JSON-stat 2."""
+        refuse_language(lang)
+        described = served.catalogue[id]
+        key = ("metadata", described.id)
+        kept = served.cache.get(key)
+        if kept is None:
+            kept = _json(metadata(described, Asked().options(settings)))
+            served.keep(key, kept, 0)
+        return kept.respond(request)
+
+    @api.get("/tables/{id}/defaultselection", response_model=schemas.SelectionResponse, responses=responses(400, 404))
+    async def default_selection(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+        """The part of a table that is given where nothing is selected."""
+        refuse_language(lang)
+        described = served.catalogue[id]
+        return {
+            "language": LANGUAGE,
+            **written(described, default(described)),
+            "links": [link("self", f"/tables/{described.id}/defaultselection", settings)],
+        }
+
+    @api.get("/tables/{id}/data", responses=data_responses(400, 403, 404), openapi_extra={"parameters": parameters()})
+    async def data(id: Id, request: Request) -> Response:  # noqa: A002
+        """Figures of a table: the codes of every dimension that is named; others are left out."""
+        key = ("data", id, request.scope["query_string"])
+        kept = served.cache.get(key)
+        if kept is None:
+            kept = await answered(served, id, Asked.read(request.query_params.multi_items()))
+            served.keep(key, kept, len(request.scope["query_string"]))
+        return kept.respond(request)
+
+    @api.post(
+        "/tables/{id}/data",
+        responses=data_responses(400, 403, 404, 413),
+        openapi_extra={"parameters": parameters(selecting=False)},
+    )
+    async def data_of_selection(
+        id: Id,  # noqa: A002
+        request: Request,
+        body: Annotated[schemas.VariablesSelection | None, Body()] = None,
+    ) -> Response:
+        """The same, with the selection in the body."""
+        asked = Asked.read(request.query_params.multi_items()).with_body(body)
+        return (await answered(served, id, asked)).respond(request)
+
+    @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
+    async def codelist(
+        id: Id,  # noqa: A002
+        lang: Language = LANGUAGE,
+    ) -> Any:
+        """The codes of a dimension, or groups of them."""
+        refuse_language(lang)
+        return _codelist(served, id)
+
+    api.include_router(saved_routes.router(served))
+    return api
+
+
+def _json(content: dict[str, Any]) -> Rendered:
+    return rendered(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), media_type=JSON)
+
+
+def _codelist(served: Served, id: str) -> dict[str, Any]:  # noqa: A002
+    for table in served.catalogue:
+        for axis in table.dimensions:
+            for known, label, kind in codelists(table, axis):
+                if known.lower() == id.lower():
+                    groups = next((one.groups for one in axis.groupings if one.id == known), None)
+                    alone = {code: (text, (code,)) for code, text in zip(axis.codes, axis.labels, strict=True)}
+                    return {
+                        "id": known,
+                        "label": label,
+                        "language": LANGUAGE,
+                        "languages": [LANGUAGE],
+                        "elimination": axis.eliminable,
+                        "type": kind,
+                        "values": [
+                            {"code": code, "label": text, "valueMap": list(members)}
+                            for code, (text, members) in (groups or alone).items()
+                        ],
+                        "links": [link("self", f"/codelists/{known}", served.settings)],
+                    }
+    raise not_found("code list", id, "the metadata of a table name its code lists")

@@ -1,0 +1,109 @@
+"""What every router works with: the catalogue, the settings, and finished answers in any format."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.serve.access import Access
+from sfumato.serve.audit_asked import Noted, noted
+from sfumato.serve.cache import BoundedCache
+from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.errors import RefusedError
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.options import Options
+from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.settings import Settings
+
+QUICK = 2_000
+"""Answers of up to so many figures are made at once; longer work goes to another thread, and nobody waits for it."""
+_OVERHEAD = 1_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rendered:
+    """A finished answer: its bytes, and what the headers say of them."""
+
+    content: bytes
+    headers: dict[str, str]
+    noted: Noted | None = None
+    """What it answers, for the log of questions."""
+
+    def respond(self, request: Request) -> Response:
+        """The response; nothing but the headers to a client that has these bytes already."""
+        if self.noted is not None:
+            self.noted.put(request.scope)
+        if request.headers.get("if-none-match") == self.headers["ETag"]:
+            kept = {name: text for name, text in self.headers.items() if name in ("ETag", "Cache-Control", "Vary")}
+            return Response(status_code=304, headers=kept)
+        return Response(self.content, headers=self.headers)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Served:
+    """Everything a router needs."""
+
+    catalogue: Catalogue
+    settings: Settings
+    cache: BoundedCache[Rendered] = field(repr=False)
+    access: Access = field(repr=False)
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, settings: Settings) -> "Served":
+        """A server's state, with an empty cache."""
+        cache = BoundedCache[Rendered](settings.cache_bytes)
+        return cls(catalogue=catalogue, settings=settings, cache=cache, access=Access(settings))
+
+    async def rendered(self, table: ServedTable, selection: Selection, *, name: str, options: Options) -> Rendered:
+        """The answer to a selection in a format, from the cache if it was asked for before."""
+        self.refuse_large(selection)
+        key = (table.id, selection, name, options)
+        found = self.cache.get(key)
+        if found is not None:
+            return found
+        if selection.cells <= QUICK and not (table.heavy or FORMATS[name].slow):
+            made = self._made(table, selection, name, options)
+        else:
+            made = await run_in_threadpool(self._made, table, selection, name, options)
+        self.keep(key, made, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
+        return made
+
+    def keep(self, key: Hashable, rendered: Rendered, length: int) -> None:
+        """Keep a finished answer under a key of some length."""
+        self.cache.put(key, rendered, size=len(rendered.content) + 8 * length + _OVERHEAD)
+
+    def refuse_large(self, selection: Selection) -> None:
+        """Refuse a selection with more figures than the server gives at once."""
+        if selection.cells > self.settings.most_cells:
+            raise RefusedError(
+                "selection",
+                expected=f"at most {self.settings.most_cells:,} cells",
+                found=f"{selection.cells:,}",
+                do="choose fewer codes, or ask in several parts",
+                status=403,
+            )
+
+    def _made(self, table: ServedTable, selection: Selection, name: str, options: Options) -> Rendered:
+        written = FORMATS[name]
+        content = written.write(table.answer(selection), options)
+        place = "attachment" if written.download else "inline"
+        disposition = f'{place}; filename="{table.id}.{written.extension}"'
+        about = noted(table, selection)
+        return rendered(content, media_type=written.media_type, disposition=disposition, noted=about)
+
+
+def rendered(
+    content: bytes, *, media_type: str, disposition: str | None = None, noted: Noted | None = None
+) -> Rendered:
+    """Bytes with the headers that let clients keep and recognise them."""
+    headers = {
+        "Content-Type": media_type,
+        "ETag": f'"{blake2b(content, digest_size=16).hexdigest()}"',
+        "Cache-Control": "public, max-age=300",
+    }
+    if disposition:
+        headers["Content-Disposition"] = disposition
+    return Rendered(content=content, headers=headers, noted=noted)

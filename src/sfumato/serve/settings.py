@@ -1,0 +1,51 @@
+"""What the office that serves tables can set."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Limits, and what the server says of itself."""
+
+    state: Path = Path("serve-state")
+    """Folder for what the server has to remember, such as saved queries; made when the first one comes."""
+    most_cells: int = 100_000
+    """A larger answer is refused."""
+    most_body: int = 1_000_000
+    """Bytes a request may have."""
+    most_running: int = 400
+    """Questions that are worked on at a time; further ones are asked to come back."""
+    most_connections: int = 4_000
+    """Connections that are open at a time; the ones that wait longest for a question make room for new ones."""
+    most_unread: int = 500_000_000
+    """Bytes of answers that clients have not read yet, of all together; whoever reads longest is left."""
+    threads: int = 4
+    """Large answers that are worked out at a time: each needs memory of its own."""
+    seconds: float = 30
+    """How long a question may take."""
+    patience: float = 10
+    """Seconds that a client may take to send a question, or to read a part of the answer."""
+    most_saved: int = 10_000
+    """Queries that are kept; further ones are refused."""
+    cache_bytes: int = 64_000_000
+    """Memory for finished answers."""
+    calls: int = 1_000
+    """How many calls one client may make in a window; 0 is any number. Clients are told."""
+    window: int = 10
+    """The length of that window in seconds."""
+    proxies: tuple[str, ...] = ()
+    """Addresses of proxies that are believed when they say who asks; without any, nobody is."""
+    audit: Path | None = None
+    """Folder for the log of who asked what; without one no log is kept."""
+    addresses: Literal["short", "full", "none"] = "short"
+    """How the log writes the addresses of clients: the network only, all of it, or nothing."""
+    source: str = ""
+    """The office that publishes, in the words that readers should quote."""
+    license: str = ""
+    """Under which licence, such as CC-BY-4.0."""
+    agency: str = "SFUMATO"
+    """The maintenance agency of SDMX."""
+    url: str = ""
+    """Where readers find the server, such as https://tables.example.org; links are relative when not given."""

@@ -1,0 +1,55 @@
+"""Bundles of every kind, published by real releases of small synthetic data."""
+
+import shutil
+from pathlib import Path
+
+from sfumato.economy.business.generate import generate_business
+from sfumato.economy.federal.generate import generate_federal
+from sfumato.keys import new_key
+from sfumato.release_file import load
+from sfumato.run import run
+from tests.cubes import survey
+
+KINDS = ("jobs", "business", "federal", "survey")
+MORE_JOBS = """
+[[table]]
+name = "jobs_by_industry_ownership"
+title = "Jobs by industry and ownership"
+count = "jobs"
+by = ["industry", "ownership"]
+protect = { method = "smooth-pareto", epsilon = 0.5 }
+
+[[table]]
+name = "jobs_by_ownership"
+title = "Jobs by ownership"
+count = "jobs"
+by = ["ownership"]
+protect = { method = "smooth-pareto", epsilon = 0.5 }
+
+[[table]]
+name = "private_by_place_industry"
+title = "Private jobs by place and industry"
+count = "jobs"
+by = ["place", "industry"]
+where = { ownership = ["private"] }
+structural_zeros = "implied"
+protect = { method = "smooth-pareto", epsilon = 1 }
+"""
+
+
+def publish(kind: str, folder: Path, economy: Path) -> Path:
+    """Publish one kind of bundle into a new folder and return it."""
+    if kind == "jobs":
+        shutil.copytree(economy, folder)
+        release = folder / "release.toml"
+        text = release.read_text(encoding="utf-8").replace("epsilon = 4.0 }", "epsilon = 6.0 }")
+        release.write_text(text + MORE_JOBS, encoding="utf-8")
+    elif kind == "business":
+        generate_business(folder, businesses=2_000)
+        new_key(folder / "sfumato.key")
+    elif kind == "federal":
+        generate_federal(folder, persons=20_000, quarters=6)
+        new_key(folder / "sfumato.key")
+    else:
+        survey.release(folder)
+    return run(load(folder / "release.toml")).bundle

@@ -1,0 +1,62 @@
+"""What clients of SDMX read, with the codes of the bundle in place of identifiers."""
+
+import re
+from collections.abc import Iterable, Mapping
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from sfumato.cube.query import open_cube
+
+LETTERS = {
+    "": "A",
+    "suppressed": "Q",
+    "synthesised": "E",
+    "not available": "M",
+    "mostly perturbation": "U",
+}
+"""What docs/server-sdmx.md calls the statuses of bundles."""
+Figures = dict[tuple[str, ...], tuple[float | None, str]]
+"""By codes and metric, the figure and its status."""
+
+
+def code_of(id: str) -> str:  # noqa: A002
+    """The code that an identifier stands for, by the rule that docs/server-sdmx.md states."""
+    return re.sub(r"\$([0-9A-F]+)\$", lambda found: chr(int(found[1], 16)), id.removeprefix("_"))
+
+
+def read(records: Iterable[Mapping[str, Any]], by: Iterable[str], value: str = "OBS_VALUE") -> Figures:
+    """The figures of rows that a client made of a message."""
+    found: Figures = {}
+    for row in records:
+        codes = tuple(row[name] if name == "TIME_PERIOD" else code_of(row[name]) for name in (*by, "CONTENTS"))
+        assert codes not in found
+        figure = None if row[value] in ("", None) or isnan(float(row[value])) else float(row[value])
+        found[codes] = (figure, str(getattr(row["OBS_STATUS"], "value", row["OBS_STATUS"])))
+    return found
+
+
+def of_bundle(bundle: Path, table: str, by: Iterable[str], metrics: Iterable[str]) -> Figures:
+    """The figures of a published table, with the status that SDMX has for that of the bundle."""
+    rows = pq.read_table(bundle / f"tables/{table}.parquet").to_pylist()
+    found: Figures = {}
+    for row in rows:
+        status = LETTERS[row.get("status") or ""]
+        for metric in metrics:
+            marked = status if metric == "value" else "A"
+            own = marked if row[metric] is not None else "Q" if status == "Q" else "M"
+            found[*(row[name] for name in by), metric] = (row[metric], own)
+    return found
+
+
+def of_cube(bundle: Path, cube: str, by: list[str], codes: Iterable[tuple[str, ...]]) -> Figures:
+    """The weighted counts of a cube with their errors."""
+    answer = open_cube(bundle, cube).totals(by)
+    pairs = zip(codes, answer.values.ravel().tolist(), answer.errors.ravel().tolist(), strict=True)
+    found: Figures = {}
+    for cell, value, error in pairs:
+        found[*cell, "weighted"] = (value, "A")
+        found[*cell, "weighted_error"] = (error, "A")
+    return found

@@ -1,0 +1,281 @@
+"""Whatever a client sends, it is refused soon and clearly, and the server goes on."""
+
+import gzip
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.serve.raw import chunked, closed, connected, heard, posted, request, said_to
+from tests.serve.running import Server, serving
+
+DATA = "/api/v2/tables/jobs_by_place/data"
+V1 = "/api/v1/en/tables/jobs_by_place"
+ENDLESS = 64
+"""How many megabytes an endless body would have, if the server read on."""
+
+
+@pytest.fixture(scope="module")
+def impatient(bundles: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that waits for a second only."""
+    state = tmp_path_factory.mktemp("impatient") / "state"
+    with serving(*bundles.values(), "--state", state, "--patience", "1", "--rate", "0") as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def still_answers(server: Server) -> Iterator[None]:
+    """After every test the server answers as before."""
+    before = said_to(server, request("GET", f"{DATA}?valueCodes[place]=*&valueCodes[industry]=*"))
+    yield
+    after = said_to(server, request("GET", f"{DATA}?valueCodes[place]=*&valueCodes[industry]=*"))
+    assert (before.status, before.body) == (after.status, after.body)
+    assert server.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'; DROP TABLE jobs; --",
+        '" OR 1=1 --',
+        "x' UNION SELECT * FROM read_parquet('/etc/passwd') --",
+        "{{7*7}}",
+        "${jndi:ldap://localhost/a}",
+        "<script>alert(1)</script>",
+        "A\x00B",
+        "\u202e\u0000",
+        "\ud800",
+    ],
+)
+def test_code_that_is_no_code_is_only_a_text(server: Server, code: str) -> None:
+    body = json.dumps({"selection": [{"variableCode": "place", "valueCodes": [code]}]}).encode()
+    assert said_to(server, posted(DATA, body)).problem["status"] == 400
+    query = json.dumps({"query": [{"code": "place", "selection": {"filter": "item", "values": [code]}}]}).encode()
+    assert said_to(server, posted(V1, query)).problem["status"] == 400
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["*" * 10_000 + "Z", "*a" * 3_000 + "Z", "?" * 12_000, "top(" * 3_000, "range(" + "a" * 9_000 + ")", "top(9e999)"],
+)
+def test_an_expression_that_takes_long_to_match_is_refused_or_matches_nothing(server: Server, expression: str) -> None:
+    body = json.dumps({"selection": [{"variableCode": "place", "valueCodes": [expression]}]}).encode()
+    assert said_to(server, posted(DATA, body)).status in (400, 404)
+
+
+def test_a_selection_that_is_too_large_is_refused_before_it_is_worked_out(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    with serving(bundles["survey"], "--state", tmp_path / "state", "--most-cells", "50") as small:
+        said = said_to(small, request("GET", "/api/v2/tables/people/data?valueCodes[region]=*&valueCodes[job]=*"))
+        assert said.status == 403
+        assert "50 cells" in said.problem["detail"]
+        codes = [f"{number}*" for number in range(100_000)]
+        many = json.dumps({"selection": [{"variableCode": "region", "valueCodes": codes}]}).encode()
+        assert said_to(small, posted("/api/v2/tables/people/data", many)).problem["status"] == 400
+        assert said_to(small, request("GET", "/api/v2/config")).status == 200
+
+
+@pytest.mark.parametrize("target", [DATA, V1, "/api/v2/savedqueries"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 400_000,
+        b'{"a":' * 100_000,
+        b'{"selection":' + b"[" * 100 + b"]" * 100 + b"}",
+        b"[]" * 400_000,
+        b'"\\' * 400_000,
+        b"{",
+        b"\xff\xfe\x00",
+        b'{"selection": "\xc3\x28"}',
+        b"1" * 900_000,
+        b"NaN",
+        b"\x00" * 1_000,
+        b'{"selection": [{"variableCode": 1e400, "valueCodes": {"a": []}}], "query": [{"code": 1e400}]}',
+    ],
+    ids=lambda body: repr(body[:12]) if isinstance(body, bytes) else None,
+)
+def test_a_body_that_makes_no_sense_is_refused(server: Server, target: str, body: bytes) -> None:
+    assert said_to(server, posted(target, body)).problem["status"] == 400
+
+
+def test_a_body_that_says_it_is_too_long_is_not_even_waited_for(server: Server) -> None:
+    head = request("POST", DATA, "Content-Length: 99999999999999999999", "Content-Type: application/json")
+    assert said_to(server, head).problem["status"] == 413
+    assert said_to(server, request("POST", DATA, "Content-Length: 1000001")).problem["status"] == 413
+
+
+def test_an_endless_body_is_refused_once_it_is_too_long(server: Server) -> None:
+    head = request("POST", DATA, "Transfer-Encoding: chunked", "Content-Type: application/json")
+    megabyte = b" " * 1_000_000
+    assert said_to(server, head, *chunked(megabyte for _ in range(ENDLESS))).problem["status"] == 413
+
+
+def test_a_compressed_body_is_not_unpacked(server: Server) -> None:
+    bomb = gzip.compress(b" " * 100_000_000)
+    assert said_to(server, posted(DATA, bomb, "Content-Encoding: gzip")).problem["status"] == 415
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2/tables/../../../../etc/passwd",
+        "/api/v2/tables/%2e%2e%2f%2e%2e%2fetc%2fpasswd/metadata",
+        "/api/v2/savedqueries/%2e%2e%2fusers",
+        "/api/v2/savedqueries/..%2fusers.json",
+        "/api/v2/codelists/%00",
+        "/static/%2e%2e/%2e%2e/app.py",
+        "/static/../settings.py",
+        "/tables/%c0%ae%c0%ae%2fusers.json",
+        "/tables/%ff%fe",
+        "/sdmx/2.1/data/%2e%2e%2f%2e%2e",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/users.json",
+        "/audit/users.jsonl",
+        "http://elsewhere.example/",
+        "/api/v2/tables/%252e%252e%252f",
+    ],
+)
+def test_no_path_leads_out_of_the_tables(server: Server, path: str) -> None:
+    said = said_to(server, request("GET", path))
+    assert said.status in (400, 404)
+    assert b"root:" not in said.body
+    assert b"sha256" not in said.body
+
+
+@pytest.mark.parametrize(
+    "method", ["TRACE", "CONNECT", "PUT", "DELETE", "PATCH", "PROPFIND", "get", "X" * 5_000, "OPTIONS"]
+)
+def test_a_method_that_is_not_offered_is_refused(server: Server, method: str) -> None:
+    said = said_to(server, request(method, DATA, "Content-Length: 0"))
+    assert said.problem["status"] == 405
+    assert {"GET", "POST"} <= set(said.headers["allow"].split(", "))
+
+
+def test_a_header_does_not_change_the_method(server: Server) -> None:
+    said = said_to(server, request("GET", "/api/v2/config", "X-HTTP-Method-Override: DELETE"))
+    assert said.status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Content-Length: 5", "Content-Length: 6"),
+        ("Content-Length: -1",),
+        ("Content-Length: 1e3",),
+        ("Transfer-Encoding: gzip",),
+        ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
+        ("Host: elsewhere",),
+        ("No colon",),
+        ("Space : before",),
+        ("Null: \x00",),
+    ],
+)
+def test_headers_that_contradict_one_another_are_refused(server: Server, headers: tuple[str, ...]) -> None:
+    said = said_to(server, request("POST", DATA, *headers))
+    assert said.problem["status"] in (400, 501)
+    assert said.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("host", ["[", "a b", "]:99999999", "elsewhere.example:x", "%00", "a/../b?c#d", "@", ""])
+@pytest.mark.parametrize("path", ["/nowhere", "/", "/tables/jobs_by_place", "/sign-in", "/api/v2/tables"])
+def test_a_host_that_is_none_does_no_harm(server: Server, host: str, path: str) -> None:
+    said = said_to(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert said.status in (200, 400, 404)
+    assert f"//{host}".encode() not in said.body or host == ""
+
+
+def test_what_is_no_http_is_refused_as_a_problem(server: Server) -> None:
+    assert said_to(server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n").problem["status"] == 400
+
+
+def test_an_address_that_is_too_long_is_refused(server: Server) -> None:
+    assert said_to(server, request("GET", f"/api/v2/tables?query={'a' * 20_000}")).problem["status"] == 414
+    assert said_to(server, request("GET", f"/{'a' * 500_000}")).problem["status"] in (414, 431)
+
+
+def test_headers_that_are_too_long_are_refused(server: Server) -> None:
+    many = [f"X-{number}: {'a' * 100}" for number in range(350)]
+    assert said_to(server, request("GET", "/api/v2/config", *many)).problem["status"] == 431
+    assert said_to(server, request("GET", "/api/v2/config", f"X-Long: {'a' * 1_000_000}")).problem["status"] == 431
+
+
+def test_thousands_of_parameters_are_read_soon(server: Server) -> None:
+    same = "&".join(f"valueCodes[place]=P{number}*" for number in range(600))
+    assert said_to(server, request("GET", f"{DATA}?{same}")).problem["status"] == 400
+    others = "&".join(f"a{number}=1" for number in range(2_000))
+    assert said_to(server, request("GET", f"/api/v2/config?{others}")).status == 200
+    empty = "&" * 15_000
+    assert said_to(server, request("GET", f"/api/v2/config?{empty}")).status == 200
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["wrong", "", "sfumato_", "sfumato_" + "A" * 43, "A" * 30_000, "gr\u00fc\u00dfe", "\udcff\udcfe", "a b c", "%00"],
+)
+def test_a_bad_token_makes_nobody_of_the_client(server: Server, token: str) -> None:
+    said = said_to(server, request("GET", "/api/v2/config", f"Authorization: Bearer {token}"))
+    assert said.status in (200, 400)
+    assert token == "" or token not in said.body.decode()
+
+
+def test_a_client_that_never_ends_its_first_lines_is_told_and_left(impatient: Server) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(b"GET /api/v2/config HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        said = heard(connection)
+        assert said.problem["status"] == 408
+        assert said.headers["connection"] == "close"
+        assert closed(connection)
+
+
+def test_a_client_that_says_nothing_is_left(impatient: Server) -> None:
+    with connected(impatient) as connection:
+        assert closed(connection)
+
+
+def test_a_client_that_sends_its_body_too_slowly_is_told(impatient: Server) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(request("POST", DATA, "Content-Length: 1000", "Content-Type: application/json", body=b"{"))
+        assert heard(connection).problem["status"] == 408
+
+
+def test_a_client_that_goes_on_after_it_was_refused_is_left(impatient: Server) -> None:
+    with connected(impatient) as connection:
+        connection.sendall(request("GET", "/api/v2/config", "Transfer-Encoding: chunked"))
+        assert heard(connection).status == 200
+        assert closed(connection)
+
+
+def test_a_client_that_does_not_read_its_answers_is_left(impatient: Server) -> None:
+    asked = request("GET", "/openapi.json")
+
+    def ask_without_end(connection: socket.socket) -> None:
+        for _ in range(100_000):
+            with suppress(TimeoutError):
+                connection.sendall(asked)
+
+    with connected(impatient, buffer=4_096) as connection:
+        connection.settimeout(1)
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            ask_without_end(connection)
+
+
+def test_slow_clients_keep_nobody_waiting(impatient: Server) -> None:
+    with ExitStack() as stack:
+        slow: list[socket.socket] = []
+        for _ in range(300):
+            slow.append(stack.enter_context(connected(impatient)))
+            slow[-1].sendall(b"POST /api/v2/savedqueries HTTP/1.1\r\nHost: localhost\r\n")
+        assert said_to(impatient, request("GET", "/api/v2/config")).status == 200
+        assert all(closed(connection) for connection in slow)
+    assert said_to(impatient, request("GET", "/api/v2/config")).status == 200
+
+
+def test_pipelined_requests_are_answered_in_order(server: Server) -> None:
+    with connected(server) as connection:
+        connection.sendall(request("GET", "/api/v2/config") + request("GET", "/nowhere"))
+        assert [heard(connection).status, heard(connection).status] == [200, 404]

@@ -1,0 +1,139 @@
+"""Work is bounded: so many questions at a time, each for so long, and so many connections."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+import httpx
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from sfumato.serve.app import make_app
+from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.limits_connection import patient_protocol
+from sfumato.serve.settings import Settings
+from tests.serve.in_thread import asking
+from tests.serve.raw import closed, request
+
+LARGE = 40_000_000
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A client of a server with a question that takes until `finish` is set."""
+
+    client: httpx.Client
+    begun: Event
+    finish: Event
+
+
+@contextmanager
+def slow(catalogue: Catalogue, settings: Settings) -> Iterator[Slow]:
+    app, begun, finish = make_app(catalogue, settings), Event(), Event()
+
+    def work() -> None:
+        begun.set()
+        assert finish.wait(30)
+
+    @app.get("/slow")
+    async def answer() -> Response:
+        await run_in_threadpool(work)
+        return Response("done")
+
+    @app.get("/broken")
+    async def broken() -> Response:
+        raise ValueError("a secret text")
+
+    with asking(app) as client:
+        try:
+            yield Slow(client, begun, finish)
+        finally:
+            finish.set()
+
+
+def test_a_question_that_takes_too_long_is_given_up_and_keeps_its_place_until_it_ends(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    settings = Settings(state=tmp_path / "state", seconds=0.2, most_running=1, audit=tmp_path / "state/audit")
+    with slow(catalogue, settings) as server:
+        given_up = server.client.get("/slow")
+        assert given_up.status_code == 503
+        assert int(given_up.headers["retry-after"]) >= 1
+        assert "took more than 0.2 s" in given_up.json()["detail"]
+        busy = server.client.get("/api/v2/config")
+        assert busy.status_code == 503
+        assert int(busy.headers["retry-after"]) >= 1
+        assert busy.headers["content-type"] == "application/problem+json"
+        assert "nosniff" in busy.headers["x-content-type-options"]
+        server.finish.set()
+        statuses = [server.client.get("/api/v2/config").status_code for _ in range(100)]
+        assert statuses[-1] == 200
+    assert (tmp_path / "state/audit/public.jsonl").read_text().count('"status":503') >= 2
+
+
+def test_others_are_answered_while_a_question_takes_long(catalogue: Catalogue, tmp_path: Path) -> None:
+    with slow(catalogue, Settings(state=tmp_path / "state", most_running=2)) as server:
+        found: list[httpx.Response] = []
+        long = Thread(target=lambda: found.append(server.client.get("/slow")))
+        long.start()
+        assert server.begun.wait(30)
+        assert server.client.get("/api/v2/config").status_code == 200
+        server.finish.set()
+        long.join()
+        assert found[0].text == "done"
+
+
+def test_a_fault_of_the_server_is_a_problem_that_tells_nothing_of_its_inside(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    with slow(catalogue, Settings(state=tmp_path / "state")) as server:
+        failed = server.client.get("/broken")
+        assert failed.status_code == 500
+        assert failed.headers["content-type"] == "application/problem+json"
+        assert "content-security-policy" in failed.headers
+        assert "secret" not in failed.text
+        assert server.client.get("/api/v2/config").status_code == 200
+
+
+def test_connections_without_a_question_make_room_for_new_ones(catalogue: Catalogue, tmp_path: Path) -> None:
+    app = make_app(catalogue, Settings(state=tmp_path / "state"))
+    with asking(app, http=patient_protocol(patience=60, most=5, most_unread=1_000_000)) as client, ExitStack() as stack:
+        address = (client.base_url.host, client.base_url.port or 0)
+        idle = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(20)]
+        assert client.get("/api/v2/config").status_code == 200
+        assert all(closed(connection) for connection in idle[:15])
+
+
+def test_answers_that_nobody_reads_are_bounded(catalogue: Catalogue, tmp_path: Path) -> None:
+    app = make_app(catalogue, Settings(state=tmp_path / "state"))
+
+    @app.get("/large")
+    async def large() -> Response:
+        return Response(bytes(LARGE))
+
+    protocol = patient_protocol(patience=60, most=100, most_unread=3 * LARGE // 2)
+    with asking(app, http=protocol) as client, ExitStack() as stack:
+        address = (client.base_url.host, client.base_url.port or 0)
+        both = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(2)]
+        for connection in both:
+            connection.sendall(request("GET", "/large"))
+            connection.recv(1)
+        assert [len(everything(connection)) > LARGE for connection in both] == [False, True]
+        assert client.get("/api/v2/config").status_code == 200
+
+
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection, or has sent the answer."""
+    content = b""
+    while len(content) < LARGE + 100:
+        try:
+            part = connection.recv(1_000_000)
+        except ConnectionResetError:
+            break
+        if not part:
+            break
+        content += part
+    return content

@@ -1,0 +1,198 @@
+"""Ad-hoc tables over records: the answers of a live table, in every format, to those who may ask."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations, product
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sfumato.live import Live, open_live
+from sfumato.release_file import load
+from tests.serve.live_serving import LiveServer, live_serving, of_businesses
+
+TURNOVER = {"statistic": "total", "measure": "turnover", "by": ["state", "industry"]}
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server over businesses whose guard lets every cell through, so that tests can ask what they like."""
+    with live_serving(of_businesses(tmp_path_factory.mktemp("live") / "business", guard="off")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def live(asked: LiveServer) -> Iterator[Live]:
+    """The same records, asked without a server."""
+    with open_live(load(asked.release)) as opened:
+        yield opened
+
+
+def rows(answer: httpx.Response, metric: str = "value") -> dict[tuple[str, ...], Any]:
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    *by, metrics = (list(found["dimension"][name]["category"]["index"]) for name in found["id"])
+    keys = product(*by)
+    figures = found["value"][metrics.index(metric) :: len(metrics)]
+    return dict(zip(keys, figures, strict=True))
+
+
+def expected(live: Live, column: str = "value", **question: Any) -> dict[tuple[str, ...], Any]:
+    table = live.answer(**question).to_pylist()
+    return {tuple(row[name] for name in question["by"]): row[column] for row in table}
+
+
+@pytest.mark.parametrize("metric", ["value", "rse", "low", "high"])
+def test_an_answer_is_that_of_the_live_table(asked: LiveServer, live: Live, metric: str) -> None:
+    assert rows(asked.ask(TURNOVER), metric) == expected(live, metric, total="turnover", by=["state", "industry"])
+
+
+def test_means_counts_filters_and_totals_are_answered(asked: LiveServer, live: Live) -> None:
+    where = {"state": ["NSW", "VIC"]}
+    mean = {"statistic": "mean", "measure": "profit", "by": ["industry"], "where": where, "totals": True}
+    assert rows(asked.ask(mean)) == expected(live, mean="profit", by=["industry"], where=where, totals=True)
+    assert rows(asked.ask({"by": ["size"]})) == expected(live, count="records", by=["size"])
+
+
+def test_a_question_has_one_answer_however_it_is_written(asked: LiveServer) -> None:
+    states = ["NSW", "VIC", "QLD"]
+    answers = {
+        asked.ask(TURNOVER | {"by": list(by), "where": {"state": list(some)}}).content
+        for by in permutations(["state", "industry"])
+        for some in (states, states[::-1], [*states, "NSW"])
+    }
+    assert len(answers) == 1
+
+
+def test_every_format_is_given(asked: LiveServer) -> None:
+    kinds = {
+        "csv": "text/csv",
+        "xlsx": "spreadsheetml",
+        "parquet": "parquet",
+        "html": "text/html",
+        "px": "octet-stream",
+    }
+    for name, kind in kinds.items():
+        answer = asked.ask(TURNOVER, outputFormat=name)
+        assert answer.status_code == 200
+        assert kind in answer.headers["content-type"]
+        assert "no-store" in answer.headers["cache-control"]
+
+
+def test_nobody_asks_without_a_token(asked: LiveServer) -> None:
+    for path in ("/live/tables", "/live/prices"):
+        assert httpx.post(f"{asked.server.url}{path}", json=TURNOVER).status_code == 401
+    for path in ("/live/config", "/live/api/v2/tables", "/live/api/v2/tables/live_records/data"):
+        assert httpx.get(f"{asked.server.url}{path}").status_code == 401
+        with asked.client() as client:
+            assert client.get(path).status_code == 200  # and what was given to the analyst is not given on
+        assert httpx.get(f"{asked.server.url}{path}").status_code == 401
+    sent = httpx.get(f"{asked.server.url}/live")
+    assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in?next=%2Flive")
+    public = httpx.get(f"{asked.server.v2}/tables").json()["tables"]
+    assert not [table["id"] for table in public if table["id"].startswith("live")]
+
+
+MISTAKES: dict[str, dict[str, Any]] = {
+    "no attribute": {"by": []},
+    "unknown attribute": {"by": ["town"]},
+    "unknown measure": {"by": ["state"], "statistic": "total", "measure": "income"},
+    "no measure": {"by": ["state"], "statistic": "total"},
+    "a count of a measure": {"by": ["state"], "measure": "turnover"},
+    "unknown code": {"by": ["state"], "where": {"state": ["Mars"]}},
+    "no codes": {"by": ["state"], "where": {"state": []}},
+    "twice": {"by": ["state", "state"]},
+    "sql": {"by": ["state"], "where": {"state": ["NSW' OR 1=1 --"]}},
+    "sql in a name": {"by": ["state; drop table x"]},
+    "an epsilon": {"by": ["state"], "epsilon": 1},
+    "another key": {"by": ["state"], "limit": 5},
+    "many": {"by": ["state"], "where": {"state": ["x" * 300]}},
+}
+
+
+@pytest.mark.parametrize("question", MISTAKES.values(), ids=list(MISTAKES))
+def test_a_question_that_makes_no_sense_is_refused_in_words(asked: LiveServer, question: dict[str, Any]) -> None:
+    for path in ("/live/tables", "/live/prices"):
+        answer = asked.ask(question, path)
+        assert answer.status_code == 400, answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert len(answer.json()["detail"]) < 1_000
+
+
+def test_fifty_clients_get_identical_answers(asked: LiveServer) -> None:
+    questions = [TURNOVER, {"by": ["size"]}, {"by": ["state"], "statistic": "mean", "measure": "profit"}]
+
+    def ask(number: int) -> list[bytes]:
+        with asked.client() as client:
+            turned = questions[number % 3 :] + questions[: number % 3]
+            found = {str(q): client.post("/live/tables", json=q) for q in turned}
+        assert [answer.status_code for answer in found.values()] == [200] * 3
+        return [found[str(q)].content for q in questions]
+
+    with ThreadPoolExecutor(50) as pool:
+        first, *others = pool.map(ask, range(50))
+    assert all(other == first for other in others)
+
+
+def test_pxwebapi_asks_any_attributes(asked: LiveServer, live: Live) -> None:
+    def data(**codes: str) -> dict[tuple[str, ...], Any]:
+        selected = {f"valueCodes[{name}]": text for name, text in codes.items()}
+        with asked.client() as client:
+            return rows(client.get("/live/api/v2/tables/live_total_turnover/data", params=selected))
+
+    by_state = expected(live, total="turnover", by=["state"], totals=True)
+    assert data(state="*", contents="value") == by_state
+    assert data(state="NSW,total", contents="value") == {key: by_state[key] for key in (("NSW",), ("total",))}
+    assert data(contents="value") == {(): by_state["total",]}
+    crossed = expected(live, total="turnover", by=["state", "industry"], where={"state": ["NSW"]})
+    industries = ",".join(industry for _, industry in crossed)
+    assert data(state="NSW", industry=industries, contents="value") == crossed
+    total = data(state="total", industry=industries, contents="value")
+    assert total == {
+        ("total", key): value for (key,), value in expected(live, total="turnover", by=["industry"]).items()
+    }
+
+
+def test_the_form_works_without_scripts(asked: LiveServer, live: Live) -> None:
+    with asked.client() as client:
+        empty = client.get("/live")
+        shown = client.get("/live", params={"what": "total:turnover", "by": ["state"], "where[state]": ["NSW", "VIC"]})
+        wrong = client.get("/live", params={"what": "total:nothing", "by": "state"})
+    assert "Tick at least one attribute" in empty.text
+    values = expected(live, total="turnover", by=["state"], where={"state": ["NSW", "VIC"]})
+    assert all(f"{value:,}" in shown.text for value in values.values())
+    assert "What was done to these numbers" in shown.text
+    assert (wrong.status_code, "This has no answer" in wrong.text) == (400, True)
+
+
+def test_what_is_asked_is_in_the_log_and_values_are_not(asked: LiveServer) -> None:
+    question = TURNOVER | {"where": {"state": ["TAS"]}}
+    values = [value for value in rows(asked.ask(question)).values() if value]
+    log = (asked.release.parent / "state/audit/users.jsonl").read_text()
+    assert '"where":{"state":["TAS"]}' in log
+    assert not [value for value in values if value > 1_000 and str(value) in log]
+
+
+def test_a_cell_that_differs_by_one_unit_is_withheld(tmp_path: Path) -> None:
+    from tests.live.test_live_tables import one_less
+
+    release = of_businesses(tmp_path / "business")
+    where = one_less(release.parent)
+    profit = {"statistic": "total", "measure": "profit", "by": ["state"]}
+    with live_serving(release) as server:
+        first = rows(server.ask(profit | {"where": {"state": where["state"]}}))
+        assert None not in first.values()
+        assert rows(server.ask(profit | {"where": where})) == dict.fromkeys(first)
+        assert rows(server.ask(profit | {"where": {"state": where["state"]}})) == first
+
+
+def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live: Live) -> None:
+    from sfumato.engine.limits import TooSlowError, stopped_after
+
+    engine = live.prepared.tables.backend
+    endless = "select sum(a.range * b.range) from range(10000000) a, range(10000000) b"
+    with pytest.raises(TooSlowError, match=r"within 0\.2 seconds"), stopped_after(engine, 0.2):
+        engine.con.execute(endless).fetchall()
+    assert live.answer(by=["state", "industry", "size"], count="records").num_rows

@@ -1,0 +1,264 @@
+"""The table model: every figure of a bundle is served as it is, and nothing is summed that may not be."""
+
+import json
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.cube.query import PublishedCube, open_cube
+from sfumato.errors import BundleError, SfumatoError
+from sfumato.serve import remembering_cube
+from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.errors import RefusedError
+from sfumato.serve.groupings import GroupingSection, read_groupings
+from sfumato.serve.model import Answer, Selection, ServedTable
+from sfumato.serve.selection import default, everything, select
+
+TABLES = (
+    "jobs_by_place_industry",
+    "jobs_by_industry",
+    "jobs_by_industry_ownership",
+    "private_by_place_industry",
+    "turnover_by_state_industry",
+    "profit_by_industry_size",
+    "businesses_by_state_size",
+    "links_between_states",
+    "indicators",
+    "flows_between_states",
+)
+
+
+def rows(bundles: dict[str, Path], name: str) -> list[dict[str, Any]]:
+    (found,) = (path for folder in bundles.values() for path in folder.glob(f"tables/{name}.parquet"))
+    return list(pq.read_table(found).to_pylist())
+
+
+def cells(answer: Answer) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Figures by codes and by metric, with the status."""
+    keys = product(*(dimension.codes for dimension in answer.dimensions))
+    figures = zip(*(column.listed() for column in answer.columns), strict=True)
+    names = [metric.code for metric in answer.metrics]
+    return {
+        key: {**dict(zip(names, values, strict=True)), "status": text}
+        for key, values, text in zip(keys, figures, answer.texts(), strict=True)
+    }
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_of_a_bundle_is_served_as_it_is(name: str, catalogue: Catalogue, bundles: dict[str, Path]) -> None:
+    table = catalogue[name]
+    served = cells(table.answer(everything(table)))
+    by = [dimension.name for dimension in table.dimensions]
+    published = rows(bundles, name)
+    assert published
+    for row in published:
+        key = tuple(row.pop(dimension) for dimension in by)
+        assert served[key] == {"status": ""} | row
+
+
+def test_combinations_without_a_row_are_exactly_zero(catalogue: Catalogue, bundles: dict[str, Path]) -> None:
+    table = catalogue["private_by_place_industry"]
+    served = cells(table.answer(everything(table)))
+    listed = {(row["place"], row["industry"]) for row in rows(bundles, table.id)}
+    absent = served.keys() - listed
+    assert absent
+    assert all(set(served[key].values()) <= {0, ""} for key in absent)
+
+
+def test_a_pair_without_direction_is_the_same_from_both_ends(catalogue: Catalogue) -> None:
+    answer = catalogue["links_between_states"].answer(everything(catalogue["links_between_states"]))
+    column = answer.columns[0]
+    assert column.missing is not None
+    assert not column.missing.all()
+    assert np.array_equal(column.values, column.values.T)
+    assert np.array_equal(column.missing, column.missing.T)
+    assert "one half" in " ".join(answer.table.notes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_figure_does_not_depend_on_the_box_it_is_asked_in(data: st.DataObject, catalogue: Catalogue) -> None:
+    table = catalogue[data.draw(st.sampled_from([*TABLES, "people"]))]
+    whole = everything(table)
+    places = [
+        tuple(sorted(data.draw(st.sets(st.sampled_from(some), min_size=1, max_size=4))))
+        for some in whole.places
+        if some
+    ]
+    metrics = tuple(sorted(data.draw(st.sets(st.sampled_from(whole.metrics), min_size=1))))
+    part = table.answer(Selection(places=tuple(places), metrics=metrics))
+    full = table.answer(whole)
+    for metric, column in zip(metrics, part.columns, strict=True):
+        larger = full.columns[metric]
+        box = np.ix_(*places)
+        missing = np.zeros(part.shape, bool) if column.missing is None else column.missing
+        expected = np.zeros(full.shape, bool) if larger.missing is None else larger.missing
+        assert np.array_equal(missing, expected[box])
+        assert np.array_equal(column.values[~missing], larger.values[box][~missing])
+
+
+def test_a_total_is_the_published_one_and_no_sum(catalogue: Catalogue, bundles: dict[str, Path]) -> None:
+    table = catalogue["turnover_by_state_industry"]
+    assert all(dimension.eliminable for dimension in table.dimensions)
+    found = cells(table.answer(select(table, {"state": ["*"], "contents": ["value"]})))
+    for row in rows(bundles, table.id):
+        if row["industry"] == "total":
+            assert found[row["state"],]["value"] == row["value"]
+
+
+def test_without_a_published_total_every_dimension_is_needed(catalogue: Catalogue) -> None:
+    table = catalogue["jobs_by_industry"]
+    assert not any(dimension.eliminable for dimension in table.dimensions)
+    with pytest.raises(RefusedError, match="place_size"):
+        table.answer(select(table, {"industry": ["*"]}))
+
+
+def test_a_margin_that_was_published_stands_for_the_dimension_that_is_left_out(
+    catalogue: Catalogue, bundles: dict[str, Path]
+) -> None:
+    table = catalogue["jobs_by_place_industry"]
+    answer = table.answer(select(table, {"industry": ["*"], "ownership": ["private", "local"]}))
+    assert "jobs_by_industry_ownership" in answer.notes[0]
+    found = cells(answer)
+    expected = {(row["industry"], row["ownership"]): row for row in rows(bundles, "jobs_by_industry_ownership")}
+    assert {key: cell["value"] for key, cell in found.items()} == {key: expected[key]["value"] for key in found}
+    with pytest.raises(RefusedError):
+        table.answer(select(table, {"place": ["*"], "industry": ["*"]}))
+
+
+def test_a_dimension_is_said_to_be_eliminable_only_if_leaving_it_out_always_has_an_answer(catalogue: Catalogue) -> None:
+    by_industry = catalogue["jobs_by_industry_ownership"]
+    assert [d.name for d in by_industry.dimensions if d.eliminable] == ["industry"]
+    by_place = catalogue["jobs_by_place_industry"]
+    assert [d.name for d in by_place.dimensions if d.eliminable] == ["place"]
+
+
+@pytest.fixture(scope="module")
+def cube(bundles: dict[str, Path]) -> PublishedCube:
+    return open_cube(bundles["survey"], "people")
+
+
+@pytest.mark.parametrize("by", [("region",), ("job", "level"), ("region", "job", "level"), ()])
+def test_any_table_of_a_cube_is_what_the_query_tool_says(
+    by: tuple[str, ...], catalogue: Catalogue, cube: PublishedCube
+) -> None:
+    table = catalogue["people"]
+    metrics = {"contents": ["weighted", "weighted_error", "count", "mean_pay", "mean_pay_error"]}
+    answer = table.answer(select(table, {name: ["*"] for name in by} | metrics))
+    totals, counts, means = cube.totals(by), cube.totals(by, column="count"), cube.means("pay", by)
+    expected = [totals.values, totals.errors, counts.values, means.values, means.errors]
+    by_code = dict(zip([metric.code for metric in answer.metrics], answer.columns, strict=True))
+    for code, values in zip(metrics["contents"], expected, strict=True):
+        assert np.array_equal(by_code[code].values, values, equal_nan=True)
+
+
+def test_groups_of_codes_are_summed_exactly_and_have_the_error_of_the_sum(
+    bundles: dict[str, Path], cube: PublishedCube, tmp_path: Path
+) -> None:
+    file = tmp_path / "groupings.toml"
+    file.write_text(
+        '[[grouping]]\nname = "halves"\ndimension = "region"\nlabel = "Halves"\n'
+        'groups = { up = { label = "North and east", codes = ["N", "E"] }, rest = { label = "Others", codes = '
+        '["from(S)"] } }\n',
+        encoding="utf-8",
+    )
+    catalogue = open_catalogue([BundleSource(folder=bundles["survey"])], groupings=read_groupings(file))
+    table = catalogue["people"]
+    asked = {"level": ["*"], "contents": ["weighted", "weighted_error"]}
+    answer = table.answer(select(table, asked, codelists={"region": "agg_halves"}))
+    assert answer.dimensions[0].codes == ("up", "rest")
+    for place, codes in enumerate((("N", "E"), ("S", "W"))):
+        expected = cube.totals(["level"], where={"region": codes})
+        assert np.array_equal(answer.columns[0].values[place], expected.values)
+        assert np.array_equal(answer.columns[1].values[place], expected.errors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[[grouping]]\nname = 'x'\n",
+        "[[grouping]]\nname='a/b'\ndimension='r'\nlabel='x'\ngroups={a={label='',codes=['N']}}\n",
+    ],
+)
+def test_a_file_of_groupings_that_makes_no_sense_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "groupings.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SfumatoError, match="grouping"):
+        read_groupings(file)
+
+
+def test_a_group_with_unknown_codes_is_refused(bundles: dict[str, Path]) -> None:
+    section = GroupingSection.model_validate(
+        {"name": "odd", "dimension": "region", "label": "Odd", "groups": {"a": {"label": "A", "codes": ["nowhere"]}}}
+    )
+    with pytest.raises(SfumatoError, match="nowhere"):
+        open_catalogue([BundleSource(folder=bundles["survey"])], groupings=[section])
+
+
+@pytest.mark.parametrize("name", [*TABLES, "people"])
+def test_the_default_selection_is_of_modest_size_and_has_an_answer(name: str, catalogue: Catalogue) -> None:
+    table = catalogue[name]
+    selection = default(table, 300)
+    assert 0 < selection.cells <= 300
+    assert len(table.answer(selection).values()) == selection.cells
+
+
+def test_time_and_places_are_known_as_such(catalogue: Catalogue) -> None:
+    def roles(table: ServedTable) -> dict[str, str | None]:
+        return {axis.name: axis.role for axis in table.axes}
+
+    assert roles(catalogue["indicators"])["quarter"] == "time"
+    assert roles(catalogue["flows_between_states"])["origin_state"] == "geo"
+    assert roles(catalogue["jobs_by_industry"]) == {"industry": None, "place_size": None, "contents": "metric"}
+
+
+def test_a_table_says_what_was_done_and_what_is_promised(catalogue: Catalogue) -> None:
+    jobs = catalogue["jobs_by_industry"]
+    assert any("Smooth Pareto" in note for note in jobs.notes)
+    assert any("whether a given person held a given job" in text for text in jobs.guarantee)
+    assert jobs.guarantee[-1] == "This table by itself: strong, alpha = 0.1, epsilon = 1."
+    assert catalogue["indicators"].guarantee[-1] == "This table by itself: no formal guarantee."
+
+
+def test_a_second_table_of_the_same_name_is_refused_unless_its_bundle_is_named(bundles: dict[str, Path]) -> None:
+    folder = bundles["survey"]
+    with pytest.raises(BundleError, match="name="):
+        open_catalogue([BundleSource(folder=folder), BundleSource(folder=folder)])
+    both = open_catalogue([BundleSource.read(str(folder)), BundleSource.read(f"again={folder}")])
+    assert list(both.tables) == ["people", "again-people"]
+
+
+@pytest.mark.parametrize("changed", ["tables/jobs_by_place.csv", "structure.json", "codelists/place.csv"])
+def test_a_changed_file_is_noticed(changed: str, bundles: dict[str, Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(bundles["jobs"], tmp_path / "bundle"))
+    path = folder / changed
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(BundleError, match="was changed"):
+        open_catalogue([BundleSource(folder=folder)])
+
+
+def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"files": {}}), encoding="utf-8")
+    with pytest.raises(BundleError, match=r"structure\.json"):
+        open_catalogue([BundleSource(folder=tmp_path)])
+
+
+def test_what_a_cube_remembers_is_bounded_and_changes_nothing(
+    bundles: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembering_cube, "MOST_CELLS", 7)
+    plain = open_cube(bundles["survey"], "people").cube
+    cube = remembering_cube.RememberingCube.of(plain)
+    for names in (("region",), ("job",), ("level",), ("job", "level"), (), ("region", "job", "level")):
+        for _ in range(2):
+            assert cube.table(*names, where={"job": ["a", "c"]}).equals(plain.table(*names, where={"job": ["a", "c"]}))
+            assert cube.table(*names).equals(plain.table(*names))
+    assert 0 < sum(map(len, cube._kept.values())) <= 7

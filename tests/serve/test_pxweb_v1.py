@@ -1,0 +1,97 @@
+"""PxWebApi version 1, as R's pxweb asks it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+from pyjstat import pyjstat
+
+from tests.serve.running import Server
+from tests.serve.test_pxweb_v2 import refused
+
+
+@pytest.mark.parametrize("prefix", ["/api", "/api/v1", "/api/v1/en", "/api/v1/en/tables", "/api/v1/en/tables/people"])
+def test_the_configuration_is_found_at_every_level(prefix: str, server: Server) -> None:
+    found = httpx.get(f"{server.url}{prefix}?config").json()
+    assert all(found[name] >= 1 for name in ("maxValues", "maxCalls", "timeWindow", "CORS"))
+
+
+def test_folders_lead_to_tables(server: Server) -> None:
+    (database,) = httpx.get(f"{server.url}/api/v1/en").json()
+    listed = httpx.get(f"{server.url}/api/v1/en/{database['dbid']}").json()
+    assert {"id": "people", "type": "t"}.items() <= next(one for one in listed if one["id"] == "people").items()
+    found = httpx.get(f"{server.url}/api/v1/en/{database['dbid']}/indicators").json()
+    assert [variable["code"] for variable in found["variables"]][-1] == "contents"
+    assert [variable["code"] for variable in found["variables"] if variable.get("time")] == ["quarter"]
+    assert all(len(variable["values"]) == len(variable["valueTexts"]) for variable in found["variables"])
+
+
+def ask(server: Server, table: str, *query: dict[str, Any], **response: str) -> httpx.Response:
+    """Send a question as R does: without a content type."""
+    body = json.dumps({"query": list(query), "response": response})
+    request = httpx.Request("POST", f"{server.url}/api/v1/en/tables/{table}", content=body)
+    assert "content-type" not in request.headers
+    with httpx.Client(timeout=30) as client:
+        return client.send(request)
+
+
+def item(code: str, *values: str, filter: str = "item") -> dict[str, Any]:  # noqa: A002
+    return {"code": code, "selection": {"filter": filter, "values": list(values)}}
+
+
+def test_rows_have_keys_and_values_as_texts(server: Server, bundles: dict[str, Path]) -> None:
+    contents = item("contents", "value", "rse")
+    found = ask(
+        server, "turnover_by_state_industry", item("state", "*", filter="all"), item("industry", "A", "B"), contents
+    )
+    content = found.json()
+    assert [(column["code"], column["type"]) for column in content["columns"]] == [
+        ("state", "d"),
+        ("industry", "d"),
+        ("value", "c"),
+        ("rse", "c"),
+    ]
+    rows = pq.read_table(bundles["business"] / "tables/turnover_by_state_industry.parquet").to_pylist()
+    expected = {
+        (row["state"], row["industry"]): [".." if row[name] is None else str(row[name]) for name in ("value", "rse")]
+        for row in rows
+        if row["industry"] in ("A", "B")
+    }
+    assert {tuple(row["key"]): row["values"] for row in content["data"]} == expected
+    assert any("not published" in comment["comment"] for comment in content["comments"])
+
+
+def test_the_top_is_the_latest_and_what_is_left_out_is_summed_away(server: Server) -> None:
+    found = ask(server, "flows_between_states", item("quarter", "1", filter="top"), item("origin_state", "VA")).json()
+    assert {row["key"][2] for row in found["data"]} == {"2011-Q2"}
+    assert len(found["data"]) == 51
+    (only,) = ask(server, "people", item("contents", "count")).json()["data"]
+    assert only["key"] == []
+
+
+@pytest.mark.filterwarnings("ignore:Shouldn't use this function anymore:DeprecationWarning")  # pyjstat's own
+def test_json_stat_comes_in_both_versions(server: Server) -> None:
+    query = (item("job", "a", "b"), item("contents", "weighted"))
+    first = ask(server, "people", *query, format="json-stat").json()
+    frame = pyjstat.from_json_stat(first)[0]
+    second = ask(server, "people", *query, format="json-stat2").json()
+    assert frame["value"].tolist() == second["value"]
+    assert ask(server, "people", *query, format="px").text.startswith("CHARSET")
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "{", '{"query": 5}', '{"query": [5]}', '{"response": {"format": []}}', "[" * 99_999]
+)
+def test_a_body_that_is_no_question_is_refused(body: str, server: Server) -> None:
+    refused(httpx.post(f"{server.url}/api/v1/en/tables/people", content=body), 400)
+
+
+def test_what_does_not_exist_is_refused(server: Server) -> None:
+    refused(ask(server, "nothing"), 404)
+    refused(httpx.get(f"{server.url}/api/v1/en/elsewhere"), 404)
+    refused(httpx.get(f"{server.url}/api/v1/sv"), 400)
+    refused(ask(server, "people", format="docx"), 400)
+    refused(ask(server, "people", item("job", "a", filter="median")), 400)
