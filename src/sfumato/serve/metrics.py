@@ -18,8 +18,14 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     "high": ("high", "Upper end of the 90 % interval"),
     "convergence_ratio": ("other", "Jobs for each employer"),
     "establishments": ("other", "Establishments"),
+    "count": ("other", "Number of people"),
 }
-_UNITS = {"rse": "percent", "convergence_ratio": "jobs for each employer", "establishments": "establishments"}
+_UNITS = {
+    "count": "people",
+    "rse": "percent",
+    "convergence_ratio": "jobs for each employer",
+    "establishments": "establishments",
+}
 _DECIMALS = {"error": 2, "rse": 1, "convergence_ratio": 2}
 
 
@@ -34,7 +40,7 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             decimals=decimals[VALUE],
             kind="value",
             description=_described(about),
-            additive=not {"mean", "indicators"} & about["statistic"].keys(),
+            additive=not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys(),
         )
     ]
     for name, text in about["columns"].items():

@@ -28,6 +28,7 @@ STATUSES = (
         meaning="use with care: most of the error comes from the protection",
     ),
     CellStatus(text="too few records", symbol="f", meaning="use with care: too few records are behind this figure"),
+    CellStatus(text="not defined", symbol="-", meaning="no such figure: nothing to divide by", hides=True),
     CellStatus(text="too uncertain", symbol="u", meaning="use with care: the error is large beside the figure"),
 )
 """By its number; the first says nothing."""

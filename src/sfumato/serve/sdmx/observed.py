@@ -12,6 +12,7 @@ _LETTERS = {
     "suppressed": "Q",
     "synthesised": "E",
     "not available": _MISSING,
+    "not defined": _MISSING,
     "mostly perturbation": "U",
     "too few records": "U",
     "too uncertain": "U",
