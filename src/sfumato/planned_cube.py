@@ -78,6 +78,7 @@ class PlannedCube:
             "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
             "method": repr(self.method),
             "calibration": [self.section.calibration, self.section.nonnegative],
+            **({"whole": True} if self.section.in_whole_numbers else {}),
             "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(mode="json"),
         }
         if self.totals:
@@ -98,6 +99,7 @@ class PlannedCube:
             stratum=self.section.stratum,
             calibration=self.section.calibration,
             nonnegative=self.section.nonnegative,
+            whole=self.section.in_whole_numbers,
         )
 
     @property
@@ -163,6 +165,7 @@ def plan_cube(
     section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction
 ) -> PlannedCube:
     """Plan a cube; what cannot be protected as asked is refused here, by name."""
+    section = section.with_levels_as_controls()
     by = tuple(Dimension(name=name, codes=codelists[name].codes) for name in section.by)
     unit = section.weight_unit if section.sensitivity == "weight" else None
     planned = PlannedCube(

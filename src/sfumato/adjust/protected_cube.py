@@ -1,6 +1,6 @@
 """A cube perturbed and calibrated: noise in its cells and in its controls, then the cube made to add up to them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from sfumato.cube.margins import Axes
 from sfumato.cube.public_totals import PublicTotals
 from sfumato.cube.scale import Scale, average_scale
 from sfumato.cube.section import COUNT, WEIGHTED
+from sfumato.methods.several_levels import Level, SeveralLevels
 from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.truncated_geometric import TruncatedGeometric
@@ -38,21 +39,29 @@ def protected_cube(
     stratum: str | None = None,
     calibration: Way = "least-squares",
     nonnegative: bool = False,
+    whole: bool = False,
 ) -> tuple[Cube, Figures]:
     """The cube that is published, counts in millionths and others in their own parts, and figures for its errors.
 
     Which empty cells get noise is drawn first, then the noise of every column and of its controls, each by itself: with
     the same draws in two columns, one minus a multiple of the other would have no noise. `totals` are controls that
-    are public already; a column that they do not have is not changed by them.
+    are public already; a column that they do not have is not changed by them. With `whole` all is measured in whole
+    units, and so is what comes out, none of it negative.
     """
     chosen = method.perturbed_cells(true[COUNT] == 0, randomness)
-    columns, noise, done = {}, {}, []
+    columns, noise, done = {}, {}, dict[str, Calibrated]()
     axes = tuple(range(len(true.dimensions)))
     for name in true.columns:
         own = name == WEIGHTED and method.weights is not None
         unit = Scale(overall=MILLION * method.weight_unit) if own else _WHOLE
         scale = unit if own or name == COUNT else average_scale(true, name, stratum)
         cells = method.weights if own and method.weights is not None else method.counts
+        if whole:
+            design = _several_levels(true, method, own=own)
+            units = _in_units(true[name] * parts_of(name), scale.laid(axes), randomness)
+            columns[name] = design.consistent(design.measure(units, randomness)) * scale.laid(axes)
+            noise[name] = _noise(true, method, totals, scale, column=name, own=own, calibration=calibration)
+            continue
         values = _perturbed(true[name] * parts_of(name), cells, scale.laid(axes), randomness, chosen=chosen)
         wanted = [_control(true, name, control, scale, randomness, own=own) for control in method.controls]
         wanted += public_controls(totals, name)
@@ -64,11 +73,19 @@ def protected_cube(
                 wanted = blended(true.dimensions, values, wanted, variance=typical, strata=strata)
             found = _calibrated(true, values, wanted, variances, calibration=calibration, nonnegative=nonnegative)
             values = found.values
-            done.append(found)
+            done[name] = found
         columns[name] = values
         noise[name] = _noise(true, method, totals, scale, column=name, own=own, calibration=calibration)
     cube = Cube(dimensions=true.dimensions, columns=columns, parts={**true.parts, COUNT: MILLION})
     return cube, Figures(noise=noise, calibration=_summary(done, calibration))
+
+
+def _several_levels(true: Cube, method: TruncatedLaplace, *, own: bool) -> SeveralLevels:
+    """The cube and its noisy controls as levels of one design, which spend what the method says."""
+    noises = [(control.by, control.weights if own else control.counts) for control in method.controls]
+    noises.append((true.names, method.weights if own else method.counts))
+    levels = tuple(Level(axes=true.axes(by), noise=noise) for by, noise in noises if noise is not None)
+    return SeveralLevels(dimensions=true.dimensions, levels=levels)
 
 
 def public_controls(totals: Sequence[PublicTotals], column: str) -> list[Control]:
@@ -176,14 +193,15 @@ def _rounding(column: str, *, own: bool) -> float:
     return 0.0 if own or column == COUNT else ROUNDING
 
 
-def _summary(done: list[Calibrated], calibration: Way) -> Calibration | None:
+def _summary(done: Mapping[str, Calibrated], calibration: Way) -> Calibration | None:
     if not done:
         return None
     return Calibration(
         method=calibration,
-        converged=all(found.converged for found in done),
-        largest_gap=max(found.largest_gap for found in done),
-        cycles=max(found.cycles for found in done),
+        converged=all(found.converged for found in done.values()),
+        largest_gap=max(found.largest_gap for found in done.values()),
+        cycles=max(found.cycles for found in done.values()),
+        gaps={name: found.largest_gap for name, found in done.items()},
     )
 
 

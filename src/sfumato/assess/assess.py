@@ -7,6 +7,7 @@ from pathlib import Path
 from sfumato.assess.attacks import AttackResult
 from sfumato.assess.cells_file import write_cells
 from sfumato.assess.contributor_attacks import attack_totals
+from sfumato.assess.cube_replicates import replicates_of
 from sfumato.assess.cubes import CubeAssessment, assess_cube, published_cube
 from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.infused_attacks import attack_indicators
@@ -81,7 +82,12 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 write_cells(table, with_true_values(table, true), given[name], path.with_name(f"{name}.parquet"))
         network = _network(ready.opened, planned.values())
         cubes = [
-            assess_cube(cube, *ready.cube(cube), published_cube(cube, answers.read_file(*kept[cube.name])))
+            assess_cube(
+                cube,
+                *ready.cube(cube),
+                published_cube(cube, answers.read_file(*kept[cube.name])),
+                replicates_of(ready.opened, cube) if isinstance(ready.opened, OpenRecords) else None,
+            )
             for cube in ready.plan.cubes
         ]
         return Assessment(

@@ -8,21 +8,21 @@ all empty. After raking it is ratios instead of differences. docs/methods/hyperc
 is published; true counts only judge it.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cube.cube import Cube
 from sfumato.cube.figures import Figures
-from sfumato.cube.margins import Axes
+from sfumato.cube.margins import Axes, Floats, Integers, Numbers
 from sfumato.cube.scale import Scale
 from sfumato.cube.section import COUNT, CubeSection
 
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MOST_COMPARED = 24
@@ -34,12 +34,16 @@ _LARGEST_ROUNDING = 0.01
 _UNITS = 60
 _SAME_RATIO = 1e-7
 """Ratios of numbers of units up to 60 are known to the reader, and found again to this precision."""
+_NEAR_ONE = 0.75
+"""What raking may have multiplied by, at least, where a number of units is told from the size of a cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellsTold:
-    """What the digits of one column tell about which cells hold records."""
+    """What one column tells about which cells hold records."""
 
+    attack: str
+    """By digits, or by ratios after raking."""
     column: str
     told: int
     """Cells that the attack says hold records."""
@@ -51,25 +55,27 @@ class CellsTold:
     """How many of as many cells, picked blindly among those published above 0, would hold records."""
 
 
-def read_digits(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsTold, ...]:
+def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsTold, ...]:
     """Attack every column beside the counts, which are whole numbers as their noise is."""
     controls = [published.axes(control.by) for control in section.controls]
+    raked = section.calibration == "raking" and bool(controls)
     found = []
     for column in (name for name in published.columns if name != COUNT):
         values, scale = published[column], figures.noise[column].scale
-        if section.calibration == "raking" and controls:
-            told = told_by_ratios(values, controls, scale)
+        if raked:
+            found.append(judged("ratios", column, told_by_ratios(values, controls, scale), values, true))
         else:
-            told = told_by_differences(values, controls, scale, nonnegative=section.nonnegative)
-        found.append(judged(column, told, values, true))
+            told = told_by_digits(values, controls, scale, nonnegative=section.nonnegative)
+            found.append(judged("digits", column, told, values, true))
     return tuple(found)
 
 
-def judged(column: str, told: Flags, values: Integers, true: Cube) -> CellsTold:
+def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) -> CellsTold:
     """How many of the cells that the attack tells do hold records."""
     holding, above = true[COUNT] > 0, values > 0
     number = int(told.sum())
     return CellsTold(
+        attack=attack,
         column=column,
         told=number,
         found=int((told & holding).sum()),
@@ -78,52 +84,48 @@ def judged(column: str, told: Flags, values: Integers, true: Cube) -> CellsTold:
     )
 
 
-def told_by_differences(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
-    """The cells whose digits say that they hold records: no comparison with others comes out as a number of units.
+def told_by_digits(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
+    """The cells of which no comparison with others comes out as a number of units.
 
     With `nonnegative` cells at 0 were moved there, so they tell nothing and are compared with nothing.
     """
     view = _View.of(values.shape, controls, scale)
-    table, unit = view.taken(values), view.taken(np.broadcast_to(np.asarray(view.period), values.shape))
-    compared, matched = np.zeros(table.shape, dtype=np.bool_), np.zeros(table.shape, dtype=np.bool_)
-    for shifts in view.comparisons():
-        difference, usable = table, table > 0 if nonnegative else np.ones(table.shape, dtype=np.bool_)
-        for axis, shift in shifts:
-            difference = difference - np.roll(difference, shift, axis=axis)
-            usable = usable & np.roll(usable, shift, axis=axis)
+    table, unit = view.taken(values), view.taken(view.unit)
+    usable = table > 0 if nonnegative else np.ones(table.shape, dtype=np.bool_)
+
+    def whole(difference: Integers, moves: int) -> Flags:
         left = difference % unit
-        rounding = np.minimum(max(2.0 ** len(shifts), _ROUNDING * values.size**0.5), _LARGEST_ROUNDING * unit)
-        matched |= usable & (np.minimum(left, unit - left) <= (rounding if shifts else 0))
-        compared |= usable
-    return view.put_back(compared & ~matched)
+        return np.asarray(np.minimum(left, unit - left) <= view.rounding(moves, unit))
+
+    return view.unmatched(table, lambda _: usable, whole)
 
 
 def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -> Flags:
-    """The same after raking: empty cells without noise stay 0, and others are to each other like numbers of units."""
+    """Digits after raking: empty cells without noise stay 0, and others are to each other like numbers of units."""
     view = _View.of(values.shape, controls, scale)
-    table = view.taken(values)
+    table, unit = view.taken(values), view.taken(view.unit)
     some = table != 0
-    logarithms = np.log(np.abs(np.where(some, table, 1)).astype(np.float64))
+    logarithms: Floats = np.log(np.abs(np.where(some, table, 1)).astype(np.float64))
     units = np.log(np.arange(1, _UNITS + 1))
     ratios = np.unique((units[:, None] - units[None, :]).ravel())
-    compared, matched = np.zeros(table.shape, dtype=np.bool_), np.zeros(table.shape, dtype=np.bool_)
-    for shifts in view.comparisons():
-        difference, usable = logarithms, some
-        for axis, shift in shifts:
-            difference = difference - np.roll(difference, shift, axis=axis)
-            usable = usable & np.roll(usable, shift, axis=axis)
+
+    def small(moves: int) -> Flags:
+        # Of larger numbers the products on either side of a ratio would be beyond those that are known.
+        return np.asarray(some & (np.abs(table) <= _NEAR_ONE * _UNITS ** (2.0 ** (1 - max(moves, 1))) * unit))
+
+    def known(difference: Floats, _: int) -> Flags:
         near = np.clip(np.searchsorted(ratios, difference), 1, len(ratios) - 1)
         off = np.minimum(np.abs(difference - ratios[near]), np.abs(difference - ratios[near - 1]))
-        matched |= usable & (off <= _SAME_RATIO)
-        compared |= usable
-    return view.put_back(compared & ~matched)
+        return np.asarray(off <= _SAME_RATIO)
+
+    return view.unmatched(logarithms, small, known)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _View:
     """The cube with dimensions that are in the same controls taken as one."""
 
-    period: Integers | int
+    unit: Integers
     """One unit of noise in every cell."""
     before: tuple[int, ...]
     order: list[int]
@@ -141,18 +143,38 @@ class _View:
             alike.setdefault((axis in apart, *(axis in axes for axes in known)), []).append(axis)
         groups = list(alike.values())
         return cls(
-            period=scale.laid(tuple(range(len(shape)))),
+            unit=np.broadcast_to(np.asarray(scale.laid(tuple(range(len(shape))))), shape),
             before=shape,
             order=[axis for group in groups for axis in group],
             shape=tuple(prod(shape[axis] for axis in group) for group in groups),
             fixed=[tuple(place for place, group in enumerate(groups) if group[0] in axes) for axes in known],
         )
 
-    def taken(self, table: Integers) -> Integers:
+    def taken(self, table: NDArray[Any]) -> NDArray[Any]:
+        """A table by the new dimensions."""
         return np.transpose(table, self.order).reshape(self.shape)
 
-    def put_back(self, flags: Flags) -> Flags:
-        return np.transpose(flags.reshape([self.before[axis] for axis in self.order]), np.argsort(self.order))
+    def rounding(self, moves: int, unit: Integers) -> Floats | float:
+        """By how much rounding may have changed a comparison; nothing was rounded where no cell was calibrated."""
+        if not moves:
+            return 0.0
+        most = max(2.0**moves, _ROUNDING * prod(self.shape) ** 0.5)
+        return np.asarray(np.minimum(most, _LARGEST_ROUNDING * unit))
+
+    def unmatched(
+        self, table: Numbers, usable: Callable[[int], Flags], empty: Callable[[Numbers, int], Flags]
+    ) -> Flags:
+        """The cells that can be compared, and of which no comparison looks like one of empty cells."""
+        compared, matched = np.zeros(self.shape, dtype=np.bool_), np.zeros(self.shape, dtype=np.bool_)
+        for shifts in self.comparisons():
+            difference, fit = table, usable(len(shifts))
+            for axis, shift in shifts:
+                difference = difference - np.roll(difference, shift, axis=axis)
+                fit = fit & np.roll(fit, shift, axis=axis)
+            matched |= fit & empty(difference, len(shifts))
+            compared |= fit
+        told = (compared & ~matched).reshape([self.before[axis] for axis in self.order])
+        return np.asarray(np.transpose(told, np.argsort(self.order)))
 
     def comparisons(self) -> Iterator[tuple[tuple[int, int], ...]]:
         """Sets of axes and by how far to move along each: all least sets that no control has all of."""

@@ -1,59 +1,87 @@
 """What protection costs a cube and what it reveals: tables of the published cube beside those of the true one."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import combinations, islice
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.cube_attack import CellsTold, read_digits
-from sfumato.assess.measures import cramers_v, hellinger_distance, interval_overlap, mean
+from sfumato.adjust.protected_cube import protected_cube
+from sfumato.assess.cube_attack import CellsTold, attack_cube
+from sfumato.assess.cube_measures import (
+    Beside,
+    Distances,
+    Measures,
+    distances,
+    measures,
+    measures_by_size,
+    quantiles,
+    together,
+)
+from sfumato.assess.cube_replicates import ReplicateErrors, Replicates, replicate_errors
+from sfumato.assess.cube_risk import CellRisk, cell_risk, odds_of_records, table_risk
+from sfumato.assess.measures import cramers_v
+from sfumato.assess.risk import SizeOdds
 from sfumato.cube.answer import Answer, Rules
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.figures import ColumnNoise, Figures
 from sfumato.cube.query import PublishedCube
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.scale import Scale
+from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.cube.stored import read_stored
+from sfumato.methods.truncated_laplace import TruncatedLaplace
+from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.planned_cube import PlannedCube
 
 Floats = NDArray[np.float64]
 
-DIMENSIONS = 3
-"""Tables of up to so many dimensions are compared."""
-MOST_TABLES = 120
-"""Of each number of dimensions, in the order of the attributes."""
-WIDTH = 1.96
-"""Half the width of a 95% interval, in standard errors."""
-NEAR_ZERO = 0.5
-"""Records; a cell with fewer is near zero."""
+MOST_TABLES = 24
+"""Of each number of dimensions, spread over all there are."""
+MOST_CELLS = 1_000_000
+"""Of all tables with as many dimensions together; a table that alone has more is not compared."""
+TOTALS, RECORDS, PROPORTIONS = "weighted totals", "records", "proportions"
+_CHANCE = OperatingSystem()
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindOfFigure:
+    """Figures of one kind in all tables with as many dimensions."""
+
+    figure: str
+    """Weighted totals, numbers of records, proportions, or the means of a measure."""
+    all: Measures
+    by_size: tuple[Measures, ...]
+    """By the true number of records in the cell."""
+    distances: Distances | None
+    """None where figures do not add up to a whole."""
+    differences: Mapping[str, float]
+    """Quantiles of the differences from true figures, in standard errors of the noise."""
+    relative_differences: Mapping[str, float]
+    """The same as a share of the true figure."""
+    error_differences: Mapping[str, float]
+    """Quantiles of the differences of standard errors, as a share of those before protection."""
+    cells: Beside
+    """For the charts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dimensionality:
-    """All tables with so many dimensions, weighted totals: how far published figures are from true ones."""
+    """A sample of the tables with so many dimensions."""
 
     dimensions: int
     tables: int
-    cells: int
-    mean_square_error: float
-    expected: float
-    """The mean of the perturbation variances that the query tool tells."""
-    median_difference: float
-    """The median relative difference of totals that are not 0."""
-    largest_tenth: float
-    """One relative difference in ten is above this."""
-    error_ratio: float
-    """The median ratio of published standard errors to √(var + (θ̃ − θ̂)²), the paper's form, which is confidential."""
-    overlap: float
-    """The mean overlap of 95% intervals with and without perturbation."""
-    hellinger: float
-    """The mean Hellinger distance of the shares of a table."""
-    newly_publishable: int
-    newly_marked: int
-    publishable: int
-    """Figures that the rules leave unmarked before perturbation."""
+    of_tables: int
+    """How many there are, those that are not compared included."""
+    figures: tuple[KindOfFigure, ...]
+    risk: CellRisk
+
+    def kind(self, figure: str) -> KindOfFigure:
+        """The figures of one kind."""
+        return next(part for part in self.figures if part.figure == figure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,55 +99,78 @@ class CubeAssessment:
 
     name: str
     title: str
-    cells: int
-    empty: int
-    from_zero: int
-    """Cells without records that are published as at least half a record."""
-    to_zero: int
-    """Cells with records that are published as less than that."""
-    unchanged: int
-    """Cells with records whose count is published within a thousandth of a record."""
+    risk: CellRisk
+    """Of the cells of the cube itself."""
+    odds: tuple[SizeOdds, ...]
+    """What the guarantee of counts bounds, whatever a reader knows."""
     told: tuple[CellsTold, ...]
-    """Which cells hold records, as far as the digits of each column tell."""
+    """Which cells hold records, as far as other columns than the counts tell."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]
-    true: Floats
-    """Counts of the two-way tables, for the chart."""
-    protected: Floats
+    replicates: tuple[ReplicateErrors, ...] = field(default=())
+    """Empty without replicate weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cubes:
+    """The cube before protection, as published, and as the reference would publish it."""
+
+    before: PublishedCube
+    published: PublishedCube
+    reference: PublishedCube
+
+    def figures(self, by: tuple[str, ...]) -> Iterator[tuple[str, Beside]]:
+        """The figures of one table, kind by kind."""
+        # Without noise a table of the cube answers like the cube; with it, errors depend on what was summed.
+        before, reference = (replace(cube, cube=cube.cube.project(*by)) for cube in (self.before, self.reference))
+        records = before.cube[COUNT] // MILLION
+
+        def beside(ask: Callable[[PublishedCube], Answer], *, parts: bool = False) -> Beside:
+            return Beside.of(ask(before), ask(self.published), ask(reference), records, parts=parts)
+
+        yield TOTALS, beside(lambda cube: cube.totals(by), parts=True)
+        yield RECORDS, beside(lambda cube: cube.totals(by, column=COUNT), parts=True)
+        if by:
+            yield PROPORTIONS, beside(lambda cube: cube.proportions(by, within=by[:1] if len(by) > 1 else ()))
+        for measure in self.published.measures:
+            yield f"means of {measure}", beside(partial(PublishedCube.means, measure=measure, by=by))
 
 
 def assess_cube(
-    planned: PlannedCube, true: Cube, sampling: Sampling | None, published: PublishedCube
+    planned: PlannedCube,
+    true: Cube,
+    sampling: Sampling | None,
+    published: PublishedCube,
+    replicates: Replicates | None = None,
+    *,
+    randomness: Randomness = _CHANCE,
 ) -> CubeAssessment:
-    """Compare a published cube with the true one; nothing of the result may leave the office."""
-    before = _unperturbed(true, sampling, published.rules)
-    counts, noisy = true["count"], published.cube.values("count")
-    near = np.abs(noisy) < NEAR_ZERO
-    names = true.names
-    pairs = list(islice(combinations(names, 2), MOST_TABLES))
+    """Compare a published cube with the true one; nothing of the result may leave the office.
+
+    `replicates` are the replicate variances of some of its tables, where the data have replicate weights; the reference
+    protection draws from `randomness`.
+    """
+    before = without_noise(true.with_column(COUNT, true[COUNT] * MILLION, parts=MILLION), sampling, published.rules)
+    reference = without_noise(reference_cube(planned, true, randomness), sampling, published.rules)
+    cubes = _Cubes(before=before, published=published, reference=reference)
     return CubeAssessment(
         name=planned.name,
         title=planned.title,
-        cells=len(true),
-        empty=int((counts == 0).sum()),
-        from_zero=int(((counts == 0) & ~near).sum()),
-        to_zero=int(((counts > 0) & near).sum()),
-        unchanged=int(((counts > 0) & (np.abs(noisy - counts) < 0.001)).sum()),
-        told=read_digits(published.cube, published.figures, true, planned.section),
+        risk=cell_risk(np.ravel(true[COUNT]), np.ravel(published.cube.values(COUNT))),
+        odds=odds_of_records(planned.guarantee),
+        told=attack_cube(published.cube, published.figures, true, planned.section),
         by_dimension=tuple(
-            _compared(size, islice(combinations(names, size), MOST_TABLES), before, published)
-            for size in range(min(DIMENSIONS, len(names)) + 1)
+            _compared(cubes, size, chosen) for size in range(len(true.names) + 1) if (chosen := sampled(true, size))
         ),
         associations=tuple(
             Pair(
-                attributes=pair,
-                true=cramers_v(before.totals(pair).values),
-                published=cramers_v(np.maximum(published.totals(pair).values, 0)),
+                attributes=(pair[0], pair[1]),
+                true=_association(true, pair),
+                published=_association(published.cube, pair),
             )
-            for pair in pairs
+            for pair in sampled(true, 2)
         ),
-        true=_counts(before, pairs),
-        protected=_counts(published, pairs),
+        replicates=replicate_errors(replicates or {}, before, published),
     )
 
 
@@ -132,61 +183,72 @@ def published_cube(planned: PlannedCube, content: bytes) -> PublishedCube:
     return PublishedCube(name=planned.name, title=planned.title, cube=cube, figures=figures, rules=rules)
 
 
-def _unperturbed(true: Cube, sampling: Sampling | None, rules: Rules) -> PublishedCube:
-    """The true cube as if it had been published without noise."""
+def without_noise(cube: Cube, sampling: Sampling | None, rules: Rules) -> PublishedCube:
+    """A cube as if its numbers were published without noise; counts are in millionths."""
     none = ColumnNoise(variance=0.0, controls={}, scale=Scale(overall=1))
-    cube = true.with_column("count", true["count"] * MILLION, parts=MILLION)
     figures = Figures(noise=dict.fromkeys(cube.columns, none), sampling=sampling)
     return PublishedCube(name="", title="", cube=cube, figures=figures, rules=rules)
 
 
-def _compared(
-    size: int, tables: Iterable[tuple[str, ...]], before: PublishedCube, published: PublishedCube
-) -> Dimensionality:
-    pairs = [(before.totals(by), published.totals(by)) for by in tables]
-    true, noisy = (_all(pairs, at, "values") for at in (0, 1))
-    own, told = (_all(pairs, at, "errors") for at in (0, 1))
-    noise = _all(pairs, 1, "perturbation_error")
-    fit, still = (_all(pairs, at, "publishable").astype(bool) for at in (0, 1))
-    seen = true != 0
-    relative = np.abs(noisy - true)[seen] / np.abs(true[seen])
-    paper = np.sqrt(own**2 + (noisy - true) ** 2)
-    some = seen & (paper > 0)
-    overlap = interval_overlap(
-        low=true - WIDTH * own,
-        high=true + WIDTH * own,
-        protected_low=noisy - WIDTH * told,
-        protected_high=noisy + WIDTH * told,
+def reference_cube(planned: PlannedCube, true: Cube, randomness: Randomness) -> Cube:
+    """The reference protection: all of the cube's ε spent on noise in its cells, without controls or calibration."""
+    cube, _ = protected_cube(true, cells_only(planned.method), randomness, stratum=planned.section.stratum)
+    return cube
+
+
+def sampled(cube: Cube, size: int) -> list[tuple[str, ...]]:
+    """Tables with so many dimensions, spread over all of them, as many as may be compared."""
+    lengths = dict(zip(cube.names, cube.shape, strict=True))
+    small = [by for by in combinations(cube.names, size) if prod(lengths[name] for name in by) <= MOST_CELLS]
+    places = np.unique(np.linspace(0, max(len(small) - 1, 0), min(len(small), MOST_TABLES)).astype(int))
+    chosen, cells = [], 0
+    for by in (small[place] for place in places):
+        more = prod(lengths[name] for name in by)
+        if cells + more <= MOST_CELLS:
+            cells += more
+            chosen.append(by)
+    return chosen
+
+
+def cells_only(method: TruncatedLaplace) -> TruncatedLaplace:
+    """The noise that spends all of the ε on cells; at a larger ε the same cap has a smaller δ."""
+    cells = method.counts.epsilon + (0 if method.weights is None else method.weights.epsilon)
+    more = (method.guarantee().epsilon - method.cost_of_dropping) / cells
+    return replace(
+        method,
+        counts=replace(method.counts, epsilon=method.counts.epsilon * more),
+        weights=None if method.weights is None else replace(method.weights, epsilon=method.weights.epsilon * more),
+        controls=(),
     )
-    distances = [
-        hellinger_distance(true=np.ravel(one.values), protected=np.ravel(np.maximum(two.values, 0)))
-        for one, two in pairs
-    ]
+
+
+def _compared(cubes: _Cubes, size: int, tables: list[tuple[str, ...]]) -> Dimensionality:
+    found: dict[str, list[Beside]] = {}
+    for by in tables:
+        for figure, cells in cubes.figures(by):
+            found.setdefault(figure, []).append(cells)
     return Dimensionality(
         dimensions=size,
-        tables=len(pairs),
-        cells=len(true),
-        mean_square_error=mean((noisy - true) ** 2),
-        expected=mean(noise**2),
-        median_difference=_quantile(relative, 0.5),
-        largest_tenth=_quantile(relative, 0.9),
-        error_ratio=_quantile((told / np.where(some, paper, 1.0))[some], 0.5),
-        overlap=mean(overlap[seen & (own > 0)]),
-        hellinger=mean(np.array(distances)),
-        newly_publishable=int((~fit & still).sum()),
-        newly_marked=int((fit & ~still).sum()),
-        publishable=int(fit.sum()),
+        tables=len(tables),
+        of_tables=comb(len(cubes.before.cube.names), size),
+        figures=tuple(_kind(figure, parts) for figure, parts in found.items()),
+        risk=table_risk([(part.records, part.published) for part in found[RECORDS]]),
     )
 
 
-def _all(pairs: list[tuple[Answer, Answer]], at: int, what: str) -> Floats:
-    return np.concatenate([np.ravel(getattr(pair[at], what)) for pair in pairs]).astype(np.float64)
+def _kind(figure: str, tables: list[Beside]) -> KindOfFigure:
+    cells = together(tables)
+    return KindOfFigure(
+        figure=figure,
+        all=measures("all", cells),
+        by_size=measures_by_size(cells),
+        distances=distances(tables) if figure in (TOTALS, RECORDS) else None,
+        differences=quantiles(cells.standardised),
+        relative_differences=quantiles(cells.relative),
+        error_differences=quantiles(cells.error_differences),
+        cells=cells,
+    )
 
 
-def _counts(cube: PublishedCube, pairs: list[tuple[str, str]]) -> Floats:
-    found = [np.ravel(cube.totals(pair, column="count").values) for pair in pairs]
-    return np.concatenate(found) if found else np.empty(0)
-
-
-def _quantile(values: Floats, share: float) -> float:
-    return float(np.quantile(values, share)) if len(values) else float("nan")
+def _association(cube: Cube, pair: tuple[str, ...]) -> float:
+    return cramers_v(np.maximum(cube.project(*pair).values(WEIGHTED), 0))

@@ -32,7 +32,7 @@ class Calibration:
     """The largest difference between a sum and its control, in parts of the column, over all columns."""
     cycles: int
     gaps: Mapping[str, int] = field(default_factory=dict)
-    """The same for each column."""
+    """The same for each column, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from sfumato.cube.whole_numbers import make_a_chain
 from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact
 from sfumato.microdata import Microdata
@@ -119,6 +120,19 @@ class CubeSection(Described):
         AVERAGE, description="the average weight that scales the noise: average, over all records; or an attribute of "
         "the cube, within each of its codes"
     )  # fmt: skip
+    approach: Literal["bottom-up", "several-levels"] = Field(
+        "bottom-up",
+        description="bottom-up: epsilon is for the cells of the cube; several-levels: it is for the cube and its "
+        "`levels` together, and what they tell is combined, by least squares",
+    )
+    levels: tuple[tuple[str, ...], ...] = Field(
+        (), description="for approach = several-levels: tables of lower dimension that are measured, too, each by some "
+        "attributes of the cube; `sfumato check` says which pay off"
+    )  # fmt: skip
+    levels_share: Exact = Field(
+        Fraction(3, 10), description="for approach = several-levels: the share of epsilon that all levels get, "
+        "each as much"
+    )  # fmt: skip
     controls: tuple[ControlSection, ...] = Field(
         (), description="tables of lower dimension that the cube is made to add up to"
     )
@@ -169,6 +183,21 @@ class CubeSection(Described):
             raise ValueError("a cap of 1 or more is needed: with a cap of 0 nothing would be protected")
         return cap
 
+    @field_validator("levels")
+    @classmethod
+    def _lists_each_level_once(cls, levels: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        for by in levels:
+            _listed_once(by)
+        _listed_once(tuple(table_name(sorted(by)) for by in levels))
+        return levels
+
+    @field_validator("levels_share")
+    @classmethod
+    def _leaves_something_for_the_cube(cls, share: Fraction) -> Fraction:
+        if not 0 < share < 1:
+            raise ValueError("a share above 0 and below 1 is needed")
+        return share
+
     @field_validator("empty_cells")
     @classmethod
     def _is_a_share(cls, share: Fraction) -> Fraction:
@@ -213,6 +242,44 @@ class CubeSection(Described):
         if self.nonnegative and self.calibration == "raking":
             raise ValueError('`nonnegative` is for calibration = "least-squares"')
         return self
+
+    @model_validator(mode="after")
+    def _measures_levels_that_fit_together(self) -> Self:
+        if (self.approach == "several-levels") != bool(self.levels):
+            raise ValueError('`levels` are needed with approach = "several-levels", and with that only')
+        for by in self.levels:
+            unknown = [name for name in by if name not in self.by]
+            if unknown or len(by) == len(self.by):
+                raise ValueError(
+                    f"a level by some attributes of the cube, and not all ({', '.join(self.by)}), instead of "
+                    f"'{unknown[0] if unknown else table_name(by)}'"
+                )
+        if not self.levels:
+            return self
+        others = (self.controls, self.calibration != "least-squares", self.stratum, self.empty_cells < 1)
+        if any(others):
+            raise ValueError(
+                'approach = "several-levels" goes without `controls`, `weights`, `empty_cells` and `calibration`'
+            )
+        if self.nonnegative and not make_a_chain([tuple(sorted(map(self.by.index, by))) for by in self.levels]):
+            raise ValueError(
+                "with nonnegative = true, levels that do not close a ring (such as a × b, b × c, a × c): no whole "
+                "numbers may fit them all"
+            )
+        return self
+
+    def with_levels_as_controls(self) -> "CubeSection":
+        """The same cube where every level is a control with its part of epsilon, and the cube has the rest."""
+        if not self.levels:
+            return self
+        each = self.epsilon * self.levels_share / len(self.levels)
+        controls = tuple(ControlSection.model_validate({"by": by, "epsilon": each}) for by in self.levels)
+        return self.model_copy(update={"epsilon": self.epsilon * (1 - self.levels_share), "controls": controls})
+
+    @property
+    def in_whole_numbers(self) -> bool:
+        """Whether its numbers are whole records, or whole averages, and none is negative."""
+        return bool(self.levels) and self.nonnegative
 
     @property
     def stratum(self) -> str | None:

@@ -44,8 +44,8 @@ class ControlNoise:
 class TruncatedLaplace:
     """The noise of a cube and of its controls, and what is charged for all of it.
 
-    `counts` is the noise of unweighted counts. Weighted counts get the same draws times an average weight, which the
-    guarantee does not cover; or, with `weights`, noise of their own that hides a record of the largest weight.
+    `counts` is the noise of unweighted counts. Weighted counts get as much in units of an average weight, drawn anew,
+    which the guarantee does not cover; or, with `weights`, noise that hides a record of the largest weight.
     """
 
     name: ClassVar[str] = "truncated-laplace"
@@ -71,7 +71,7 @@ class TruncatedLaplace:
     def guarantee(self) -> EmployerEmployee:
         """For one record more or less, from the parameters alone: ε and δ of the cube and of its noisy controls add up.
 
-        Exact controls are outside of it, and so are weighted counts that share the noise of counts.
+        Exact controls are outside of it, and so are weighted counts whose noise is in average weights.
         """
         spent = [noise for noise in self._spent() if noise is not None]
         return EmployerEmployee(

@@ -50,6 +50,8 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
         "empty_cells_perturbed": float(method.empty_cells),
         "calibration": section.calibration if section.controls or section.nonnegative else None,
         "nonnegative": section.nonnegative,
+        "approach": section.approach,
+        "whole_numbers": section.in_whole_numbers,
         "controls": [
             *(
                 {
@@ -123,7 +125,8 @@ def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> s
     text = (
         f"**{planned.title}** (`{planned.name}`): whole-number noise of at most {method.counts.cap} records was added "
         f"to each of {planned.cells:,} cells: 0 with a probability of {method.counts.probability_of_none:.3g}, larger "
-        "numbers ever more rarely (a two-sided geometric distribution, cut at the cap). Cells can be negative."
+        "numbers ever more rarely (a two-sided geometric distribution, cut at the cap)."
+        + ("" if section.in_whole_numbers else " Cells can be negative.")
     )
     if method.weights is not None:
         text += (
@@ -151,6 +154,7 @@ def not_met(planned: PlannedCube, calibration: Calibration) -> str:
         return ""
     parts = cube_parts(planned)
     missed = ", ".join(f"{gap / parts[name]:,.6g} ({name})" for name, gap in calibration.gaps.items() if gap)
+    missed = missed or f"{calibration.largest_gap:,} parts of a column"
     return (
         f" **It does not add up to them: after {calibration.cycles} rounds of {calibration.method}, sums differ from "
         f"these tables by up to {missed}.**"
@@ -177,7 +181,12 @@ def _controls(planned: PlannedCube) -> str:
             f" Totals by {totals.name} ({columns}) were public already and come from elsewhere: {totals.source}. They "
             "cost nothing, and using them discloses nothing."
         )
-    if section.controls:
+    if section.in_whole_numbers:
+        text += (
+            " What the cube and these tables tell was combined by least squares, and whole numbers of records, or of "
+            "averages, were fitted to that; only protected numbers were used for it."
+        )
+    elif section.controls:
         way = "by the smallest quadratic change" if section.calibration == "least-squares" else "by raking"
         others = [word for word, used in (("public", planned.totals), ("disclosed", method.exact_controls)) if used]
         used = " and ".join(["protected", *others])

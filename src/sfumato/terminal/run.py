@@ -38,7 +38,7 @@ def run_summary(published: "Published") -> Summary:
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
         "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
         "controls_not_met": {
-            name: {"calibration": found.method, "cycles": found.cycles, "largest_gaps_in_parts": dict(found.gaps)}
+            name: {"calibration": found.method, "cycles": found.cycles, "largest_gap_in_parts": found.largest_gap}
             for name, found in published.unmet.items()
         },
         **plan_data(published.plan),

@@ -1,0 +1,267 @@
+"""Measures of the figures of a cube: published ones beside true ones, overall and by size of the cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.assess.classes import by_class, size_classes, size_label
+from sfumato.assess.measures import (
+    coefficient_of_variation,
+    error_ratio,
+    hellinger_distance,
+    interval_overlap,
+    jensen_shannon_distance,
+    mean,
+    mean_error,
+    proportional_difference,
+    relative_error,
+    root_integrated_squared_error,
+    share_near_reference,
+    spearman,
+    spread,
+    tail_classification,
+    total_error,
+    utility_loss,
+)
+from sfumato.assess.risk import share_within
+from sfumato.assess.suppression import publication_change
+from sfumato.cube.answer import STATUSES, Answer
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+WIDTH = 1.96
+"""Half the width of a 95% interval, in standard errors."""
+PERCENT = 10
+"""A published figure is near the true one within so many percent of it."""
+SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""The quantiles that describe a distribution in numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Figures of one kind, one number a cell: true and published ones, and those of the reference protection."""
+
+    true: Floats
+    published: Floats
+    reference: Floats
+    records: NDArray[np.int64]
+    """The true number of records in the cell."""
+    own: Floats
+    """Standard errors before protection; 0 where there are no replicate weights."""
+    told: Floats
+    """Standard errors as they are published."""
+    noise: Floats
+    """The part of them that is expected of the noise."""
+    fit: Flags
+    """Where the rules leave the true figure unmarked."""
+    still: Flags
+    """Where they leave the published one unmarked."""
+    difference: Floats
+    """Of the shares in the table, relative to their mean; NaN for figures that are not added up to a whole."""
+
+    @classmethod
+    def of(
+        cls, before: Answer, after: Answer, reference: Answer, records: NDArray[np.int64], *, parts: bool
+    ) -> "Beside":
+        """The cells of one table where all three are defined; `parts` tells that they add up to a whole.
+
+        A mean or a proportion of what was published as nothing, or less, is not defined.
+        """
+        true, published, third = (np.ravel(answer.values) for answer in (before, after, reference))
+        known = np.logical_and.reduce([defined(answer) for answer in (before, after, reference)])
+        difference = proportional_difference(true=true, protected=published) if parts else np.full(len(true), np.nan)
+        return cls(
+            true=true[known],
+            published=published[known],
+            reference=third[known],
+            records=np.ravel(records)[known],
+            own=np.nan_to_num(np.ravel(before.errors)[known]),
+            told=np.ravel(after.errors)[known],
+            noise=np.ravel(after.perturbation_error)[known],
+            fit=np.ravel(before.publishable)[known],
+            still=np.ravel(after.publishable)[known],
+            difference=difference[known],
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The arrays by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def standardised(self) -> Floats:
+        """Differences in standard errors of the noise, where there is any."""
+        some = self.noise > 0
+        return (self.published - self.true)[some] / self.noise[some]
+
+    @property
+    def relative(self) -> Floats:
+        """Differences as a share of true figures that are not 0."""
+        some = self.true != 0
+        share: Floats = (self.published - self.true)[some] / np.abs(self.true[some])
+        return share
+
+    @property
+    def error_differences(self) -> Floats:
+        """By which share published standard errors are above those before protection, where these are not 0."""
+        some = self.own > 0
+        above: Floats = self.told[some] / self.own[some] - 1
+        return above
+
+
+def together(parts: Sequence[Beside]) -> Beside:
+    """The cells of several tables as one."""
+    every = [part.columns() for part in parts]
+    return Beside(**{name: np.concatenate([columns[name] for columns in every]) for name in every[0]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """How far published figures are from true ones in some cells; NaN where the cells do not define it."""
+
+    label: str
+    """The class of the true number of records, or that these are all cells."""
+    cells: int
+    mean_error: float
+    total_error: float
+    reference_ratio: float
+    """The mean error divided by that of the reference protection; below 1 ours is the better one."""
+    mean_square_error: float
+    expected_square: float
+    """The mean of the perturbation variances that the query tool tells."""
+    utility_loss: float
+    """The mean of |P|/Y, the change as a share of the true figure, where that is not 0."""
+    median_difference: float
+    largest_tenth: float
+    """The median relative difference, and what one in ten is above."""
+    within: float
+    """The share of figures within PERCENT of the true one."""
+    near_reference: float
+    """The share whose relative error is at most 10 points above the reference's."""
+    spearman: float
+    share_difference: float
+    share_difference_sd: float
+    """The mean and standard deviation of the proportional difference c of the cells' shares."""
+    cv_before: float
+    cv_after: float
+    """Median coefficients of variation; before protection by the fitted function of sampling errors."""
+    error_ratio: float
+    """The median ratio of published standard errors to √(var + (θ̃ − θ̂)²), the paper's form, which is confidential."""
+    overlap: float
+    """The mean overlap of 95% intervals with and without perturbation."""
+    publishable: int
+    """Figures that the rules leave unmarked before perturbation."""
+    newly_publishable: int
+    newly_marked: int
+
+
+def measures(label: str, cells: Beside) -> Measures:
+    """All measures of figures of some cells, taken together."""
+    true, published, own, told = cells.true, cells.published, cells.own, cells.told
+    pair: dict[str, Any] = {"true": true, "protected": published}
+    relative = relative_error(**pair)
+    seen = true != 0
+    shares = spread(cells.difference[np.isfinite(cells.difference)])
+    change = publication_change(before=cells.fit, after=cells.still)
+    paper = np.sqrt(own**2 + (published - true) ** 2)
+    told_ratio = np.divide(told, paper, out=np.full(len(true), np.nan), where=seen & (paper > 0))
+    overlap = interval_overlap(
+        low=true - WIDTH * own,
+        high=true + WIDTH * own,
+        protected_low=published - WIDTH * told,
+        protected_high=published + WIDTH * told,
+    )
+    before = coefficient_of_variation(estimate=true, variance=own**2)
+    after = coefficient_of_variation(estimate=published, variance=told**2)
+    return Measures(
+        label=label,
+        cells=len(true),
+        mean_error=mean_error(**pair),
+        total_error=total_error(**pair),
+        reference_ratio=error_ratio(**pair, reference=cells.reference),
+        mean_square_error=mean((published - true) ** 2),
+        expected_square=mean(cells.noise**2),
+        utility_loss=mean(utility_loss(perturbation=published - true, estimate=true)[seen]),
+        median_difference=quantile(relative, 0.5),
+        largest_tenth=quantile(relative, 0.9),
+        within=share_within(estimates=published, target=true, percent=PERCENT),
+        near_reference=share_near_reference(**pair, reference=cells.reference),
+        spearman=spearman(**pair),
+        share_difference=shares.mean,
+        share_difference_sd=shares.deviation,
+        cv_before=quantile(before[own > 0], 0.5),
+        cv_after=quantile(after[own > 0], 0.5),
+        error_ratio=quantile(told_ratio, 0.5),
+        overlap=mean(overlap[seen & (own > 0)]),
+        publishable=change.publishable + change.newly_suppressed,
+        newly_publishable=change.newly_publishable,
+        newly_marked=change.newly_suppressed,
+    )
+
+
+def measures_by_size(cells: Beside) -> tuple[Measures, ...]:
+    """The same in each class of the true number of records."""
+    places = size_classes(cells.records)
+
+    def one(**columns: NDArray[Any]) -> Measures:
+        inside = Beside(**columns)
+        return measures(size_label(int(size_classes(inside.records[:1])[0])), inside)
+
+    return tuple(by_class(one, classes=places, **cells.columns()).values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distances:
+    """How far apart the shares of whole tables are, on average over tables."""
+
+    jensen_shannon: float
+    hellinger: float
+    root_integrated_squared_error: float
+    root_mean_squared_error: float
+    """The same with the mean of squared differences in place of their sum."""
+    bottom_tail: float
+    top_tail: float
+    """The share of the tenth of smallest, and of largest, cells of a table that are still in it."""
+
+
+def distances(tables: Sequence[Beside]) -> Distances:
+    """The distances of tables whose cells add up to a whole, such as totals."""
+    pairs: list[dict[str, Any]] = [{"true": part.true, "protected": part.published} for part in tables]
+    squared = [root_integrated_squared_error(**pair) for pair in pairs]
+    tails = [tail_classification(**pair) for pair in pairs]
+    return Distances(
+        jensen_shannon=_mean_of_defined([jensen_shannon_distance(**pair) for pair in pairs]),
+        hellinger=_mean_of_defined([hellinger_distance(**pair) for pair in pairs]),
+        root_integrated_squared_error=_mean_of_defined(squared),
+        root_mean_squared_error=_mean_of_defined(
+            [error / max(len(part.true), 1) ** 0.5 for error, part in zip(squared, tables, strict=True)]
+        ),
+        bottom_tail=_mean_of_defined([tail.bottom for tail in tails]),
+        top_tail=_mean_of_defined([tail.top for tail in tails]),
+    )
+
+
+def quantile(values: Floats, share: float) -> float:
+    """A quantile of the values that are defined; NaN of none."""
+    some = values[np.isfinite(values)]
+    return float(np.quantile(some, share)) if len(some) else float("nan")
+
+
+def quantiles(values: Floats) -> dict[str, float]:
+    """The quantiles of `SHARES`, by their names."""
+    return {f"{share:g}": quantile(values, share) for share in SHARES}
+
+
+def defined(answer: Answer) -> Flags:
+    """The cells of a table that have a figure."""
+    status = np.ravel(answer.status)
+    known: Flags = np.isfinite(np.ravel(answer.values)) & (status != STATUSES.index("not defined"))
+    return known
+
+
+def _mean_of_defined(values: Sequence[float]) -> float:
+    array = np.array(values)
+    return mean(array[np.isfinite(array)])
