@@ -14,6 +14,7 @@ from sfumato.engine.memory import Memory, file_state
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
+from sfumato.methods.small_samples import SmallSamples
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
@@ -109,7 +110,10 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 opened.validate(codelists)
             _refuse_changed(release, states)
             memory.remember(key)
-        opened.suits({planned.table.name: planned.question for planned in plan.tables})
+        opened.suits(
+            {planned.table.name: planned.question for planned in plan.tables},
+            {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
+        )
         if isinstance(opened, OpenRecords):
             for cube in plan.cubes:
                 cube.refuse_unsuitable(opened.totals(cube.question))

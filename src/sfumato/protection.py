@@ -122,7 +122,10 @@ def _fitting(table: Table, data: Frame | Microdata) -> Mapping[str, str] | None:
 
 
 def _nearest(method: str, fitting: Iterable[str]) -> str:
+    """The method most like the one that was named; for people, where one for people was named."""
     known = list(fitting)
+    if any(method in named for named in FOR_PEOPLE.values()):
+        known = [name for name in known if any(name in named for named in FOR_PEOPLE.values())] or known
     return next(iter(get_close_matches(method, known, n=1)), known[0])
 
 

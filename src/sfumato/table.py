@@ -135,8 +135,13 @@ class Bins(Described):
             return self
         if any(part is not None for part in guess):
             raise ValueError("either a list of edges, or `median`, `sigma` and `number`")
-        if len(self.edges) < 3 or any(high <= low for low, high in pairwise(self.edges)):
-            raise ValueError("at least three edges that increase")
+        if len(self.edges) < 3:
+            raise ValueError(f"at least three edges that increase, not {len(self.edges)}")
+        for low, high in pairwise(self.edges):
+            if high <= low:
+                raise ValueError(
+                    f"increasing edges: edges that increase from each to the next, not {low} and then {high}"
+                )
         return self
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.errors import MethodError
 from sfumato.methods.local_sensitivity import mean_reach, prediction_reach
 from sfumato.methods.mose import Mose
-from sfumato.methods.observed_sensitivity import STEPS, observed, rounded_up
+from sfumato.methods.observed_sensitivity import LEAST, STEPS, observed, rounded_up
 from sfumato.methods.regression import LineSums
 from sfumato.methods.status import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.laplace import RoundedLaplace
@@ -46,6 +46,37 @@ def test_chi_is_told_on_a_coarse_scale_and_never_below_what_was_observed(chi: fl
     told = rounded_up(chi)
     assert chi <= told <= Fraction(chi) * Fraction(3, 2) * Fraction("1.12")
     assert any((told / step).numerator in (1, 10 ** (len(str((told / step).numerator)) - 1)) for step in STEPS)
+
+
+def test_predictions_clipped_so_far_that_nobody_moves_them_have_the_smallest_noise() -> None:
+    far = [(5_000, 0), (10_000, 10_000)] * 500
+    cells = sums_of(far)
+    method = replace(MOSE, at=(Fraction(0),))
+    (estimate,) = method.estimates(cells)
+    assert estimate.sensitivity.tolist() == [0.0]
+    assert estimate.scale.tolist() == [1]
+    protected = method.protect(cells, Seeded(2))
+    assert protected["status"].tolist() == [0]
+    assert abs(int(protected["value"][0])) < 30
+    assert observed(np.array([0.0]), np.array([3]), taken=np.array([True])) == {3: LEAST}
+
+
+def test_a_class_whose_noise_would_leave_64_bits_is_withheld_and_the_others_are_not() -> None:
+    crowded, spread = [(5_000, 0), (5_001, 10**9), (5_001, 5)], [(0, 5), (5_000, 10**8), (10_000, 7)] * 9
+    cells = sums_of(crowded, spread).with_column("class", np.array([0, 1]))
+    method = replace(MOSE, at=(Fraction(0),), clip=False, decimals=6, high_y=10**9)
+    (estimate,) = method.estimates(cells)
+    assert set(estimate.chi) == {1}
+    assert method.protect(cells, Seeded(3))["status"].tolist() == [NOT_AVAILABLE, 0]
+
+
+def test_classes_of_few_groups_are_withheld_where_that_is_asked_for() -> None:
+    lonely = np.where(np.arange(len(SIZES)) == 0, 9, CLASSES)
+    cells = CELLS.with_column("class", lonely)
+    for least, withheld in ((1, 0), (2, 1)):
+        for estimate in replace(MOSE, least_groups=least).estimates(cells):
+            assert (9 in estimate.chi) == (not withheld)
+            assert (estimate.status == NOT_AVAILABLE).sum() == withheld
 
 
 def test_groups_that_are_withheld_take_no_part_in_chi() -> None:
@@ -165,6 +196,9 @@ def test_the_guarantee_says_that_it_is_none_and_what_it_is_conditional_on() -> N
         assert guarantee.epsilon == 8
         assert guarantee.condition.startswith("not differentially private; conditional on χ")
         assert "depends on the true number of people" in guarantee.condition
+        assert ("χ = 50000, which was set beforehand" in guarantee.condition) == bool(method.chi)
+    assert "predicted from" in MOSE.guarantee().condition
+    assert "predicted from" not in MEAN.guarantee().condition
 
 
 def test_epsilon_is_divided_over_periods_ranks_and_the_count() -> None:
@@ -202,6 +236,10 @@ def test_even_given_chi_the_loss_has_no_bound_and_exceeds_a_tenth_more_as_often_
         ({"at": (Fraction(5), Fraction(5))}, "at"),
         ({"minimum": 2}, "minimum"),
         ({"chi": Fraction(-1)}, "chi"),
+        ({"chi": Fraction(10**13), "decimals": 6}, "published units"),
+        ({"least_groups": 0}, "least_groups"),
+        ({"count_epsilon": Fraction(1, 10**30)}, "epsilon"),
+        ({"at": (Fraction(20_000),)}, r"from 0 to 10,000[\s\S]*20000"),
         ({"count_epsilon": Fraction(8)}, "count_epsilon"),
         ({"decimals": 9}, "decimals"),
         ({"periods": 0}, "periods"),

@@ -93,7 +93,7 @@ def test_noises_of_the_sums_are_independent() -> None:
 
 
 def test_published_errors_cover_95_times_in_100() -> None:
-    sizes = np.repeat([20, 50, 200, 1_000], [6_000, 4_000, 2_000, 1_000])
+    sizes = np.repeat([32, 50, 200, 1_000], [6_000, 4_000, 2_000, 1_000])
     cells = sums(sizes, *drawn_ranks(sizes, seed=5))
     protected = METHOD.protect(cells, Seeded(6))
     off, error = np.abs(protected["value"] - METHOD.true_value(cells)), protected["error"]
@@ -102,6 +102,30 @@ def test_published_errors_cover_95_times_in_100() -> None:
         assert told.sum() > 0.5 * (sizes == size).sum()
         assert 0.93 <= (off <= 1.96 * error)[told].mean() <= 0.975
     assert 0.93 <= (off <= 1.96 * error)[error >= 0].mean() <= 0.97
+
+
+def test_groups_too_small_to_know_their_error_tell_none() -> None:
+    sizes = np.full(40_000, 12)
+    protected = METHOD.protect(sums(sizes, *drawn_ranks(sizes, seed=12)), Seeded(13))
+    assert (protected["status"] == 0).mean() > 0.3
+    assert (protected["error"] >= 0).mean() < 1e-4
+
+
+def test_errors_that_are_told_cover_where_groups_have_all_sizes_and_x_is_crowded() -> None:
+    sizes = np.random.default_rng(14).integers(100, 700, 5_000)
+    cells = sums(sizes, *drawn_ranks(sizes, seed=15, crowded=True))
+    protected = METHOD.protect(cells, Seeded(16))
+    told = protected["error"] >= 0
+    off = np.abs(protected["value"] - METHOD.true_value(cells))
+    assert 0.2 < told.mean() < 0.9
+    assert 0.93 <= (off <= 1.96 * protected["error"])[told].mean() <= 0.97
+
+
+def test_bounds_whose_noise_leaves_64_bits_are_refused_when_the_method_is_built() -> None:
+    with pytest.raises(MethodError, match=r"from 0 to 1,000,000,000.*epsilon = 0.1") as refusal:
+        replace(METHOD, high_x=10**9, epsilon=Fraction(1, 10), at=(Fraction(5),))
+    assert "64 bits" in str(refusal.value)
+    assert replace(METHOD, high_x=10**8).noise.epsilon > 0
 
 
 def test_the_expected_error_is_what_is_observed_where_groups_are_not_tiny() -> None:

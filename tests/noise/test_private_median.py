@@ -41,6 +41,35 @@ def test_draws_have_the_stated_probabilities(values: list[int], width: int) -> N
     assert fit(median, drawn, values) > ACCEPTED
 
 
+def test_groups_of_very_different_sizes_have_the_stated_probabilities_side_by_side() -> None:
+    median, n = PrivateMedian(decay=Fraction(1, 5), low=-3, high=12, width=1), 12_000
+    kinds = [[], [4], [-3, 12, 12], [5] * 40, list(range(-3, 13)) * 3]
+    owner = np.concatenate([np.repeat(np.arange(n) * len(kinds) + at, len(kind)) for at, kind in enumerate(kinds)])
+    said = np.concatenate([np.tile(np.array(kind, dtype=np.int64), n) for kind in kinds])
+    drawn = median.sample(owner, said, n * len(kinds), Seeded(3)).reshape(n, -1)
+    for at, kind in enumerate(kinds):
+        assert fit(median, drawn[:, at], kind) > ACCEPTED
+
+
+class Counted:
+    """A stream that counts the words it gave."""
+
+    def __init__(self) -> None:
+        self.given, self._stream = 0, Seeded(4)
+
+    def words(self, n: int, /) -> np.ndarray:
+        self.given += n
+        return self._stream.words(n)
+
+
+@pytest.mark.parametrize("values", [[], [5_000_000] * 1_600], ids=["no value", "all the same"])
+def test_a_draw_takes_two_words_even_where_nearly_all_levels_are_empty(values: list[int]) -> None:
+    n, words = 50, Counted()
+    median = PrivateMedian(decay=Fraction(1, 10**6), low=0, high=10**7)
+    median.sample(np.repeat(np.arange(n), len(values)), np.tile(np.array(values, dtype=np.int64), n), n, words)
+    assert words.given <= 2 * n + 10
+
+
 def test_a_decay_that_is_seven_percent_off_is_found_out() -> None:
     values, n = list(range(100)), 100_000
     median = PrivateMedian(decay=Fraction(1, 10), low=0, high=100)

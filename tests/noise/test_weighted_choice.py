@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.weighted_choice import WeightedChoice
+from sfumato.noise.weighted_choice import MOST_TIMES, WeightedChoice
 from tests.noise.fit import ACCEPTED, REJECTED, Stuck
 
 CHOICE = WeightedChoice(rate=Fraction(1, 3))
@@ -53,3 +53,22 @@ def test_a_rate_that_is_not_exact_or_not_positive_is_refused() -> None:
     for rate in (0, 0.5, Fraction(-1, 2)):
         with pytest.raises(ValueError, match="rate"):
             WeightedChoice(rate=rate)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("first_bits", [3, 53])
+def test_a_candidate_that_stands_for_several_is_chosen_as_often_as_all_of_these(first_bits: int) -> None:
+    n = 30_000 if first_bits == 53 else 3_000
+    costs, times = np.tile([0, 3, 5, 5, 9], (n, 1)), np.tile([0, 7, 1, 0, 40], (n, 1))
+    drawn = CHOICE.sample(costs, Seeded(6), times=times, first_bits=first_bits)
+    weights = times[0] * np.exp(-costs[0] / 3)
+    expected = n * weights / weights.sum()
+    seen = np.bincount(drawn, minlength=5)
+    assert seen[[0, 3]].tolist() == [0, 0]
+    kept = expected > 0
+    assert chisquare(seen[kept], expected[kept]).pvalue > ACCEPTED
+
+
+@pytest.mark.parametrize("times", [[0, 0], [-1, 2], [1, MOST_TIMES + 1]])
+def test_numbers_of_candidates_without_a_meaning_are_refused(times: list[int]) -> None:
+    with pytest.raises(ValueError, match="candidate"):
+        CHOICE.sample(np.array([[0, 1]]), Seeded(1), times=np.array([times]))

@@ -188,7 +188,7 @@ def test_percentiles_are_planned_for_every_size_and_epsilon_and_the_best_curve_i
 
 
 def test_percentiles_of_a_release_without_them_are_refused(release: Release) -> None:
-    with pytest.raises(ReleaseError, match="the release has none"):
+    with pytest.raises(ReleaseError, match="no quantiles table"):
         tune_percentiles(release)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from sfumato.cells import Cells, Dimension
@@ -17,13 +18,15 @@ from sfumato.engine.identifiers import refuse_other_lengths
 from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, SampleQuestion
 from sfumato.engine.record_faults import validate_records
 from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
-from sfumato.engine.samples import clipped_values, refuse_unsuitable, sampled, samples
+from sfumato.engine.samples import LARGEST_GROUP, clipped_values, refuse_unsuitable, sampled, samples
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.engine.worker_pairs import refuse_too_many
 from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.samples import Samples
+
+ANY_NUMBER: Mapping[str, int] = MappingProxyType({})
 
 
 class Opened(Protocol):
@@ -41,8 +44,11 @@ class Opened(Protocol):
         """Check keys, links, codes, weights and measures; the first thing wrong is raised as a DataError."""
         ...
 
-    def suits(self, asked: Mapping[str, Asked]) -> None:
-        """Refuse data that a question cannot be asked of, before anything is charged."""
+    def suits(self, asked: Mapping[str, Asked], most: Mapping[str, int] = ANY_NUMBER) -> None:
+        """Refuse data that a question cannot be asked of, before anything is charged.
+
+        `most` is how many people of a group the method of a table has room for, where it has a limit.
+        """
         ...
 
     def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
@@ -69,7 +75,11 @@ class OpenJobs:
         """Check keys, links, codes and measures."""
         validate(self.frame, self.tables, codelists)
 
-    def suits(self, asked: Mapping[str, Asked]) -> None:
+    def suits(
+        self,
+        asked: Mapping[str, Asked],
+        most: Mapping[str, int] = ANY_NUMBER,  # noqa: ARG002 (counts of jobs have no such limit)
+    ) -> None:
         """Refuse identifiers that the rule of an edge cannot read, and graphs of workers that take too long."""
         pairs = [question for question in asked.values() if isinstance(question, PairQuestion)]
         if any(question.rule == "twelve-characters" for question in pairs):
@@ -101,10 +111,10 @@ class OpenRecords:
         """Check units, weights, codes and measures."""
         validate_records(self.data, self.tables, codelists)
 
-    def suits(self, asked: Mapping[str, Asked]) -> None:
+    def suits(self, asked: Mapping[str, Asked], most: Mapping[str, int] = ANY_NUMBER) -> None:
         """Refuse groups in several calibration classes, and values whose squares may not add up in 64 bits."""
         for name, question in self._of_people(asked).items():
-            refuse_unsuitable(self.tables, name, question)
+            refuse_unsuitable(self.tables, name, question, most=most.get(name, LARGEST_GROUP))
 
     def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
         """Totals with their largest contributors, and sums of groups of people."""

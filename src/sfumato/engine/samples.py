@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BIN = "bin"
 """The last dimension of the cells that percentiles are read from."""
+LARGEST_GROUP = 2**61 - 1
+"""As many people as any method has room for."""
 _LIMIT = 2**63
 
 
@@ -71,25 +73,41 @@ def clipped_values(tables: RecordTables, questions: Mapping[str, SampleQuestion]
     return {name: int(row.get(f"_{at}", 0)) for at, name in enumerate(measures)}
 
 
-def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion) -> None:
-    """Refuse groups in two calibration classes, and sums that may leave 64 bits, before anything is charged."""
+def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion, *, most: int = LARGEST_GROUP) -> None:
+    """Refuse groups in two calibration classes, and sums that may leave 64 bits, before anything is charged.
+
+    `most` is how many people of a group the method of the table has room for.
+    """
     _refuse_two_classes(tables.records, name, question)
     bounds = {"x": question.x, "y": question.y}
     if not question.sums:
         return
     largest = max(prod(bound.largest for of in word if (bound := bounds[of])) for word in question.sums)
-    if int(tables.records.count().execute()) * largest < _LIMIT:
+    records = int(tables.records.count().execute())
+    if records * largest < _LIMIT and records <= most:
         return
-    rows = _coded(tables.records, question)  # also those that `where` leaves out: one scan sums for all questions
-    groups = rows.group_by([d.name for d in question.groups]).agg(_count=rows.count())
-    people = int(groups["_count"].max().fill_null(0).execute() or 0)
-    if people * largest >= _LIMIT:
+    rows = _coded(tables.records, question)
+    if _most_people(_where(rows, question), question) > most:
+        raise DataError(
+            f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
+            expected=f"at most {most:,} people in a group: with these bounds, sums of more may leave 64 bits",
+            found="a group that exceeds this",
+            do="store the measure in a larger unit, such as dollars instead of cents, or state narrower bounds",
+        )
+    # Also those that `where` leaves out: one scan sums for all questions.
+    if _most_people(rows, question) * largest >= _LIMIT:
         raise DataError(
             f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
             expected="bounds whose squares, or themselves for a mean, added up over a group stay below 2^63",
             found="a group that may exceed this",
             do="store the measure in a larger unit, such as dollars instead of cents, or state narrower bounds",
         )
+
+
+def _most_people(rows: "ir.Table", question: SampleQuestion) -> int:
+    """The number of people of the largest group: confidential."""
+    groups = rows.group_by([d.name for d in question.groups]).agg(_count=rows.count())
+    return int(groups["_count"].max().fill_null(0).execute() or 0)
 
 
 class _Scan:

@@ -26,6 +26,10 @@ FEWEST_GROUPS = 8
 """Fewer make interpolation the larger error at any size."""
 _FINER = 1.25
 """Each number of groups that is used is about so many times the one before."""
+_LEAST = 1e-12
+"""A variance of a rank that is none."""
+_LEAST_DENSITY = 1e-3
+"""Of the fitted distribution; further out, percentiles are taken to move with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,23 +113,52 @@ class AdaptiveCurve:
         total = curve[:, -1:]
         crossings = Crossings.of(curve, shares * total)
         variance = rank_variance(variances, people, crossings, shares)
-        variance += self._variance_of_fit(fit, variances, crossings, shares)
         below, above = (
             Crossings.of(curve, np.clip(shares * total + side * np.sqrt(variance), 0.0, total)).fitted_logs(fit)
             for side in (-1, 1)
         )
-        return crossings.fitted_logs(fit), (above - below) / 2
+        logs, by_rank = crossings.fitted_logs(fit), (above - below) / 2
+        a_rank = by_rank / np.sqrt(np.maximum(variance, _LEAST))
+        by_fit = self._variance_of_fit(fit, variances, crossings, logs=logs, a_rank=a_rank)
+        # Nothing is further off than from one end of the bins to the other, about twice this error.
+        return logs, np.minimum(np.sqrt(by_rank**2 + by_fit), (groups.logs[-1] - groups.logs[0]) / 2)
 
-    def _variance_of_fit(self, fit: LogNormalFit, variances: Floats, crossings: Crossings, shares: Floats) -> Floats:
-        """The variance of a rank because groups are drawn to a fit that is itself uncertain.
+    def _variance_of_fit(
+        self, fit: LogNormalFit, variances: Floats, crossings: Crossings, *, logs: Floats, a_rank: Floats
+    ) -> Floats:
+        """The variance of a percentile's logarithm because the fit is uncertain, which moves it in two ways.
 
-        A group with posterior variance w·v keeps w of what was measured, and takes 1 − w of the fit.
+        Groups are drawn to the fit: one with posterior variance w·v keeps w of what was measured, and takes 1 − w of
+        the fit, which moves the rank; `a_rank` is what a rank is worth. And the fit tells where in its group the
+        percentile is: that matters in wide groups, above all in the open ones at either end.
         """
         slopes = fit.slopes
         taken = slopes * (1 - np.minimum(variances / self.noise.variance, 1.0))[:, None, :]
-        ends = np.pad(np.cumsum(taken, axis=2), ((0, 0), (0, 0), (1, 0)))
-        start, end = (np.take_along_axis(ends, (crossings.bin + edge)[:, None, :], axis=2) for edge in (0, 1))
-        moved = start + crossings.share[:, None, :] * (end - start) - shares * ends[:, :, -1:]
+        ranks = _below(taken, crossings) - shares_of(self.at) * taken.sum(axis=2)[:, :, None]
+        moved = _moves_inside(fit, slopes, crossings, logs) - ranks * a_rank[:, None, :]
         covariance = fit.covariance(slopes, variance=self.noise.variance)
         variance: Floats = np.einsum("nip,nij,njp->np", moved, covariance, moved)
         return variance
+
+
+def _below(of_groups: Floats, crossings: Crossings) -> Floats:
+    """The sum of groups below each crossing, for several rows of groups a cell."""
+    ends = np.pad(np.cumsum(of_groups, axis=2), ((0, 0), (0, 0), (1, 0)))
+    start, end = (np.take_along_axis(ends, (crossings.bin + edge)[:, None, :], axis=2) for edge in (0, 1))
+    below: Floats = start + crossings.share[:, None, :] * (end - start)
+    return below
+
+
+def _moves_inside(fit: LogNormalFit, slopes: Floats, crossings: Crossings, logs: Floats) -> Floats:
+    """How the logarithm at a given share of a group's people changes with people, mean and log spread of the fit.
+
+    At log x = mean + spread·Φ⁻¹(F) it moves with mean and spread themselves, and with F, the fitted share of people
+    below, since the edges of the group stay where they are.
+    """
+    z = (logs - fit.mean[:, None]) / fit.spread[:, None]
+    density = np.maximum(np.exp(-z * z / 2) / np.sqrt(2 * np.pi), _LEAST_DENSITY)
+    moves: Floats = _below(slopes, crossings) * (fit.spread[:, None] / (fit.people[:, None] * density))[:, None, :]
+    moves[:, 0] = 0.0  # more people of the same shape change no percentile
+    moves[:, 1] += 1.0
+    moves[:, 2] += logs - fit.mean[:, None]
+    return moves

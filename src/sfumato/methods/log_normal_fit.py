@@ -17,6 +17,12 @@ BETWEEN = 0.6
 """The spread of the means of cells, likewise: WITHIN² + BETWEEN² = 1."""
 SPREAD_OF_SPREADS = 0.3
 """How far, as a standard deviation of its logarithm, the spread of a cell is thought to be from the usual one."""
+ALLOWED = 1.5
+"""The spread of the means of cells as the fit supposes it: wider than BETWEEN, so that cells far from a public guess,
+or all cells where the guess is poor, are hardly drawn to it."""
+DOUBT = 2.0
+"""Errors are told as if means and spreads of cells could be so many times further from the usual ones than the fit
+supposes: in a cell that is, being drawn to the usual one is an error."""
 CONCENTRATION = 100.0
 """Of how many people a log-normal shape is worth: beyond so many, what is seen in a bin counts for more."""
 
@@ -65,7 +71,7 @@ class LogNormalFit:
             wanted = np.matmul(slopes * weights[:, None, :], (noisy - people[:, None] * slopes[:, 0])[:, :, None])[
                 ..., 0
             ]
-            wanted[:, 1] -= (mean - usual) / (BETWEEN * all_people) ** 2
+            wanted[:, 1] -= (mean - usual) / (ALLOWED * all_people) ** 2
             wanted[:, 2] -= (log_spread - np.log(usual_spread)) / SPREAD_OF_SPREADS**2
             step = np.linalg.solve(fit._information(slopes, weights), wanted[:, :, None])[:, :, 0]
             people = np.maximum(people + step[:, 0], _FEWEST)
@@ -104,18 +110,21 @@ class LogNormalFit:
         return slopes
 
     def covariance(self, slopes: Floats, *, variance: float) -> Floats:
-        """How people, mean and log spread are off together, when the noise of bins has this variance."""
-        return inverse(self._information(slopes, self._weights(slopes, variance)))
+        """How people, mean and log spread are off together, when the noise of bins has this variance.
+
+        What is thought to be usual counts for less than in the fit (DOUBT).
+        """
+        return inverse(self._information(slopes, self._weights(slopes, variance), doubt=DOUBT))
 
     def _weights(self, slopes: Floats, variance: float) -> Floats:
         dispersion = (self.people * (1 + self.people / CONCENTRATION))[:, None]
         weights: Floats = 1 / (slopes[:, 0] * dispersion + variance)
         return weights
 
-    def _information(self, slopes: Floats, weights: Floats) -> Floats:
+    def _information(self, slopes: Floats, weights: Floats, *, doubt: float = 1.0) -> Floats:
         information: Floats = np.matmul(slopes * weights[:, None, :], slopes.transpose(0, 2, 1))
-        information[:, 1, 1] += (BETWEEN * self.bins.guess[1]) ** -2
-        information[:, 2, 2] += SPREAD_OF_SPREADS**-2
+        information[:, 1, 1] += (doubt * ALLOWED * self.bins.guess[1]) ** -2
+        information[:, 2, 2] += (doubt * SPREAD_OF_SPREADS) ** -2
         return information
 
     def _at_edges(self, inner: Floats, last: float = 0.0) -> Floats:

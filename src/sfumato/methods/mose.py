@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Cells
-from sfumato.errors import MethodError
 from sfumato.methods.local_sensitivity import Reach, mean_reach, prediction_reach
 from sfumato.methods.observed_error import half_widths, least_count
 from sfumato.methods.observed_sensitivity import observed
@@ -20,12 +20,14 @@ from sfumato.methods.status import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Randomness
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, plain
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LEAST_PEOPLE = 3
+UNCONDITIONALLY = "not differentially private; "
+"""What a condition begins with: that without it nothing is promised."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,28 +73,49 @@ class Mose(CountedSamples):
     """Groups of fewer people are withheld, and take no part in χ."""
     clip: bool = True
     """Move a prediction outside the bounds of the outcome to them before noise is added."""
+    least_groups: int = 1
+    """Classes in which fewer groups take part are withheld: an observed χ describes the people of few groups."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._refuse_unless(
-            (self.chi >= 0, "chi", "a positive number, or 0 to take what is observed"),
+            (self.chi >= 0, "chi", "a positive number, or 0 to take what is observed", plain(self.chi)),
+            (
+                _is_drawn(self.chi * self.grid),
+                "chi",
+                f"a χ below 2^61 published units, of which {self.grid:,} make one of the data",
+                plain(self.chi),
+            ),
             (
                 LEAST_PEOPLE <= self.minimum <= MOST_MINIMUM,
                 "minimum",
                 f"from {LEAST_PEOPLE} to {MOST_MINIMUM:,} people",
+                f"{self.minimum}",
+            ),
+            (
+                1 <= self.least_groups <= MOST_MINIMUM,
+                "least_groups",
+                f"from 1 to {MOST_MINIMUM:,}",
+                f"{self.least_groups}",
             ),
         )
 
     def guarantee(self) -> EmployerEmployee:
         """ε for individuals, on a condition that no data can be shown to keep."""
         if self.chi:
-            given = "χ, which was set beforehand, and which groups were withheld because it does not bound them"
+            given = (
+                f"χ = {plain(self.chi)}, which was set beforehand: groups of which it is no bound are withheld, and "
+                "which these are depends on the data"
+            )
         else:
-            given = "χ, the largest sensitivity observed in the confidential data, of which a rounded-up figure is used"
+            given = (
+                "χ, the largest sensitivity observed in the confidential data: one person more or less must leave it, "
+                "rounded up, as it is"
+            )
+        also = ", or one value only of what is predicted from" if self.at else ""
         condition = (
-            f"not differentially private; conditional on {given}. The scale of the noise depends on the true number of "
-            f"people, and so does whether a group is withheld (fewer than {self.minimum} people, or one value only of "
-            "what is predicted from)"
+            f"{UNCONDITIONALLY}conditional on {given}. The scale of the noise depends on the true number of people, "
+            f"and so does whether a group is withheld (fewer than {self.minimum} people{also})"
         )
         return EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon, condition=condition)
 
@@ -135,7 +158,7 @@ class Mose(CountedSamples):
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every estimate and every number of people plus a draw of its own, and errors from what is published."""
-        self._check_people(cells, LIMIT - 1)
+        self._check_people(cells)
         count = np.clip(cells["count"] + self.count_noise.sample(len(cells), randomness), -LIMIT, LIMIT)
         classes, value, error, status = cells["class"], [], [], []
         for estimate in self.estimates(cells):
@@ -160,7 +183,8 @@ class Mose(CountedSamples):
             own = told & (classes == number) if number >= 0 else told
             people = count[own]
             scale = _multiples(bound * self.grid, people) * np.float64(self.value_noise.unit)
-            errors[own] = np.ceil(half_widths(scale, people, self.count_noise) / NORMAL).astype(np.int64)
+            widths = half_widths(scale, people, self.count_noise) / NORMAL
+            errors[own] = np.minimum(np.ceil(widths), LIMIT).astype(np.int64)
         return errors
 
     def _statistics(self, cells: Cells) -> list[tuple[Integers, Reach, NDArray[np.bool_]]]:
@@ -190,7 +214,11 @@ class Mose(CountedSamples):
             taken &= products * (1 + 1e-9) <= float(self.chi)
             chi, classes = {-1: self.chi}, np.full(len(cells), -1)
         else:
-            chi, classes = observed(products, cells["class"], taken=taken), cells["class"]
+            classes = cells["class"]
+            found = observed(products, classes, taken=taken, least_groups=self.least_groups)
+            # What no noise of 64 bits can hide is withheld: the budget has been charged, and nothing may fail.
+            chi = {number: bound for number, bound in found.items() if _is_drawn(bound * self.grid)}
+            taken &= np.isin(classes, list(chi))
         scale = np.zeros(len(cells), dtype=np.int64)
         for number, bound in chi.items():
             own = taken & (classes == number)
@@ -199,12 +227,12 @@ class Mose(CountedSamples):
         return Estimates(rounded=rounded, sensitivity=sensitivity, scale=scale, status=status, chi=chi)
 
 
+def _is_drawn(chi: Fraction) -> bool:
+    """Whether noise of a scale χ, in published units, can be drawn."""
+    return ceil(chi) < LIMIT
+
+
 def _multiples(chi: Fraction, people: Integers) -> Integers:
     """χ/n in whole published units, rounded up: by so much, at most, one person changes a rounded estimate."""
-    p, q = chi.numerator, chi.denominator
-    if p >= LIMIT or q * int(people.max(initial=1)) >= LIMIT:
-        raise MethodError(
-            Mose.name, expected="a χ within 2^61 published units", found="another", do="choose fewer decimals"
-        )
-    multiples: Integers = -(-p // (q * people))
+    multiples: Integers = -(-ceil(chi) // people)  # rounded up twice is rounded up once, as n is whole
     return multiples

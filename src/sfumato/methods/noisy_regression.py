@@ -15,14 +15,14 @@ from sfumato.methods.smooth import LIMIT
 from sfumato.methods.status import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, plain
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 OUTCOME_SHARE = Fraction(2, 3)
 """Of ε, for the two sums with outcomes: their noise moves a prediction more than that of the three without."""
-LIKELY, CERTAIN = 2.0, 5.0
+LIKELY, CERTAIN = 2.0, 8.0
 """A line is told where the determinant of the noisy sums is above so many standard deviations of its noise, and its
 error where it is above the second number of them: below, chance may have made the line, and no error would be true."""
 
@@ -105,7 +105,19 @@ class NoisyRegression(SmallSamples):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._refuse_unless((0 <= self.minimum <= MOST_MINIMUM, "minimum", f"from 0 to {MOST_MINIMUM:,} people"))
+        shares = self.period_epsilon * (1 - OUTCOME_SHARE), self.period_epsilon * OUTCOME_SHARE
+        widths = self.width_x, self.width_y
+        self._refuse_unless(
+            (0 <= self.minimum <= MOST_MINIMUM, "minimum", f"from 0 to {MOST_MINIMUM:,} people", f"{self.minimum}"),
+            (
+                min(share / (self.width_x * width) for share, width in zip(shares, widths, strict=True))
+                > Fraction(1, LIMIT),
+                "bounds",
+                "bounds so narrow, or an epsilon so large, that the noise of sums of squares stays within 64 bits",
+                f"values from {self.low_x:,} to {self.high_x:,} to predict from, an outcome from {self.low_y:,} to "
+                f"{self.high_y:,}, and epsilon = {plain(self.period_epsilon)} a period",
+            ),
+        )
 
     def guarantee(self) -> EmployerEmployee:
         """For individuals: a person is in one group of a period, and adds to five sums of it."""
@@ -120,6 +132,11 @@ class NoisyRegression(SmallSamples):
     def width_y(self) -> int:
         """From the least to the greatest outcome."""
         return self.high_y - self.low_y
+
+    @property
+    def most_people(self) -> int:
+        """How many people a group may have, so that its five sums stay within 64 bits."""
+        return LIMIT // (self.width_x * max(self.width_x, self.width_y))
 
     @cached_property
     def noise(self) -> Geometric:
@@ -136,7 +153,7 @@ class NoisyRegression(SmallSamples):
 
         Sums and products may wrap around in 64 bits on the way: the results do not, and are right.
         """
-        self._check_people(cells, LIMIT // (self.width_x * max(self.width_x, self.width_y)))
+        self._check_people(cells)
         n, x, y = cells["count"], cells["sum_x"], cells["sum_y"]
         xx, xy, low, high, middle = cells["sum_xx"], cells["sum_xy"], self.low_x, self.high_x, self.low_y + self.high_y
         up, down = x - low * n, high * n - x

@@ -12,6 +12,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError, of_table
 from sfumato.methods.parameters import check_parameters
+from sfumato.methods.smooth import LIMIT
 from sfumato.methods.status import HIDDEN
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 
@@ -25,6 +26,8 @@ NORMAL = 1.959963984540054
 MOST_DECIMALS = 6
 MOST_MINIMUM = 10**6
 MOST_BOUND = 2**40
+LEAST_SHARE = Fraction(1, 10**12)
+"""Of ε, for one number: noise of less would leave 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +56,22 @@ class SmallSamples(ABC):
     def __post_init__(self) -> None:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
         bounds = (self.low_x, self.high_x, self.low_y, self.high_y)
+        of_x, of_y = f"from {self.low_x:,} to {self.high_x:,}", f"from {self.low_y:,} to {self.high_y:,}"
+        outside = [rank for rank in self.at if not self.low_x <= rank <= self.high_x]
         rules = (
-            (self.low_y < self.high_y, "bounds of the outcome", "a minimum below the maximum"),
-            (self.low_x < self.high_x, "bounds of what is predicted from", "a minimum below the maximum"),
-            (max(map(abs, bounds)) <= MOST_BOUND, "bounds", "values of at most 2^40 units"),
-            (all(self.low_x <= rank <= self.high_x for rank in self.at), "at", "values within the bounds"),
-            (len(set(self.at)) == len(self.at), "at", "every value once"),
-            (bool(self.at) or self.makes_means, "at", "one value at least: it makes predictions, and no means"),
-            (0 <= self.decimals <= MOST_DECIMALS, "decimals", f"a whole number from 0 to {MOST_DECIMALS}"),
-            (self.periods >= 1, "periods", "one period at least"),
+            (self.low_y < self.high_y, "bounds of the outcome", "a minimum below the maximum", of_y),
+            (self.low_x < self.high_x, "bounds of what is predicted from", "a minimum below the maximum", of_x),
+            (max(map(abs, bounds)) <= MOST_BOUND, "bounds", "values of at most 2^40 units", f"{of_x} and {of_y}"),
+            (not outside, "at", f"values within the bounds, {of_x}", ", ".join(map(plain, outside))),
+            (len(set(self.at)) == len(self.at), "at", "every value once", ", ".join(map(plain, self.at))),
+            (bool(self.at) or self.makes_means, "at", "one value at least: it makes predictions, and no means", "none"),
+            (
+                0 <= self.decimals <= MOST_DECIMALS,
+                "decimals",
+                f"a whole number from 0 to {MOST_DECIMALS}",
+                f"{self.decimals}",
+            ),
+            (self.periods >= 1, "periods", "one period at least", f"{self.periods}"),
         )
         self._refuse_unless(*rules)
 
@@ -98,16 +108,20 @@ class SmallSamples(ABC):
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.full(len(values), -np.inf), np.full(len(values), np.nan)
 
-    def _refuse_unless(self, *rules: tuple[bool, str, str]) -> None:
-        """Refuse parameters of which a rule does not hold: what it is about, and what is expected."""
-        for holds, what, expected in rules:
-            if not holds:
-                raise MethodError(
-                    f"{self.name}, {what}", expected=expected, found="another value", do="correct the release file"
-                )
+    @property
+    def most_people(self) -> int:
+        """How many people a group may have, so that all arithmetic stays within 64 bits."""
+        return LIMIT - 1
 
-    def _check_people(self, cells: Cells, most: int) -> None:
+    def _refuse_unless(self, *rules: tuple[bool, str, str, str]) -> None:
+        """Refuse parameters of which a rule does not hold: what it is about, what is expected and what is found."""
+        for holds, what, expected, found in rules:
+            if not holds:
+                raise MethodError(f"{self.name}, {what}", expected=expected, found=found, do="correct the release file")
+
+    def _check_people(self, cells: Cells) -> None:
         # The error names no number of the data: these are confidential.
+        most = self.most_people
         if len(cells) and not (int(cells["count"].min()) >= 0 and int(cells["count"].max()) <= most):
             raise MethodError(
                 self.name,
@@ -158,6 +172,15 @@ class CountedSamples(SmallSamples):
                 found=f"count_epsilon = {plain(self.count_epsilon)}",
                 do="leave it out, or choose a smaller one",
             )
+        least = min(self.epsilon_of_count, self.epsilon_of_value)
+        self._refuse_unless(
+            (
+                least >= LEAST_SHARE,
+                "epsilon",
+                "at least 10^-12 for each value and for the number of people",
+                plain(least),
+            )
+        )
 
     @property
     def epsilon_of_count(self) -> Fraction:

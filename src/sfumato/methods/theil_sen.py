@@ -16,7 +16,7 @@ from sfumato.methods.status import SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.private_median import MOST_POINTS, PrivateMedian
 from sfumato.noise.randomness import Randomness
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.samples import Samples
 
 Integers = NDArray[np.int64]
@@ -57,10 +57,15 @@ class TheilSen(CountedSamples):
         super().__post_init__()
         span = (self.high_y - self.low_y) * self.grid
         self._refuse_unless(
-            (1 <= self.partners <= MOST_PARTNERS, "partners", f"a whole number from 1 to {MOST_PARTNERS}"),
-            (0 <= self.width <= Fraction(1, 4), "width", "a share from 0 to 0.25"),
-            (0 <= self.minimum <= MOST_MINIMUM, "minimum", f"from 0 to {MOST_MINIMUM:,} people"),
-            (span < MOST_POINTS, "decimals", "an outcome of fewer than 2^44 published units"),
+            (
+                1 <= self.partners <= MOST_PARTNERS,
+                "partners",
+                f"a whole number from 1 to {MOST_PARTNERS}",
+                f"{self.partners}",
+            ),
+            (0 <= self.width <= Fraction(1, 4), "width", "a share from 0 to 0.25", plain(self.width)),
+            (0 <= self.minimum <= MOST_MINIMUM, "minimum", f"from 0 to {MOST_MINIMUM:,} people", f"{self.minimum}"),
+            (span < MOST_POINTS, "decimals", "an outcome of fewer than 2^44 published units", f"{span + 1:,}"),
         )
 
     def guarantee(self) -> EmployerEmployee:

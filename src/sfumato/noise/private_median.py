@@ -1,20 +1,21 @@
 """A median by the exponential mechanism on a grid of whole numbers, for many groups at once, drawn exactly."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.weighted_choice import WeightedChoice
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_POINTS = 2**44
 """Of a grid: with the number of a group in front, a point fits 64 bits."""
-_PROPOSALS = 1 << 13
+_LEVELS = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,85 +57,66 @@ class PrivateMedian:
     def sample(self, groups: Integers, values: Integers, size: int, randomness: Randomness) -> Integers:
         """One draw for each of so many groups, given its values; a group without any gets a uniform one.
 
-        A level J is proposed with geometric probabilities, |J| being t and its sign the side, and a place among as many
-        as the longest level has. Where the level has such a place, that is the draw: all decisions are between whole
-        numbers, and every point of the grid is drawn with exactly its probability.
+        A level, that is all points between two neighbouring values, is chosen with its number of points times its
+        weight; then one of its points, all alike. A group of m values has m + 2 levels at most.
         """
-        levels = _Levels(self, groups, values, size)
-        noise, drawn = Geometric(epsilon=self.decay), np.empty(size, dtype=np.int64)
-        left = np.arange(size)
-        while len(left):
-            # The last few groups make many proposals at a time, of which the first that fits is taken.
-            tries = max(_PROPOSALS // len(left), 1)
-            group = np.repeat(left, tries)
-            first, last = levels.interval(group, noise.sample(len(group), randomness))
-            place, fair = _below(levels.longest[group], randomness)
-            fits = (fair & (place <= last - first)).reshape(-1, tries)
-            found, taken = fits.any(axis=1), fits.argmax(axis=1)
-            drawn[left[found]] = (first + place).reshape(-1, tries)[found, taken[found]]
-            left = left[~found]
+        many = np.bincount(groups, minlength=size)
+        begins = np.cumsum(many) - many
+        ordered = self._ordered(groups, values, size)
+        choice, drawn = WeightedChoice(rate=self.decay), np.empty(size, dtype=np.int64)
+        for own in _of_like_size(many):
+            before, costs = self._levels(ordered, begins[own], many[own])
+            points = np.diff(before, axis=1)
+            level = choice.sample(costs, randomness, times=points)[:, None]
+            first, length = (np.take_along_axis(of, level, axis=1)[:, 0] for of in (before, points))
+            drawn[own] = first + 1 + _below(length, randomness)
         return drawn
 
-
-class _Levels:
-    """The points of the grid at each distance from the median, as intervals between ordered values."""
-
-    def __init__(self, median: PrivateMedian, groups: Integers, values: Integers, size: int) -> None:
-        span = median.high - median.low + 1
-        keys = groups * span + (values - median.low)
+    def _ordered(self, groups: Integers, values: Integers, size: int) -> Integers:
+        """All values, group by group and in their order; one more where there are none."""
+        span = self.high - self.low + 1
+        keys = groups * span + (values - self.low)
         # Half the width sorts in half the time, and most of the time is sorting.
         ordered = np.sort(keys.astype(np.int32) if size * span < 2**31 else keys).astype(np.int64)
-        self._median = median
-        self._values = ordered % span + median.low if len(ordered) else np.full(1, median.low)
-        self._sizes = np.bincount(groups, minlength=size)
-        self._begins = np.cumsum(self._sizes) - self._sizes
-        self.longest = self._longest(size)
+        return ordered % span + self.low if len(ordered) else np.full(1, self.low)
 
-    def interval(self, group: Integers, level: Integers) -> tuple[Integers, Integers]:
-        """The first and the last point of a level: of the middle at 0, above it for a positive one, below otherwise.
+    def _levels(self, ordered: Integers, begins: Integers, many: Integers) -> tuple[Integers, Integers]:
+        """The levels of some groups, a row each: the point before every level and the last of all, and t of each.
 
-        Levels that no number of values makes have no point: the last is before the first.
+        Values up to the median end a level below them, values from it on one above; so the median of an odd number
+        ends two. Rows are as long as the longest needs: what is left over has no points.
         """
-        median, m = self._median, self._sizes[group]
-        distance = np.abs(level)
-        many = (m + distance) // 2  # how many values lie on the other side
-        exists = (level == 0) | (((m + distance) % 2 == 0) & (distance <= m))
-        many = np.where(exists, many, 0)
-        # Above, c − width is beyond `many` values and no more; below, the same is so from the other end; the middle has
-        # at most half of the values on either side.
-        up, down, wide = level > 0, level < 0, median.width
-        first = self._at(group, np.where(up, many - 1, m - many - 1)) + np.where(up, wide + 1, -wide)
-        last = self._at(group, np.where(down, m - many, many)) + np.where(down, -wide - 1, wide)
-        first, last = np.maximum(first, median.low), np.minimum(last, median.high)
-        return first, np.where(exists, last, first - 1)
-
-    def _at(self, group: Integers, rank: Integers) -> Integers:
-        """The value of a rank within its group; far outside the grid where there is none."""
-        median = self._median
-        outside = 2 * (median.high - median.low + median.width + 1)
-        inside = np.clip(self._begins[group] + rank, 0, len(self._values) - 1)
-        found = np.where(rank < 0, median.low - outside, self._values[inside])
-        return np.where(rank >= self._sizes[group], median.high + outside, found)
-
-    def _longest(self, size: int) -> Integers:
-        """At least as many points as any level of the group has."""
-        median, every = self._median, np.arange(size)
-        first, last = self.interval(every, np.zeros(size, dtype=np.int64))
-        longest = last - first + 1
-        filled = self._sizes > 0
-        if bool(filled.any()):
-            ends = (self._begins + self._sizes)[filled] - 1
-            gaps = np.diff(self._values, prepend=median.low)
-            gaps[self._begins[filled]] = self._values[self._begins[filled]] - median.low
-            widest = np.maximum(np.maximum.reduceat(gaps, self._begins[filled]), median.high - self._values[ends])
-            longest[filled] = np.maximum(longest[filled], widest)
-        return longest
+        place, m = np.arange(int(many.max()) + int(many.max()) % 2), many[:, None]
+        lower = place < (m + 1) // 2
+        value = ordered[np.minimum(begins[:, None] + place - np.where(lower, 0, m % 2), len(ordered) - 1)]
+        ends = np.clip(value + np.where(lower, -self.width - 1, self.width), self.low - 1, self.high)
+        ends = np.where(place < m + m % 2, ends, self.high)
+        before = np.full((len(many), len(place) + 2), self.low - 1)
+        before[:, 1:-1], before[:, -1] = ends, self.high
+        level = np.arange(len(place) + 1)
+        return before, np.maximum(np.maximum(m - 2 * level, 2 * (level - m % 2) - m), 0)
 
 
-def _below(bounds: Integers, randomness: Randomness) -> tuple[Integers, NDArray[np.bool_]]:
-    """A number from 0 to below each bound, and whether it is one of a draw in which all are alike."""
-    words = randomness.words(len(bounds))
-    limit = bounds.astype(np.uint64)
-    # The last words, too few to go round once more, would favour small numbers.
-    rest = (np.uint64(2**64 - 1) % limit + np.uint64(1)) % limit
-    return (words % limit).astype(np.int64), words <= np.uint64(2**64 - 1) - rest
+def _of_like_size(many: Integers) -> Iterator[Integers]:
+    """Groups with about as many values as each other, so many at a time that their levels stay in the cache."""
+    order, begin = np.argsort(many, kind="stable"), 0
+    ordered = many[order] + 2
+    while begin < len(order):
+        end = begin + max(_LEVELS // int(ordered[begin]), 1)
+        # A longer one makes all rows longer, by no more than a half.
+        end = min(end, int(np.searchsorted(ordered, ordered[begin] + ordered[begin] // 2, side="right")))
+        yield order[begin:end]
+        begin = end
+
+
+def _below(bounds: Integers, randomness: Randomness) -> Integers:
+    """A number from 0 to below each bound, all alike."""
+    limit, drawn = bounds.astype(np.uint64), np.empty(len(bounds), dtype=np.int64)
+    # The last words, too few to go round once more, would favour small numbers: these are drawn again.
+    most = np.uint64(2**64 - 1) - (np.uint64(2**64 - 1) % limit + np.uint64(1)) % limit
+    left = np.arange(len(bounds))
+    while len(left):
+        words = randomness.words(len(left))
+        drawn[left] = (words % limit[left]).astype(np.int64)
+        left = left[words > most[left]]
+    return drawn

@@ -1,12 +1,13 @@
 """What a bundle says of statistics of people: their columns, and their part of the privacy statement."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from sfumato.asking import periods_of
 from sfumato.engine.question import SampleQuestion
-from sfumato.methods.mose import Mose
+from sfumato.methods.mose import UNCONDITIONALLY, Mose
 from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.record_laplace import RecordLaplace
 from sfumato.microdata import Microdata
@@ -29,6 +30,53 @@ PEOPLE_LEAVE_OPEN = (
     "Codes of attributes are regarded as public, and so are the bounds of values and the edges of bins. The noise "
     "hides one person. What many people tell together is what the tables are for, and not hidden."
 )
+
+
+def people_leave_open(plan: Plan) -> str:
+    """What tables of people do not protect, those on a condition included."""
+    methods = [planned.method for planned in of_people(plan) if isinstance(planned.method, Mose)]
+    if not methods:
+        return PEOPLE_LEAVE_OPEN
+    told = " or ".join(map(str, sorted({method.minimum for method in methods})))
+    text = (
+        f"{PEOPLE_LEAVE_OPEN} In tables protected with mose, whether a group is withheld is decided by the true data: "
+        f'"suppressed" tells exactly that it has fewer than {told} people, "not available" that χ is no bound for it'
+    )
+    if any(method.at for method in methods):
+        text += ", or that its people have one value only of what is predicted from"
+    text += "."
+    if any(not method.chi for method in methods):
+        text += (
+            " The scale of the noise, which errors tell to anyone who multiplies, is χ: the largest sensitivity "
+            "observed in a class of groups, rounded up. In a class of one group χ describes the people of that group, "
+            "and it can do so in a class of few."
+        )
+    return text
+
+
+def operator_notes(plan: Plan) -> list[str]:
+    """What whoever runs a release should know of its tables of people, and readers of the bundle need not."""
+    notes, data = [], plan.release.data
+    for planned in of_people(plan):
+        asked, method = planned.question, planned.method
+        if not (isinstance(asked, SampleQuestion) and isinstance(data, Microdata)):
+            continue
+        clipped = [b.name for b in (asked.x, asked.y) if b is not None and data.measures[b.name].outside == "clip"]
+        if clipped:
+            notes.append(
+                f"Table {planned.name}: values of {' and '.join(clipped)} beyond the bounds count as the bound. "
+                "How many do is confidential: `sfumato assess` writes the number into its report."
+            )
+        if isinstance(method, Mose) and not method.chi:
+            most = prod(len(dimension) for dimension in asked.groups if dimension not in asked.classes)
+            inside = all(dimension in asked.groups for dimension in asked.classes)
+            sole = "Every class has" if most == 1 and inside else "Where a class has"
+            told = "so χ describes" if most == 1 and inside else "χ describes"
+            notes.append(
+                f"Table {planned.name}: {sole} one group only, {told} the people of that group, and published errors "
+                "tell it. Choose coarser `classes`, withhold such classes with `least_groups`, or set `chi`."
+            )
+    return notes
 
 
 def of_people(plan: Plan) -> tuple[PlannedTable, ...]:
@@ -67,10 +115,15 @@ def people_in_short(guarantee: EmployerEmployee, *, history: bool) -> list[str]:
     if not guarantee.condition:
         return [f"{changed}, enough that {hidden}."]
     return [
-        f"{changed}. **This is not differential privacy**: what is said here holds on a condition, which nobody can "
-        f"prove to be met. The condition: {guarantee.condition}.",
-        f"Only if that is granted, {hidden}.",
+        f"{changed}. **This is not differential privacy**: what is said here is "
+        f"{_rests_on(guarantee.condition)}. Nobody can prove that this is met.",
+        f"Only if it is granted, {hidden}.",
     ]
+
+
+def _rests_on(condition: str) -> str:
+    """What a guarantee is conditional on, after the words that it is none otherwise."""
+    return condition.replace(UNCONDITIONALLY, "")
 
 
 def people_meaning(guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str) -> str:
@@ -95,7 +148,7 @@ def people_text(plan: Plan, planned: PlannedTable) -> str:
             together = people_guarantee(plan)
             known = together is not None and together.condition == guarantee.condition
             text += " It is **not differentially private**; " + (
-                "the condition is stated above." if known else f"the condition: {guarantee.condition}."
+                "what it is conditional on is stated above." if known else f"it is {_rests_on(guarantee.condition)}."
             )
         periods = periods_of(data, asked)
         if periods > 1:
@@ -154,6 +207,11 @@ def errors_of_people(plan: Plan) -> str:
             "`count` is a noisy number of people, and can be negative. `error` is the standard error "
             "of the protection, worked out from published numbers only: 1.96 times it to either side hold the value "
             "without protection about 95 times in 100. "
+        )
+    if "quantiles" in statistics:
+        text += (
+            "For percentiles that is so over all groups together; in groups far from the middle of the bins it can be "
+            "90 times, or fewer if many people are in the last bin. "
         )
     return text + "These figures speak of the protection only, not of sampling or of errors in the data."
 

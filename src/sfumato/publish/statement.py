@@ -29,11 +29,11 @@ from sfumato.publish.cubes import (
     protected_records,
 )
 from sfumato.publish.people import (
-    PEOPLE_LEAVE_OPEN,
     errors_of_people,
     of_people,
     people_guarantee,
     people_in_short,
+    people_leave_open,
     people_meaning,
     people_text,
 )
@@ -294,7 +294,7 @@ def _public(plan: Plan) -> str:
     frame = plan.release.data
     if plan.cubes or of_people(plan):
         of_cubes = [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])] if plan.cubes else []
-        return "\n\n".join([PEOPLE_LEAVE_OPEN] * bool(of_people(plan)) + of_cubes)
+        return "\n\n".join([*([people_leave_open(plan)] if of_people(plan) else []), *of_cubes])
     if not isinstance(frame, Frame):
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "

@@ -13,7 +13,7 @@ from sfumato.methods.recommended_levels import Comparison, compared
 from sfumato.methods.requirements import requirements
 from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.publish.people import in_columns
+from sfumato.publish.people import in_columns, operator_notes
 from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import describe, number
 from sfumato.terminal.layout import Summary, charge_of, columns, short, spaced, whole
@@ -56,6 +56,7 @@ def plan_summary(findings: "Findings") -> Summary:
             )
         ),
         *map(Text, meaning_of(plan)),
+        *map(Text, operator_notes(plan)),
     ]
     if findings.refusal is not None:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
@@ -69,6 +70,7 @@ def plan_summary(findings: "Findings") -> Summary:
         "paid_before": sorted(findings.paid),
         "refusal": None if findings.refusal is None else str(findings.refusal),
         "data_validated": findings.validated,
+        "notes": operator_notes(plan),
     }
 
 

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from sfumato.privacy.guarantee import plain
 from sfumato.publish.cubes import not_met
+from sfumato.publish.people import operator_notes
 from sfumato.publish.structure import number
 from sfumato.terminal.layout import Summary, counted_parts, counted_tables, near
 from sfumato.terminal.plan import plan_data
@@ -31,6 +32,7 @@ def run_summary(published: "Published") -> Summary:
         )
     cubes = {cube.name: cube for cube in published.plan.cubes}
     words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]
+    words += operator_notes(published.plan)
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),

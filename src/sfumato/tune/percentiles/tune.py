@@ -90,11 +90,18 @@ def tune_percentiles(
 
 def _planned(release: Release, name: str | None) -> PlannedTable:
     found = [t for t in check(release, data=False).plan.tables if isinstance(t.method, NoisyQuantiles)]
+    if not found:
+        raise ReleaseError(
+            "[[table]]",
+            expected="a table of percentiles: one with `quantiles = { of = …, at = …, bins = … }`",
+            found="a release that has no quantiles table",
+            do="add one, or tune another part of the release",
+        )
     chosen = [table for table in found if name in (None, table.name)]
     if len(chosen) != 1:
         raise ReleaseError(
             "table",
-            expected=f"one table of percentiles: {', '.join(table.name for table in found) or 'the release has none'}",
+            expected=f"one table of percentiles: {', '.join(table.name for table in found)}",
             found=repr(name) if name else f"{len(found)} of them",
             do="name it with --table",
         )
