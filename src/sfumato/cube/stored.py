@@ -40,12 +40,13 @@ def stored(cube: Cube, figures: Figures) -> bytes:
 
 def read_stored(content: bytes) -> tuple[Cube, Figures]:
     """The cube and its figures; codes of rows are not read, because rows are in the order of the product."""
-    file = pq.ParquetFile(pa.BufferReader(content))
+    # One column at a time has no use for Arrow's threads, which can abort a process that ends while they start.
+    file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
     about: dict[str, Any] = json.loads(file.schema_arrow.metadata[_ABOUT])
     dimensions = tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in about["dimensions"])
     shape = tuple(map(len, dimensions))
     columns = {
-        name: file.read(columns=[name]).column(0).to_numpy().reshape(shape)  # one at a time: less memory
+        name: file.read(columns=[name], use_threads=False).column(0).to_numpy().reshape(shape)
         for name in about["parts"]
     }
     return Cube(dimensions=dimensions, columns=columns, parts=about["parts"]), Figures.read(about["figures"])

@@ -99,7 +99,9 @@ def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where |
         for code in wanted:
             if code not in codes[dimension]:
                 raise unknown(f"dimension {dimension!r}", "codes of its codelist", code, codes[dimension])
-    table = pq.read_table(pa.BufferReader(read_listed(bundle, about["files"]["parquet"])))
+    table = pq.read_table(
+        pa.BufferReader(read_listed(bundle, about["files"]["parquet"])), use_threads=False, pre_buffer=False
+    )
     for dimension, wanted in kept.items():
         table = table.filter(pc.is_in(table[dimension].cast(pa.string()), value_set=pa.array(wanted, pa.string())))
     summed = tuple(d for d in names if d not in asked and len(set(kept.get(d, codes[d]))) > 1)
