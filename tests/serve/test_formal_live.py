@@ -95,6 +95,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], int]] = {
     "totals": (PLACE | {"totals": True}, 400),
     "a measure": (PLACE | {"measure": "earnings", "statistic": "total"}, 400),
     "unknown code": (PLACE | {"where": {"place": ["'; drop table jobs; --"]}}, 400),
+    "a filter on nothing known": (PLACE | {"where": {"no_such_thing": ["x"]}}, 400),
+    "a filter in capitals": (PLACE | {"where": {"Industry": ["11"]}}, 400),
+    "a filter on a measure": (PLACE | {"where": {"earnings": ["1"]}}, 400),
+    "an empty filter": (PLACE | {"where": {"industry": []}}, 400),
     "a weaker definition": (PLACE | {"method": "laplace"}, 403),
 }
 

@@ -102,6 +102,8 @@ MISTAKES: dict[str, dict[str, Any]] = {
     "no measure": {"by": ["state"], "statistic": "total"},
     "a count of a measure": {"by": ["state"], "measure": "turnover"},
     "unknown code": {"by": ["state"], "where": {"state": ["Mars"]}},
+    "a filter in capitals": {"by": ["size"], "where": {"State": ["NT"]}},
+    "a filter on nothing known": {"by": ["state"], "where": {"town": ["x"]}},
     "no codes": {"by": ["state"], "where": {"state": []}},
     "twice": {"by": ["state", "state"]},
     "sql": {"by": ["state"], "where": {"state": ["NSW' OR 1=1 --"]}},

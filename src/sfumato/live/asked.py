@@ -21,6 +21,8 @@ def in_order(by: Sequence[str], where: Where, codelists: Mapping[str, Codelist])
     >>> sex = Codelist.of(["F", "M"])
     >>> in_order(["sex"], {"sex": ["M", "F", "M"]}, {"sex": sex})
     (('sex',), {})
+    >>> in_order(["sex"], {"Sex": ["M"]}, {"sex": sex})  # it is refused later, and must not be lost before
+    (('sex',), {'Sex': ('M',)})
     """
     order = {name: place for place, name in enumerate(codelists)}
 
@@ -30,8 +32,8 @@ def in_order(by: Sequence[str], where: Where, codelists: Mapping[str, Codelist])
     kept = {}
     for name in sorted(where, key=place):
         codes = dict.fromkeys(where[name])
-        known = codelists[name].codes if name in codelists else tuple(codes)
-        if not codes.keys() >= set(known) or not codes.keys() <= set(known):
+        known = codelists[name].codes if name in codelists else ()
+        if name not in codelists or codes.keys() != set(known):
             kept[name] = (*(code for code in known if code in codes), *(code for code in codes if code not in known))
     return tuple(sorted(by, key=place)), kept
 
