@@ -53,6 +53,15 @@ def test_the_expected_error_is_told_before_and_more_epsilon_makes_it_smaller(ask
     assert errors[0]["examples"]["1000"] > errors[2]["examples"]["1000"]
 
 
+@pytest.mark.parametrize("wrong", [True, "1", "0.25", [1]])
+@pytest.mark.parametrize("name", ["epsilon", "alpha", "delta"])
+def test_what_is_no_number_is_refused_and_costs_nothing(name: str, wrong: Any, asked: LiveServer) -> None:
+    before = spent(asked)
+    for path in ("/live/prices", "/live/tables"):
+        assert asked.ask(PLACE | {name: wrong}, path).status_code == 400
+    assert spent(asked) == before
+
+
 def test_twenty_who_ask_the_same_at_once_are_charged_once(asked: LiveServer) -> None:
     before = spent(asked)
     question = {"by": ["industry", "ownership"], "epsilon": 0.1}

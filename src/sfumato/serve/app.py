@@ -15,6 +15,7 @@ from sfumato import __version__
 from sfumato.serve import access_pages, health, reference_page
 from sfumato.serve.audit import Audit
 from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.head import HeadAsGet
 from sfumato.serve.limits import RequestLimits
 from sfumato.serve.limits_work import WorkLimits
 from sfumato.serve.live import routes as live
@@ -27,6 +28,7 @@ from sfumato.serve.sdmx import routes as sdmx
 from sfumato.serve.security import Preflight, SecurityHeaders
 from sfumato.serve.served import Served
 from sfumato.serve.settings import Settings
+from sfumato.serve.slashes import redirect_slashes
 from sfumato.serve.steward import routes as steward
 
 ROUTERS: tuple[tuple[str, Callable[[Served], APIRouter]], ...] = (
@@ -49,6 +51,7 @@ def make_app(catalogue: Catalogue, settings: Settings | None = None, *, desk: De
     app.state.served = served
     _guard(app, served)
     handle_errors(app)
+    redirect_slashes(app)
     for path, router in ROUTERS:
         app.include_router(router(served), prefix=path)
     if desk is not None:
@@ -69,6 +72,7 @@ def _guard(app: FastAPI, served: Served) -> None:
     if settings.audit is not None:
         app.add_middleware(Audit, access=access, folder=settings.audit, addresses=settings.addresses)
     app.add_middleware(SecurityHeaders, access=access)
+    app.add_middleware(HeadAsGet)
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -58,12 +58,13 @@ def problem(request: Request, status: int, detail: str, headers: dict[str, str] 
 
 def _methods(app: FastAPI, path: str) -> set[str]:
     """The methods of a path; several routes may have it, and each knows only its own."""
-    return {
+    known = {
         method.upper()
         for template, operations in app.openapi()["paths"].items()
         if compile_path(template)[0].match(path)
         for method in operations
     }
+    return known | ({"HEAD"} if "GET" in known else set())
 
 
 def in_a_line(error: SfumatoError) -> str:

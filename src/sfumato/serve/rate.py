@@ -62,7 +62,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if its client has calls left."""
-        wait = self._buckets.wait(self._client(scope)) if scope["type"] == "http" else 0.0
+        wait = self._buckets.wait(client_of(self._access, scope)) if scope["type"] == "http" else 0.0
         if not wait:
             await self._app(scope, receive, send)
             return
@@ -75,9 +75,11 @@ class RateLimit:
         )
         await refusal(scope, receive, send)
 
-    def _client(self, scope: Scope) -> str:
-        user = self._access.user(scope)
-        return f"user {user.name.lower()}" if user else f"address {network(address(scope), 32, 64)}"
+
+def client_of(access: Access, scope: Scope) -> str:
+    """Who counts as one client: a user, or else everybody at an address."""
+    user = access.user(scope)
+    return f"user {user.name.lower()}" if user else f"address {network(address(scope), 32, 64)}"
 
 
 def address(scope: Scope) -> str:

@@ -1,12 +1,13 @@
 """What every router works with: the catalogue, the settings, and finished answers in any format."""
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from sfumato.serve.access import Access
 from sfumato.serve.audit_asked import Noted, noted
@@ -16,11 +17,14 @@ from sfumato.serve.errors import RefusedError
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.rate import client_of
 from sfumato.serve.settings import Settings
+from sfumato.serve.turns import Turns
 
 QUICK = 2_000
 """Answers of up to so many figures are made at once; longer work goes to another thread, and nobody waits for it."""
 _OVERHEAD = 1_000
+_TAGS = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +40,7 @@ class Rendered:
         """The response; nothing but the headers to a client that has these bytes already."""
         if self.noted is not None:
             self.noted.put(request.scope)
-        if request.headers.get("if-none-match") == self.headers["ETag"]:
+        if _has(request, self.headers["ETag"]):
             kept = {name: text for name, text in self.headers.items() if name in ("ETag", "Cache-Control", "Vary")}
             return Response(status_code=304, headers=kept)
         return Response(self.content, headers=self.headers)
@@ -50,14 +54,18 @@ class Served:
     settings: Settings
     cache: BoundedCache[Rendered] = field(repr=False)
     access: Access = field(repr=False)
+    turns: Turns = field(repr=False)
 
     @classmethod
     def of(cls, catalogue: Catalogue, settings: Settings) -> "Served":
         """A server's state, with an empty cache."""
         cache = BoundedCache[Rendered](settings.cache_bytes)
-        return cls(catalogue=catalogue, settings=settings, cache=cache, access=Access(settings))
+        turns = Turns.of(pages=settings.threads, downloads=settings.downloads, most=settings.most_large)
+        return cls(catalogue=catalogue, settings=settings, cache=cache, access=Access(settings), turns=turns)
 
-    async def rendered(self, table: ServedTable, selection: Selection, *, name: str, options: Options) -> Rendered:
+    async def rendered(
+        self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
+    ) -> Rendered:
         """The answer to a selection in a format, from the cache if it was asked for before."""
         self.refuse_large(selection)
         key = (table.id, selection, name, options)
@@ -67,7 +75,11 @@ class Served:
         if selection.cells <= QUICK and not (table.heavy or FORMATS[name].slow):
             made = self._made(table, selection, name, options)
         else:
-            made = await run_in_threadpool(self._made, table, selection, name, options)
+            made = await self.turns.download(
+                lambda: self._made(table, selection, name, options),
+                cells=selection.cells,
+                client=client_of(self.access, scope),
+            )
         self.keep(key, made, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
         return made
 
@@ -93,6 +105,12 @@ class Served:
         disposition = f'{place}; filename="{table.id}.{written.extension}"'
         about = noted(table, selection)
         return rendered(content, media_type=written.media_type, disposition=disposition, noted=about)
+
+
+def _has(request: Request, tag: str) -> bool:
+    """Whether a client has these bytes: it may name any, or several, and a proxy may have made them weak."""
+    said = ",".join(request.headers.getlist("if-none-match")).strip()
+    return said == "*" or tag in _TAGS.findall(said)
 
 
 def rendered(

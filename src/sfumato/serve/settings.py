@@ -22,13 +22,19 @@ class Settings:
     most_unread: int = 500_000_000
     """Bytes of answers that clients have not read yet, of all together; whoever reads longest is left."""
     threads: int = 4
+    """Pages that are written at a time."""
+    downloads: int = 2
     """Large answers that are worked out at a time: each needs memory of its own."""
+    most_large: int = 2
+    """Large answers that one client may wait for at a time; further ones are asked to come back."""
     seconds: float = 30
     """How long a question may take."""
     patience: float = 10
     """Seconds that a client may take to send a question, or to read a part of the answer."""
     most_saved: int = 10_000
-    """Queries that are kept; further ones are refused."""
+    """Queries that are kept; the ones used least recently make room for new ones."""
+    most_saved_bytes: int = 50_000_000
+    """Bytes that all of them may have."""
     cache_bytes: int = 64_000_000
     """Memory for finished answers."""
     calls: int = 1_000

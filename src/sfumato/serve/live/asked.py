@@ -12,7 +12,7 @@ from sfumato.plan import PlannedTable
 from sfumato.serve.errors import RefusedError
 
 Name = Annotated[str, Field(max_length=200)]
-Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
 
 
 class LiveQuestion(BaseModel):
@@ -29,7 +29,9 @@ class LiveQuestion(BaseModel):
     totals: bool = Field(False, description="for records: protected totals as well, under the code total")
     epsilon: Number | None = Field(None, description="for jobs: what the question may cost")
     alpha: Number | None = Field(None, description="for jobs: the budget's when not given")
-    delta: Annotated[float, Field(ge=0, lt=1)] | None = Field(None, description="for methods that need one")
+    delta: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = Field(
+        None, description="for methods that need one"
+    )
     method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
 
     def planned(self, live: Live | FormalLive) -> PlannedTable:

@@ -113,7 +113,8 @@ def read(chosen: Mapping[str, Any]) -> LiveQuestion:
     statistic, _, measure = chosen["what"].partition(":")
     asked = {"by": chosen["by"], "where": chosen["where"], "totals": bool(chosen["totals"])}
     asked |= {"statistic": statistic or "count", "measure": measure or None}
-    asked |= {name: chosen[name] for name in (*_NUMBERS, "method") if chosen[name]}
+    asked |= {name: _number(chosen[name]) for name in _NUMBERS if chosen[name]}
+    asked |= {"method": chosen["method"]} if chosen["method"] else {}
     try:
         return LiveQuestion.model_validate(asked)
     except ValidationError as error:
@@ -121,6 +122,14 @@ def read(chosen: Mapping[str, Any]) -> LiveQuestion:
         raise RefusedError(
             ".".join(map(str, first["loc"])), expected=first["msg"], found="another text", do="correct the form"
         ) from None
+
+
+def _number(text: str) -> float | str:
+    """The number that a field has; another text stays one, and is refused as such."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _kept(sent: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

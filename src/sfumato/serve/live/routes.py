@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from sfumato.live import FormalLive, Live
 from sfumato.plan import PlannedTable
@@ -75,7 +76,9 @@ def router(served: Served, desk: Desk) -> APIRouter:
         tables = Catalogue(tables={table.id: table for table in live_tables(live)})
         settings = replace(served.settings, state=served.settings.state / "live", url=f"{served.settings.url}{LIVE}")
         cache = BoundedCache[Rendered](settings.cache_bytes)  # of its own: no public route can reach it
-        asking = LiveServed(catalogue=tables, settings=settings, cache=cache, access=served.access, desk=desk)
+        asking = LiveServed(
+            catalogue=tables, settings=settings, cache=cache, access=served.access, turns=served.turns, desk=desk
+        )
         api.include_router(
             v2.router(asking), prefix=f"{LIVE}{PXWEB}", dependencies=[Analyst], responses=responses(401, 403)
         )
@@ -103,7 +106,15 @@ class LiveServed(Served):
 
     desk: Desk
 
-    async def rendered(self, table: ServedTable, selection: Selection, *, name: str, options: Options) -> Rendered:
+    async def rendered(
+        self,
+        table: ServedTable,
+        selection: Selection,
+        *,
+        name: str,
+        options: Options,
+        scope: Scope,  # noqa: ARG002 — the desk bounds what waits, whoever asks
+    ) -> Rendered:
         """The answer to a selection in a format, from the cache if it was asked for before."""
         self.refuse_large(selection)
         key = (table.id, selection, name, options)

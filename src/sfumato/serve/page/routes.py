@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
@@ -77,7 +76,7 @@ class Pages:
             if "form" in request.query_params and not question.finds:
                 question.selection()
                 return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
-            kept = await run_in_threadpool(pages.write, question, base)
+            kept = await self.served.turns.page(lambda: pages.write(question, base))
         except SfumatoError as error:
             status = error.status if isinstance(error, RefusedError) else 400
             return _unkept(pages.refuse(question, error, asked, base), status)
@@ -87,7 +86,7 @@ class Pages:
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
         question = read(self.served.catalogue[id], request.query_params.multi_items())
-        return (await run_in_threadpool(_chart, self.served, question)).respond(request)
+        return (await self.served.turns.page(lambda: _chart(self.served, question))).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""

@@ -1,47 +1,104 @@
 """Queries that people saved: one small file each, named by what is in it, on the disk before the answer goes out."""
 
 import json
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sfumato.durable import write_durably
 from sfumato.serve.errors import RefusedError, not_found
+from sfumato.serve.model import ServedTable
+from sfumato.serve.pxweb.schemas import SavedQuery
 
+LONGEST = 20_000
+"""Bytes that one query may have."""
 _NAME = re.compile(r"[0-9a-f]{24}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedQueries:
-    """A folder of saved queries; the same query is kept once."""
+    """A folder of saved queries; the same query is kept once, and the ones used least recently make room."""
 
     folder: Path
     most: int
+    most_bytes: int
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def save(self, query: dict[str, Any]) -> str:
         """Keep a query and return its name."""
         content = json.dumps(query, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+        if len(content) > LONGEST:
+            raise RefusedError(
+                "saved query",
+                expected=f"at most {LONGEST:,} bytes",
+                found=f"{len(content):,}",
+                do="write expressions such as * or range(a,b) in place of long lists of codes",
+                status=413,
+            )
         name = blake2b(content, digest_size=12).hexdigest()
         path = self.folder / f"{name}.json"
-        if path.exists():
-            return name
-        if self.folder.exists() and sum(1 for _ in self.folder.iterdir()) >= self.most:
-            raise RefusedError(
-                "saved queries",
-                expected=f"at most {self.most:,} of them",
-                found="as many already",
-                do="keep the address of the query instead: it says all",
-                status=507,
-            )
-        write_durably(path, content)
+        with self._lock:
+            if path.exists():
+                os.utime(path)
+            else:
+                self._make_room(len(content))
+                write_durably(path, content)
         return name
 
     def read(self, name: str) -> dict[str, Any]:
         """A query that was kept."""
         path = self.folder / f"{name}.json"
-        if not _NAME.fullmatch(name) or not path.is_file():
-            raise not_found("saved query", name, "save it again")
-        kept: dict[str, Any] = json.loads(path.read_bytes())
+        try:
+            if not _NAME.fullmatch(name):
+                raise FileNotFoundError(name)
+            kept: dict[str, Any] = json.loads(path.read_bytes())
+            os.utime(path)  # the time of the file says when it was used last
+        except FileNotFoundError:
+            raise not_found("saved query", name, "save it again") from None
         return kept
+
+    def _make_room(self, size: int) -> None:
+        """Remove the queries used least recently, until one more of a size fits."""
+        if not self.folder.exists():
+            return
+        found = {path: path.stat() for path in self.folder.iterdir()}
+        number, held = len(found), sum(about.st_size for about in found.values())
+        for path in sorted(found, key=lambda path: found[path].st_mtime_ns):
+            if number < self.most and held + size <= self.most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            number, held = number - 1, held - found[path].st_size
+
+
+def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
+    """A query that has an answer, in one spelling: each dimension and each code once, in the order of the table.
+
+    Expressions stay as they are, after the codes: what they stand for may change with the table.
+    """
+    codes: dict[str, set[str]] = {}
+    lists: dict[str, str] = {}
+    for one in query.selection.selection:
+        axis = table.axes[table.by_name[one.variableCode.lower()]].name
+        codes.setdefault(axis, set()).update(one.valueCodes)
+        if one.codelist:
+            lists[axis] = one.codelist
+    chosen = [
+        {
+            "variableCode": axis.name,
+            "valueCodes": sorted(codes[axis.name], key=lambda code: (axis.places.get(code, len(axis)), code)),
+            "codelist": lists.get(axis.name),
+        }
+        for axis in table.axes
+        if axis.name in codes
+    ]
+    written = query.model_dump(mode="json", exclude={"id"})
+    return {
+        **written,
+        "tableId": table.id,
+        "outputFormatParams": list(dict.fromkeys(query.outputFormatParams)),
+        "selection": {**written["selection"], "selection": chosen},
+    }

@@ -14,7 +14,7 @@ from sfumato.serve.pxweb.answered import answered, written
 from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, format_named, refuse_language
 from sfumato.serve.pxweb.documented import Id, Language, data_responses, parameters
 from sfumato.serve.pxweb.listing import link
-from sfumato.serve.pxweb.saved_queries import SavedQueries
+from sfumato.serve.pxweb.saved_queries import SavedQueries, canonical
 from sfumato.serve.served import Served
 
 
@@ -22,13 +22,15 @@ def router(served: Served) -> APIRouter:
     """The routes of saved queries."""
     api = APIRouter()
     settings = served.settings
-    saved = SavedQueries(folder=settings.state / "saved-queries", most=settings.most_saved)
+    saved = SavedQueries(
+        folder=settings.state / "saved-queries", most=settings.most_saved, most_bytes=settings.most_saved_bytes
+    )
 
     @api.post(
         "/savedqueries",
         status_code=201,
         response_model=schemas.SavedQueryResponse,
-        responses=responses(400, 403, 404, 413, 507),
+        responses=responses(400, 403, 404, 413),
     )
     async def save_query(body: schemas.SavedQuery) -> Any:
         """Keep a question, so that it has a short address."""
@@ -37,7 +39,7 @@ def router(served: Served) -> APIRouter:
         asked = asked_of(body)
         served.refuse_large(asked.selection(described))
         asked.options(settings)
-        query = {**body.model_dump(mode="json", exclude={"id"}), "tableId": described.id}
+        query = canonical(body, described)
         return response_of(await run_in_threadpool(saved.save, query), query)
 
     @api.get("/savedqueries/{id}", response_model=schemas.SavedQueryResponse, responses=responses(400, 404))
@@ -69,7 +71,7 @@ def router(served: Served) -> APIRouter:
         wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
         if any(name.lower() == "outputformat" for name in request.query_params):
             asked = replace(asked, format=wished.format, parameters=wished.parameters)
-        return (await answered(served, query.tableId, asked)).respond(request)
+        return (await answered(served, query.tableId, asked, request.scope)).respond(request)
 
     def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         links = [link("self", f"/savedqueries/{id}", settings), link("data", f"/savedqueries/{id}/data", settings)]

@@ -113,6 +113,7 @@ def router(served: Served) -> APIRouter:
             selection,
             name="json-stat2" if name == "json-stat" else name,
             options=Asked().options(settings),
+            scope=request.scope,
         )
         return _first_version(made.content) if name == "json-stat" else made.respond(request)
 

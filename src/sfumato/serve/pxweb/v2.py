@@ -95,7 +95,7 @@ def router(served: Served) -> APIRouter:
         key = ("data", id, request.scope["query_string"])
         kept = served.cache.get(key)
         if kept is None:
-            kept = await answered(served, id, Asked.read(request.query_params.multi_items()))
+            kept = await answered(served, id, Asked.read(request.query_params.multi_items()), request.scope)
             served.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -111,7 +111,7 @@ def router(served: Served) -> APIRouter:
     ) -> Response:
         """The same, with the selection in the body."""
         asked = Asked.read(request.query_params.multi_items()).with_body(body)
-        return (await answered(served, id, asked)).respond(request)
+        return (await answered(served, id, asked, request.scope)).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
     async def codelist(
