@@ -47,6 +47,7 @@ def published(bundle: Path, table: str) -> pa.Table:
     return pq.read_table(bundle / f"tables/{table}.parquet")
 
 
+@pytest.mark.slow
 def test_both_engines_publish_the_same(survey: Path, engine: str) -> None:
     expected = run(load(release(survey, f"expected-{engine}"))).bundle
     found = run(load(release(survey, engine, ('engine = "duckdb"', f'engine = "{engine}"')))).bundle

@@ -102,7 +102,7 @@ def test_what_is_refused_says_what_was_expected(server: Server) -> None:
     refused(httpx.delete(f"{server.v2}/tables/jobs_by_place"), 405)
     forbidden = httpx.delete(f"{server.v2}/tables/jobs_by_place/data")
     refused(forbidden, 405)
-    assert forbidden.headers["allow"] == "GET, POST"
+    assert forbidden.headers["allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize(

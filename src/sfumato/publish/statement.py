@@ -70,10 +70,15 @@ def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str
 
 def _first(plan: Plan) -> list[str]:
     """The first paragraphs: what the release protects, and what that means."""
-    apart = [*_of_people(plan), *(_of_cubes(plan) if plan.cubes else [])]
+    apart = _apart(plan)
     if not apart:
         return [_in_short(plan), *_meaning(plan.guarantee)]
     return [*([_in_short(plan)] if isinstance(plan.guarantee, NoFormalGuarantee) else []), *apart]
+
+
+def _apart(plan: Plan) -> list[str]:
+    """What is said of people and of cubes, which protect no establishments."""
+    return [*_of_people(plan), *(_of_cubes(plan) if plan.cubes else [])]
 
 
 def _of_people(plan: Plan) -> list[str]:
@@ -139,9 +144,10 @@ def _meaning(total: Guarantee) -> list[str]:
 
 def meaning_of(plan: Plan) -> list[str]:
     """What the guarantee of a release means, a paragraph each."""
-    if not (plan.cubes or of_people(plan)):
-        return meaning(plan.guarantee)
-    return [paragraph.replace("**", "") for paragraph in _first(plan)]
+    apart = [paragraph.replace("**", "") for paragraph in _apart(plan)]
+    if apart and not isinstance(plan.guarantee, NoFormalGuarantee):
+        return apart
+    return [*meaning(plan.guarantee), *apart]
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
