@@ -82,7 +82,10 @@ def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
     codes: dict[str, set[str]] = {}
     lists: dict[str, str] = {}
     for one in query.selection.selection:
-        axis = table.axes[table.by_name[one.variableCode.lower()]].name
+        place = table.by_name.get(one.variableCode.lower())
+        if place is None:  # it selects nothing, or there were no answer
+            continue
+        axis = table.axes[place].name
         codes.setdefault(axis, set()).update(one.valueCodes)
         if one.codelist:
             lists[axis] = one.codelist

@@ -69,6 +69,7 @@ def router(served: Served) -> APIRouter:
         """The answer to a question that was kept, as of now."""
         query = schemas.SavedQuery(**saved.read(id))
         wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
+        wished.options(settings)  # refuses what is no parameter, also where those of the query are used
         if any(name.lower() == "outputformat" for name in request.query_params):
             asked = replace(asked, format=wished.format, parameters=wished.parameters)
         return (await answered(served, query.tableId, asked, request.scope)).respond(request)
