@@ -71,7 +71,7 @@ class _Reader:
                 import pyarrow.parquet as pq  # noqa: PLC0415 (needed for these files only)
 
                 return pq.read_table(path)
-            import pyarrow.csv as pv  # noqa: PLC0415
+            import pyarrow.csv as pv  # noqa: PLC0415 (needed for these files only)
 
             with path.open("rb") as file:
                 header = file.readline().decode("utf-8-sig")

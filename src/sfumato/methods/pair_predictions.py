@@ -45,10 +45,10 @@ class Circles:
         a prediction depends on its two people alone.
         """
         groups, values = [], []
-        for first, second in self.pairs(partners):
+        for one, other in self.pairs(partners):
+            lined = self.x[other] != self.x[one]
+            first, second = one[lined], other[lined]
             run = self.x[second] - self.x[first]
-            lined = run != 0
-            first, second, run = first[lined], second[lined], run[lined]  # noqa: PLW2901
             said = self.y[first] + (self.y[second] - self.y[first]) * ((float(rank) - self.x[first]) / run)
             groups.append(self.group[first])
             values.append(np.rint(np.clip(said, low, high) * grid).astype(np.int64))
