@@ -153,7 +153,7 @@ def in_turn(turns: dict[str, Callable[[], pa.Table]], repeat: int, tell: Tell, w
         for name in names[start:] + names[:start]:
             taken, answer = timed(turns[name])
             if not _sorted(answer).equals(first[name]):
-                raise WrongResultError(f"{LABELS[name]}: asked again, it gives another answer")
+                raise WrongResultError(f"{LABELS.get(name, name)}: asked again, it gives another answer")
             seconds[name].append(taken)
     return seconds
 

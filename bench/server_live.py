@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 from contributor_floor import BARE, SAME, Floor
 from contributors import in_turn
@@ -17,14 +18,20 @@ from sfumato.serve.live.asked import LiveQuestion
 from sfumato.serve.live.made import made_table
 from sfumato.serve.selection import everything
 
+_PLAIN = f"select {', '.join(ATTRIBUTES)}, sum(turnover) as total from read_parquet('{{path}}') group by all"
+
 
 def measure_live(folder: Path, *, records: int, repeat: int, tell: Tell) -> dict[str, Any]:
-    """Seconds of the sum alone, of the same aggregate, and of the whole answer as JSON-stat."""
+    """Seconds of the sum alone, of the file and in memory, of the same aggregate, and of the whole answer."""
     tell("making records")
     files = write_records(folder, records=records)
     floor = Floor(files.records)
-    with open_live(load(files.plain), lambda step: tell(f"opening the records: {step}")) as live:
+    with (
+        duckdb.connect() as plain,
+        open_live(load(files.plain), lambda step: tell(f"opening the records: {step}")) as live,
+    ):
         turns = {
+            "file": lambda: plain.execute(_PLAIN.format(path=files.records)).to_arrow_table(),
             "bare": lambda: floor.answer(BARE),
             "floor": lambda: floor.answer(SAME),
             "live": lambda: _answered(live),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +30,11 @@ class Dimension:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of every code."""
+        return {code: place for place, code in enumerate(self.codes)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -306,6 +306,18 @@ def test_prepared_records_answer_one_question_after_another(tmp_path: Path, engi
         assert repr(prepared) == "Prepared()"
 
 
+def test_records_in_order_answer_as_others_do(tmp_path: Path, engine: str) -> None:
+    columns = by_hand()
+    data = microdata(tmp_path, columns, engine=engine)
+    with connect_records(data) as opened:
+        prepared = prepare(data, opened, SECRET, ordered=True)
+        for asked in (question("state", "industry", margins=True), question("industry", measure=None)):
+            plain_columns(prepared.answer(asked), data, columns, asked)
+        assert prepared.rows["state"].to_pyarrow().to_pylist() == sorted(
+            prepared.rows["state"].to_pyarrow().to_pylist()
+        )
+
+
 def test_a_code_that_the_question_does_not_list_is_refused(tmp_path: Path) -> None:
     data = microdata(tmp_path, by_hand())
     asked = ContributorQuestion(by=(Dimension(name="state", codes=("A",)),), measure="profit", contributors=3)

@@ -1,6 +1,7 @@
 """What a question to a cube gets: figures with their expected errors, and marks where they should not be published."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -47,22 +48,15 @@ class Answer:
     compared_with: Floats | None = None
     """What errors are divided by in a coefficient of variation, where that is not the value."""
 
-    @property
+    @cached_property
     def errors(self) -> Floats:
         """The expected standard errors of sampling and perturbation together, or of the latter alone."""
-        return (
-            self.perturbation_error
-            if self.sampling_error is None
-            else np.hypot(self.perturbation_error, self.sampling_error)
-        )
+        return together(self.perturbation_error, self.sampling_error)
 
     @property
     def cv(self) -> Floats:
         """The coefficient of variation; infinite where the value is 0 and has an error."""
-        below = self.values if self.compared_with is None else self.compared_with
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = np.abs(self.errors / below)
-        return found
+        return _variation(self.errors, self.values if self.compared_with is None else self.compared_with)
 
     @property
     def publishable(self) -> NDArray[np.bool_]:
@@ -101,18 +95,32 @@ class Answer:
         return _named(np.where(known, flat, 0).astype(np.int64), self.codes.codes, missing=~known)
 
 
-def marked(answer: Answer, rules: Rules, *, base: Floats, total: Floats) -> Answer:
-    """The answer with its status: a figure needs enough records in its base, and a small coefficient of variation.
+def together(perturbation: Floats, sampling: Floats | None) -> Floats:
+    """The standard errors of perturbation and, where there is any, sampling."""
+    return perturbation if sampling is None else np.hypot(perturbation, sampling)
+
+
+def marks(
+    rules: Rules, values: Floats, errors: Floats, *, compared_with: Floats, base: Floats, total: Floats | None
+) -> Integers:
+    """The status of every figure: it needs enough records in its base, and a small coefficient of variation.
 
     A figure that is divided by a total needs one above 0, and a figure needs an error.
     """
-    status = np.zeros(answer.values.shape, dtype=np.int64)
+    status = np.zeros(values.shape, dtype=np.int64)
     if rules.largest_cv is not None:
-        status[~(answer.cv <= rules.largest_cv)] = _UNCERTAIN
+        status[~(_variation(errors, compared_with) <= rules.largest_cv)] = _UNCERTAIN
     if rules.least_count:
         status[~(base >= rules.least_count)] = _FEW
-    status[~(total > 0) | np.isnan(answer.values) | np.isnan(answer.errors)] = _UNDEFINED
-    return replace(answer, status=status)
+    undefined = np.isnan(values) | np.isnan(errors)
+    status[undefined if total is None else undefined | ~(total > 0)] = _UNDEFINED
+    return status
+
+
+def _variation(errors: Floats, below: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.abs(errors / below)
+    return found
 
 
 def _finite(figure: Floats) -> pa.Array:

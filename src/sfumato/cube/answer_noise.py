@@ -43,7 +43,7 @@ class AnswerNoise:
 
     def of_shares(self, part: Asked, whole: Asked, shares: Floats, counts: Floats, base: Floats) -> Floats:
         """The variance of A − pB, where B is the larger sum that holds A, from `base` records."""
-        both = self._rounding(part, counts) + query_covariance(
+        both = self._rounding(part, self._noise(part), counts) + query_covariance(
             self.shape, part.selected, whole.selected, part.selected, self.effects, otherwise=self.otherwise
         )
         own = self._square(part, part) * (self._variance(part, counts) - 2 * shares * both)
@@ -68,20 +68,20 @@ class AnswerNoise:
         return variance
 
     def _variance(self, asked: Asked, counts: Floats) -> Floats:
-        variance: Floats = self._noise(asked) + self._rounding(asked, counts)
-        return variance
+        noise = self._noise(asked)
+        return noise + self._rounding(asked, noise, counts)
 
     def _noise(self, asked: Asked) -> float:
         return query_variance(self.shape, asked.selected, self.effects, otherwise=self.otherwise)
 
-    def _rounding(self, asked: Asked, counts: Floats) -> Floats:
+    def _rounding(self, asked: Asked, noise: float, counts: Floats) -> Floats:
         """Of all cells in a sum that hold records, of which there are at most as many as records.
 
         Controls take as large a part of it away as of the noise.
         """
         cells = prod(asked.selected)
-        left = self._noise(asked) / (self.otherwise * cells) if self.otherwise else 1.0
-        rounded: Floats = self.column.rounding * left * np.clip(counts, 0, cells)
+        left = noise / (self.otherwise * cells) if self.otherwise else 1.0
+        rounded: Floats = self.column.rounding * left * np.minimum(np.maximum(counts, 0), cells)
         return rounded
 
     def _square(self, asked: Asked, over: Asked) -> Floats:

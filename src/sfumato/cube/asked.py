@@ -16,6 +16,7 @@ By = str | Sequence[str]
 """The dimensions of an answer, in its order; one of them may be named without a list."""
 Where = Mapping[str, str | Iterable[str]]
 """The codes to keep, by dimension."""
+Places = tuple[int, ...]
 _LISTED = 12
 
 
@@ -24,12 +25,13 @@ class Asked:
     """A question as counts of codes: how many of each dimension go into one cell of the answer."""
 
     by: tuple[str, ...]
-    where: Mapping[str, tuple[str, ...]]
+    axes: Axes
+    """The dimensions of the answer, in its order."""
+    kept: Mapping[int, Places]
+    """The places of the codes that are kept, ascending, of dimensions with a filter."""
     selected: tuple[int, ...]
     codes: tuple[NDArray[np.intp], ...]
     """Of every dimension, the places of the codes that are kept."""
-    axes: Axes
-    """The dimensions of the answer, in its order."""
 
     @classmethod
     def of(cls, cube: Cube, by: By, where: Where | None) -> "Asked":
@@ -39,10 +41,18 @@ class Asked:
         for name in (*names, *kept):
             if name not in cube.names:
                 raise unknown("cube", "one of its dimensions", name, cube.names)
-        places = tuple(_places(dimension, kept.get(dimension.name)) for dimension in cube.dimensions)
-        selected = tuple(1 if d.name in names else len(p) for d, p in zip(cube.dimensions, places, strict=True))
-        axes = tuple(cube.names.index(name) for name in names)
-        return cls(by=names, where=kept, selected=selected, codes=places, axes=axes)
+        axes = {name: cube.names.index(name) for name in (*names, *kept)}
+        places = {axes[name]: kept_places(cube.dimensions[axes[name]], codes) for name, codes in kept.items()}
+        return cls.at(cube, tuple(axes[name] for name in names), places)
+
+    @classmethod
+    def at(cls, cube: Cube, axes: Axes, kept: Mapping[int, Places]) -> "Asked":
+        """The question by the places of its dimensions and of the codes that are kept, which are known to be right."""
+        codes = tuple(
+            np.array(kept[axis], dtype=np.intp) if axis in kept else every for axis, every in enumerate(cube.places)
+        )
+        selected = tuple(1 if axis in axes else len(places) for axis, places in enumerate(codes))
+        return cls(by=tuple(cube.names[axis] for axis in axes), axes=axes, kept=kept, selected=selected, codes=codes)
 
 
 def listed_once(by: By) -> tuple[str, ...]:
@@ -80,11 +90,10 @@ def unknown(where: str, what: str, name: object, known: Sequence[str]) -> Sfumat
     )
 
 
-def _places(dimension: Dimension, kept: tuple[str, ...] | None) -> NDArray[np.intp]:
-    if kept is None:
-        return np.arange(len(dimension), dtype=np.intp)
-    at = {code: place for place, code in enumerate(dimension.codes)}
-    for code in kept:
-        if code not in at:
+def kept_places(dimension: Dimension, codes: Iterable[str]) -> Places:
+    """The places of codes in a dimension that has them, ascending, each once."""
+    codes = tuple(codes)
+    for code in codes:
+        if code not in dimension.places:
             raise unknown(f"dimension {dimension.name!r}", "codes of its codelist", code, dimension.codes)
-    return np.unique([at[code] for code in kept])
+    return tuple(sorted({dimension.places[code] for code in codes}))

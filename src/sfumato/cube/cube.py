@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Dimension
-from sfumato.cube.margins import Axes, summed
+from sfumato.cube.margins import Axes, summed, within
 from sfumato.errors import DataError, SfumatoError
 
 Integers = NDArray[np.int64]
@@ -67,10 +68,15 @@ class Cube:
         """The number of codes of every dimension."""
         return tuple(map(len, self.dimensions))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the dimensions."""
         return tuple(dimension.name for dimension in self.dimensions)
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.intp], ...]:
+        """The places of all codes of every dimension."""
+        return tuple(np.arange(length, dtype=np.intp) for length in self.shape)
 
     def __len__(self) -> int:
         return prod(self.shape)
@@ -84,53 +90,44 @@ class Cube:
 
     def project(self, *names: str) -> "Cube":
         """The table by these dimensions, in the order in which they are named; without any, the grand total."""
-        axes = tuple(self._axis(name) for name in names)
-        if len(set(axes)) != len(axes):
-            raise _wrong("dimensions", "each dimension once", ", ".join(names), "name every dimension once")
-        ascending = tuple(sorted(axes))
-        order = [ascending.index(axis) for axis in axes]
-        columns = {
-            name: np.array(summed(column, ascending).transpose(order), order="C")
-            for name, column in self.columns.items()
-        }
-        return self._made_of(tuple(self.dimensions[axis] for axis in axes), columns)
+        return self.table(*names)
 
     def where(self, kept: Mapping[str, Iterable[str]]) -> "Cube":
         """The part of the cube with these codes only, in the order of the codelist; other dimensions stay whole."""
-        return self._part(self._places(kept))
-
-    def _places(self, kept: Mapping[str, Iterable[str]]) -> dict[int, list[int]]:
-        """The places of the codes that are kept, by axis."""
-        places: dict[int, list[int]] = {}
-        for name, wanted in kept.items():
-            axis = self._axis(name)
-            codes = self.dimensions[axis].codes
-            asked = set(wanted)
-            if not asked <= set(codes):
-                raise _wrong(
-                    f"dimension {name!r}",
-                    f"codes of its codelist, such as {codes[0]!r}",
-                    ", ".join(sorted(map(repr, asked - set(codes)))),
-                    "correct the codes",
-                )
-            places[axis] = [place for place, code in enumerate(codes) if code in asked]
-        return places
+        return self.table(*self.names, where=kept)
 
     def table(
         self, *names: str, where: Mapping[str, Iterable[str]] | None = None, columns: Sequence[str] | None = None
     ) -> "Cube":
         """The table by these dimensions of the part that has these codes, with some of the columns or all."""
-        part = self if columns is None else self.only(*columns)
-        places = part._places(where or {})
-        part.axes(names)  # refuses names that are none
-        # Codes side by side are a view, which costs nothing. Others are picked, that is copied, after what is neither
-        # asked for nor picked has been summed: sums of whole numbers do not mind the order.
-        part = part._part({axis: chosen for axis, chosen in places.items() if _run(chosen)})
-        picked = {part.names[axis]: chosen for axis, chosen in places.items() if not _run(chosen)}
-        if picked:
-            part = part.project(*(name for name in part.names if name in names or name in picked))
-            part = part._part({part.names.index(name): chosen for name, chosen in picked.items()})
-        return part.project(*names)
+        by = tuple(self._axis(name) for name in names)
+        if len(set(by)) != len(by):
+            raise _wrong("dimensions", "each dimension once", ", ".join(names), "name every dimension once")
+        for name in columns or ():
+            self._column(name)
+        return self.sums(
+            by, {self._axis(name): self._places(name, codes) for name, codes in (where or {}).items()}, columns
+        )
+
+    def sums(self, by: Axes, kept: Mapping[int, Sequence[int]], columns: Sequence[str] | None = None) -> "Cube":
+        """The same, by the places of dimensions and, ascending, of the codes that are kept of some of them."""
+        names = self.columns if columns is None else columns
+        dimensions = tuple(
+            _only(self.dimensions[axis], kept[axis]) if axis in kept else self.dimensions[axis] for axis in by
+        )
+        return self._made_of(dimensions, _sums({name: self.columns[name] for name in names}, self.shape, by, kept))
+
+    def _places(self, name: str, codes: Iterable[str]) -> list[int]:
+        """The places of codes, ascending."""
+        dimension, asked = self.dimensions[self._axis(name)], set(codes)
+        if not asked <= dimension.places.keys():
+            raise _wrong(
+                f"dimension {name!r}",
+                f"codes of its codelist, such as {dimension.codes[0]!r}",
+                ", ".join(sorted(map(repr, asked - dimension.places.keys()))),
+                "correct the codes",
+            )
+        return sorted(dimension.places[code] for code in asked)
 
     def only(self, *columns: str) -> "Cube":
         """The same cube with fewer columns."""
@@ -183,21 +180,6 @@ class Cube:
             and all(np.array_equal(self[name], other[name]) for name in self.columns)
         )
 
-    def _part(self, places: Mapping[int, Sequence[int]]) -> "Cube":
-        dimensions = list(self.dimensions)
-        columns = dict(self.columns)
-        # The shortest selection first, so that the next ones copy less.
-        for axis in sorted(places, key=lambda axis: len(places[axis]) / len(self.dimensions[axis])):
-            chosen = places[axis]
-            old = dimensions[axis]
-            dimensions[axis] = Dimension(name=old.name, codes=tuple(old.codes[p] for p in chosen), public=old.public)
-            # A run of codes is a view; anything else is copied.
-            run = _run(chosen)
-            for name, column in columns.items():
-                picked = column[(slice(None),) * axis + (run,)] if run else np.take(column, chosen, axis=axis)
-                columns[name] = picked
-        return self._made_of(tuple(dimensions), columns)
-
     def _made_of(self, dimensions: tuple[Dimension, ...], columns: Mapping[str, Integers]) -> "Cube":
         """A cube of sums and parts of this one, whose sums therefore fit: looking at every number again takes long."""
         made = object.__new__(Cube)
@@ -219,6 +201,35 @@ class Cube:
         if name not in self.columns:
             raise _wrong("cube", f"one of its columns: {', '.join(self.columns)}", repr(name), "correct the name")
         return self.columns[name]
+
+
+def _only(dimension: Dimension, places: Sequence[int]) -> Dimension:
+    codes = tuple(dimension.codes[place] for place in places)
+    return Dimension(name=dimension.name, codes=codes, public=dimension.public)
+
+
+def _sums(
+    columns: Mapping[str, Integers], shape: Axes, by: Axes, kept: Mapping[int, Sequence[int]]
+) -> dict[str, Integers]:
+    """The sums of columns of this shape by some axes, over the places that are kept of some axes.
+
+    Codes side by side are a view, which costs nothing. Others are picked, that is copied, after what is neither asked
+    for nor picked has been summed: sums of whole numbers do not mind the order.
+    """
+    runs = {axis: run for axis, places in kept.items() if (run := _run(places))}
+    part = tuple(runs.get(axis, slice(None)) for axis in range(len(shape))) if runs else ()
+    # The shortest selection first, so that the next ones copy less.
+    picked = sorted((axis for axis in kept if axis not in runs), key=lambda axis: len(kept[axis]) / shape[axis])
+    first, ascending = tuple(sorted({*by, *picked})), tuple(sorted(by))
+    picks = [(np.array(kept[axis], dtype=np.intp), first.index(axis)) for axis in picked]
+    last, order = within(ascending, first), [ascending.index(axis) for axis in by]
+    found = {}
+    for name, column in columns.items():
+        table = summed(column[part] if runs else column, first)
+        for places, axis in picks:
+            table = table.take(places, axis=axis)
+        found[name] = np.asarray(summed(table, last).transpose(order), order="C")
+    return found
 
 
 def _run(chosen: Sequence[int]) -> slice | None:

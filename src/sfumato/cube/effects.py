@@ -72,12 +72,13 @@ def query_covariance(
     0.0
     """
     total = otherwise * prod(both)
+    outside = [one * other / length for one, other, length in zip(first, second, shape, strict=True)]
+    inside = [shared - part for shared, part in zip(both, outside, strict=True)]
     for effect, variance in effects.items():
-        inside = (
-            shared - one * other / length if axis in effect else one * other / length
-            for axis, (one, other, shared, length) in enumerate(zip(first, second, both, shape, strict=True))
-        )
-        total += (variance - otherwise) * prod(inside)
+        factors = outside.copy()
+        for axis in effect:
+            factors[axis] = inside[axis]
+        total += (variance - otherwise) * prod(factors)
     return total
 
 

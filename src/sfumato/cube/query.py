@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Dimension
-from sfumato.cube.answer import Answer, Rules, marked
+from sfumato.cube.answer import Answer, Rules, marks, together
 from sfumato.cube.answer_noise import AnswerNoise
 from sfumato.cube.asked import Asked, By, Where, listed_once, unknown
 from sfumato.cube.cube import Cube
@@ -29,6 +29,7 @@ from sfumato.cube.stored import read_stored
 from sfumato.errors import SfumatoError
 from sfumato.manifest import read_listed
 
+Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 QUANTILE = "quantile"
@@ -52,12 +53,17 @@ class PublishedCube:
 
         With the name of a measure they are weighted sums of it.
         """
-        noise, asked = self._noise(column), Asked.of(self.cube, by, where)
-        table = self._table(asked, column)
+        return self.totals_of(Asked.of(self.cube, by, where), column)
+
+    def totals_of(self, asked: Asked, column: str) -> Answer:
+        """The same for a question whose names and codes are known to be right."""
+        noise, table = self._noise(column), self._table(asked, column)
         values = table.values(column)
-        perturbation = np.broadcast_to(noise.of_totals(asked, table.values(COUNT)), values.shape)
-        answer = self._answer(table, values, perturbation, self._sampling_of(column, table))
-        return replace(answer, exact=table[column])
+        perturbation = noise.of_totals(asked, table.values(COUNT))
+        if np.shape(perturbation) != values.shape:
+            perturbation = np.broadcast_to(perturbation, values.shape)
+        sampling = self._sampling_of(column, table)
+        return self._answer(table, values, perturbation, sampling, exact=table[column])
 
     def proportions(self, by: By, *, within: By = (), where: Where | None = None) -> Answer:
         """The weighted share of every cell of a table in all cells that have the same codes in `within`."""
@@ -80,7 +86,10 @@ class PublishedCube:
         """The weighted mean of a measure."""
         if measure not in self.measures:
             raise unknown("means", "a measure of the cube", measure, self.measures)
-        asked = Asked.of(self.cube, by, where)
+        return self.means_of(Asked.of(self.cube, by, where), measure)
+
+    def means_of(self, asked: Asked, measure: str) -> Answer:
+        """The same for a question whose names and codes are known to be right."""
         table = self._table(asked, measure)
         totals = table.values(WEIGHTED)
         mean = _ratio(table.values(measure), totals)
@@ -93,8 +102,9 @@ class PublishedCube:
     def mean_scores(self, of: str, scores: Mapping[str, int], by: By = (), *, where: Where | None = None) -> Answer:
         """The weighted mean of a score over the codes of a dimension, each of which has a whole score."""
         asked = self._with_last(by, of, where, "mean of scores")
-        kept = asked.where.get(of)
-        wanted = {code: score for code, score in scores.items() if kept is None or code in kept}
+        dimension = self.cube.dimensions[asked.axes[-1]]
+        kept = {dimension.codes[place] for place in asked.codes[asked.axes[-1]]}
+        wanted = {code: score for code, score in scores.items() if code in kept}
         for score in wanted.values():
             if not isinstance(score, int | np.integer):
                 raise _wrong("mean of scores", "whole scores", repr(score), "multiply all scores until they are whole")
@@ -186,22 +196,28 @@ class PublishedCube:
         base: Floats | None = None,
         total: Floats | None = None,
         compared_with: Floats | None = None,
+        exact: Integers | None = None,
     ) -> Answer:
         counts = table.values(COUNT)
-        answer = Answer(
+        perturbed = np.sqrt(np.maximum(perturbation, 0.0))
+        sampled = None if sampling is None else np.sqrt(sampling)
+        status = marks(
+            self.rules,
+            values,
+            together(perturbed, sampled),
+            compared_with=values if compared_with is None else compared_with,
+            base=counts if base is None else base,
+            total=total,
+        )
+        return Answer(
             dimensions=table.dimensions,
             values=values,
             counts=counts,
-            perturbation_error=np.sqrt(np.maximum(perturbation, 0.0)),
-            sampling_error=None if sampling is None else np.sqrt(sampling),
-            status=np.zeros(values.shape, dtype=np.int64),
+            perturbation_error=perturbed,
+            sampling_error=sampled,
+            status=status,
+            exact=exact,
             compared_with=compared_with,
-        )
-        return marked(
-            answer,
-            self.rules,
-            base=counts if base is None else base,
-            total=np.ones_like(values) if total is None else total,
         )
 
     def _table(self, asked: Asked, column: str = WEIGHTED) -> Cube:
@@ -214,7 +230,7 @@ class PublishedCube:
                 "ask by fewer dimensions or with filters; the file of the cube in the bundle lists every cell",
             )
         columns = tuple(dict.fromkeys([COUNT, WEIGHTED, column] if column != COUNT else [COUNT]))
-        return self.cube.table(*asked.by, where=asked.where, columns=columns)
+        return self.cube.sums(asked.axes, asked.kept, columns)
 
     def _with_last(self, by: By, of: str, where: Where | None, what: str) -> Asked:
         """The question by some dimensions and, at last, the one whose codes are put together."""

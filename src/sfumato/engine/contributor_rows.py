@@ -41,7 +41,13 @@ class Level:
 
 
 def prepared_rows(
-    data: Microdata, tables: RecordTables, keyed: Keyed, *, attributes: Iterable[str], measures: Iterable[str]
+    data: Microdata,
+    tables: RecordTables,
+    keyed: Keyed,
+    *,
+    attributes: Iterable[str],
+    measures: Iterable[str],
+    ordered: bool = False,
 ) -> "tuple[ir.Table, dict[str, tuple[str, ...]], tuple[Level, ...]]":
     """The rows, the codes that their numbers stand for, and the levels of units.
 
@@ -49,6 +55,9 @@ def prepared_rows(
     `_weight` is in millionths, and `_weighted_` before its name a measure times that; `_consent` is true or false. Of
     each level's unit, from 0 on, a row has the number `_unit_0`, the key `_key_0` and the guard word `_guard_0`; from 1
     on, `_repeated_1` is true where the unit has several rows. Only names of units pass through Python.
+
+    Rows that are `ordered` have those of a cell side by side, the attribute with the fewest codes changing slowest:
+    that takes a while, and then questions are answered more quickly, those with filters above all.
     """
     records, codes, levels = tables.records, {}, []
     columns = {f"_id_{level}": records[column] for level, column in enumerate(data.units)}
@@ -68,6 +77,8 @@ def prepared_rows(
             described, named = _named(records, column, level, keyed)
             levels.append(described)
             rows = _joined(rows, stack.enter_context(tables.lent(named)), f"_id_{level}")
+        if ordered:
+            rows = rows.order_by(sorted(codes, key=lambda name: len(codes[name])))
         return tables.keep(rows), codes, tuple(levels)
 
 

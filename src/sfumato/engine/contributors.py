@@ -29,7 +29,7 @@ from sfumato.cells import Cells, Integers
 from sfumato.engine.contributor_columns import Units, level_columns
 from sfumato.engine.contributor_grid import Grid, added, added_modulo, added_pair
 from sfumato.engine.contributor_rows import Level, UnitColumns, prepared_rows
-from sfumato.engine.largest_units import Found, largest_units, sums_of_units, unit_parts
+from sfumato.engine.largest_units import Found, group_in_arrays, largest_units, sums_of_units, unit_parts
 from sfumato.engine.question import ContributorQuestion
 from sfumato.engine.records import RecordTables
 from sfumato.engine.sampling_errors import (
@@ -75,12 +75,17 @@ def prepare(
     *,
     attributes: Iterable[str] | None = None,
     measures: Iterable[str] | None = None,
+    ordered: bool = False,
 ) -> "Prepared":
-    """Make validated records ready for questions about some attributes and measures, or about all of them."""
+    """Make validated records ready for questions about some attributes and measures, or about all of them.
+
+    Putting them in order takes longer, and pays where many questions follow.
+    """
+    group_in_arrays(tables)
     keyed = Keyed(key=secret.key)
     measures = tuple(data.measures if measures is None else measures)
     attributes = tuple(data.attributes if attributes is None else attributes)
-    rows, codes, levels = prepared_rows(data, tables, keyed, attributes=attributes, measures=measures)
+    rows, codes, levels = prepared_rows(data, tables, keyed, attributes=attributes, measures=measures, ordered=ordered)
     asked = {"_records": rows.count()} | {name: rows[name].abs().max() for name in measures}
     if data.records.weight is not None:
         asked |= {"_weight": rows["_weight"].max()}
@@ -154,7 +159,9 @@ class Prepared:
 
     def _records(self, rows: "ir.Table", grid: Grid, question: ContributorQuestion) -> dict[str, Integers]:
         """The columns of the records and of their own units; a unit is in one cell, so that totals can be merged."""
-        sums = {"_total": wide_sum(rows["_weighted"]), "_weights": wide_sum(rows["_weight"])}
+        sums = {"_total": wide_sum(rows["_weighted"])}
+        if self._is_weighted:
+            sums["_weights"] = wide_sum(rows["_weight"])
         jackknife = self._is_weighted and self.data.records.replicates is None
         if jackknife:
             weighted = "_weight" if question.measure is None else f"_weighted_{question.measure}"
@@ -167,7 +174,8 @@ class Prepared:
         cells, everywhere = found.cells, self._everywhere(found.cells, grid)
         records = added(grid.size, everywhere, cells["_units"].to_numpy())
         total, weights = (
-            added_pair(grid.size, everywhere, split(cells[name], by=self._parts)) for name in ("_total", "_weights")
+            added_pair(grid.size, everywhere, split(cells[name], by=self._parts))
+            for name in ("_total", "_weights" if self._is_weighted else "_units")
         )
         errors = [np.zeros_like(records) for _ in range(3)]
         if self.data.records.replicates is not None:

@@ -9,5 +9,7 @@ from sfumato.engine.contributors import Prepared
 def guard_words(prepared: Prepared, level: int) -> Integers:
     """The words of all units of a level, ascending."""
     name = f"_guard_{level}"
-    words = prepared.rows.select(name).distinct().to_pyarrow()[name].to_numpy()
-    return np.sort(words.astype(np.int64))
+    words = prepared.rows.select(name)
+    # A unit of the records has one of them, and a larger one may have many.
+    found = (words if level == 0 else words.distinct()).to_pyarrow()[name].to_numpy()
+    return np.sort(found.astype(np.int64, copy=False))

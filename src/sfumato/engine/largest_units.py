@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ALL = "_all"
 """Tells cells apart where nothing else does: there is one."""
+_ARRAY_BITS = 17
+"""Tables of up to 2 to this many cells are summed in arrays: about 20 megabytes for each of the engine's threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,15 @@ class Found:
 
     cells: pa.Table
     chosen: pa.Table
+
+
+def group_in_arrays(tables: RecordTables) -> None:
+    """Let DuckDB find the cell of a row by its codes as in an array, which takes half as long as looking it up.
+
+    It does so by itself only for tables of up to 4,096 cells.
+    """
+    if tables.is_duckdb:
+        tables.backend.con.execute(f"SET perfect_ht_threshold = {_ARRAY_BITS}")
 
 
 def largest_units(

@@ -18,6 +18,10 @@ class TooSlowError(EngineError):
     """A question that was stopped because it took too long."""
 
 
+class TooLargeError(EngineError):
+    """A question that needs more memory than the engine may use."""
+
+
 def limit_memory(backend: "BaseBackend", gigabytes: int | None) -> None:
     """Let DuckDB use no more than so much memory; other engines have limits of their own."""
     if gigabytes is not None and backend.name == "duckdb":
@@ -26,7 +30,10 @@ def limit_memory(backend: "BaseBackend", gigabytes: int | None) -> None:
 
 @contextmanager
 def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
-    """Stop what DuckDB does in here after some seconds, as a TooSlowError; other engines are not stopped."""
+    """Stop what DuckDB does in here after some seconds, as a TooSlowError; other engines are not stopped.
+
+    What needs more memory than DuckDB may use is a TooLargeError.
+    """
     if backend.name != "duckdb":
         yield
         return
@@ -46,7 +53,14 @@ def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
         yield
     except Exception as error:
         if not late.is_set():
-            raise
+            if not _lacks_memory(error):
+                raise
+            raise TooLargeError(
+                "live table",
+                expected="a question that is answered in the memory that the office gives to one",
+                found="one that needs more",
+                do="ask for fewer cells or attributes; the office may raise most_memory under [live] of the release",
+            ) from None
         # What the engine says when it is interrupted may quote the query, and tells nothing more.
         raise TooSlowError(
             "live table",
@@ -57,3 +71,9 @@ def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
     finally:
         done.set()
         watching.join()
+
+
+def _lacks_memory(error: Exception) -> bool:
+    from duckdb import OutOfMemoryException  # noqa: PLC0415 — an engine is imported when it is used
+
+    return isinstance(error, OutOfMemoryException)

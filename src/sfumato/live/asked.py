@@ -44,10 +44,11 @@ def live_table(release: Release, codelists: Mapping[str, Codelist], **described:
         table = Table.model_validate({"name": _name(described["by"]), **described})
     except ValidationError as error:
         first = error.errors()[0]
+        ours = first["type"] == "value_error"  # these say what is wrong, the others what was expected
         raise ReleaseError(
             f"live table: {', '.join(map(str, first['loc'])) or 'the question'}",
-            expected=first["msg"].removeprefix("Value error, "),
-            found="another question",
+            expected="a question that can be answered" if ours else first["msg"],
+            found=first["msg"].removeprefix("Value error, ") if ours else "another question",
             do="correct the question",
         ) from None
     release.know_attributes(table)

@@ -93,6 +93,8 @@ def _differ(words: Integers, sums: Integers, known: Integers, *, begin: Integers
     cell = np.repeat(np.arange(len(sums)), times)
     other = known[np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin, times)]
     apart = (other - sums[cell] if step > 0 else sums[cell] - other) % PRIME
+    order = np.argsort(apart)  # looked for in order, words are several times as quick to find among millions
+    cell, apart = cell[order], apart[order]
     at = np.minimum(np.searchsorted(words, apart), len(words) - 1)
     found[cell[words[at] == apart]] = True
     return found

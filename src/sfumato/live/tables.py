@@ -158,7 +158,7 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
             )
         progress("prepare")
         limit_memory(ready.opened.tables.backend, release.live.most_memory)
-        prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret)
+        prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret, ordered=True)
         words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
         released = Released(path=release.store / "live.cells", words=words)
         live = Live(release=release, codelists=ready.opened.codelists(), prepared=prepared, released=released)
