@@ -19,6 +19,7 @@ from sfumato.serve.access import Access
 from sfumato.serve.audit_asked import noted_in
 from sfumato.serve.audit_log import AuditLog
 from sfumato.serve.errors import shortened
+from sfumato.serve.head import method_sent
 from sfumato.serve.problems import problem
 from sfumato.serve.rate import UNKNOWN, address, network
 from sfumato.users import PUBLIC
@@ -78,7 +79,7 @@ class Audit:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "user": PUBLIC if user is None else user.name,
             "address": self._address(scope),
-            "method": shortened(scope["method"]),
+            "method": shortened(method_sent(scope)),
             "path": shortened(scope["path"]),
             **_asked(scope),
             "status": status,

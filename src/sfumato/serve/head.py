@@ -2,6 +2,8 @@
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_SENT = "sfumato.method"
+
 
 class HeadAsGet:
     """An application that answers HEAD wherever it answers GET.
@@ -19,6 +21,12 @@ class HeadAsGet:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            await self._app({**scope, "method": "GET"}, receive, without_body)
+            await self._app({**scope, "method": "GET", _SENT: "HEAD"}, receive, without_body)
         else:
             await self._app(scope, receive, send)
+
+
+def method_sent(scope: Scope) -> str:
+    """The method that the client sent, whatever it goes on as."""
+    method: str = scope.get(_SENT, scope["method"])
+    return method

@@ -12,11 +12,29 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from sfumato.serve.limits import MOST_ADDRESS, MOST_HEADERS
 from sfumato.serve.problems import MEDIA_TYPE
 from sfumato.serve.security import HEADERS
 
 SLOWEST = 1_000
 """Bytes a second that a client has to read of an answer which is too long to be sent at once."""
+
+
+class TwoLengthsError(h11.RemoteProtocolError):
+    """A request whose end may be found in two ways: what one program takes for its body is a new one to another."""
+
+
+class OneLength(h11.Connection):
+    """HTTP whose requests have one length each."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """What came; a request that has two lengths is refused, though the standard allows to guess one of them."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
+                raise TwoLengthsError("The request has a length and Transfer-Encoding, or is too old for the latter")
+        return event
 
 
 class PatientProtocol(H11Protocol):
@@ -31,6 +49,10 @@ class PatientProtocol(H11Protocol):
     """The connections whose clients have much of an answer left to read, the one that reads longest first."""
     _question: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn = OneLength(h11.SERVER, self.config.h11_max_incomplete_event_size or MOST_ADDRESS + MOST_HEADERS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for a question; where there are too many connections, one that has none makes room."""
@@ -87,7 +109,8 @@ class PatientProtocol(H11Protocol):
         """Refuse what is no HTTP, as a problem."""
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
-        self._refuse(status, f"{msg.rstrip('.')}. To do: send a shorter or correct request.")
+        said = str(error) if isinstance(error, TwoLengthsError) else msg.rstrip(".")
+        self._refuse(status, f"{said}. To do: send a shorter or correct request.")
 
     def _wait(self) -> None:
         self._stop_waiting()

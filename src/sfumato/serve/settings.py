@@ -25,8 +25,8 @@ class Settings:
     """Pages that are written at a time."""
     downloads: int = 2
     """Large answers that are worked out at a time: each needs memory of its own."""
-    most_large: int = 2
-    """Large answers that one client may wait for at a time; further ones are asked to come back."""
+    most_waiting: int = 200
+    """Pages and large answers that one client may wait for at a time; further ones are asked to come back."""
     seconds: float = 30
     """How long a question may take."""
     patience: float = 10

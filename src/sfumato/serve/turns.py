@@ -1,47 +1,54 @@
-"""Threads for pages, and others for downloads: whoever asks for much keeps no page waiting."""
+"""Threads for pages, and others for downloads: whoever asks for much keeps neither pages nor others waiting."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import HTTPException
 
+from sfumato.serve.fair_threads import COME_BACK, FairThreads
+
 T = TypeVar("T")
-LARGE = 10_000
-"""An answer of more figures than this is a large one, of which each client has only a few at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Turns:
-    """Who works in which thread, and how many large answers each client waits for."""
+    """Who works in which thread, and how many answers each client waits for."""
 
-    pages: CapacityLimiter
-    downloads: CapacityLimiter
+    pages: FairThreads
+    downloads: FairThreads
     most: int
-    """Large answers that one client may wait for at a time."""
+    """Answers that one client may wait for at a time."""
     _waiting: Counter[str] = field(default_factory=Counter, repr=False)
 
     @classmethod
-    def of(cls, *, pages: int, downloads: int, most: int) -> "Turns":
+    def of(cls, *, pages: int, downloads: int, most: int, seconds: float) -> "Turns":
         """So many threads of each kind, and nobody waiting."""
-        return cls(pages=CapacityLimiter(pages), downloads=CapacityLimiter(downloads), most=most)
+        return cls(
+            pages=FairThreads(pages, seconds=seconds), downloads=FairThreads(downloads, seconds=seconds), most=most
+        )
 
-    async def page(self, work: Callable[[], T]) -> T:
-        """Write a page in a thread."""
-        return await to_thread.run_sync(work, limiter=self.pages)
+    @property
+    def waiting(self) -> int:
+        """Answers that clients wait for, those that are being written included."""
+        return self._waiting.total()
 
-    async def download(self, work: Callable[[], T], *, cells: int, client: str) -> T:
-        """Write an answer of so many figures in a thread; a client that waits for enough large ones is refused."""
-        if cells <= LARGE:
-            return await to_thread.run_sync(work, limiter=self.downloads)
+    async def page(self, work: Callable[[], T], *, client: str) -> T:
+        """Write a page in a thread, in turn with other clients."""
+        return await self._in_turn(self.pages, work, client)
+
+    async def download(self, work: Callable[[], T], *, client: str) -> T:
+        """Write an answer in a thread, in turn with other clients."""
+        return await self._in_turn(self.downloads, work, client)
+
+    async def _in_turn(self, threads: FairThreads, work: Callable[[], T], client: str) -> T:
         if self._waiting[client] >= self.most:
-            words = f"{self.most} large answers are being written for you. To do: ask again once you have one of them."
-            raise HTTPException(429, words, headers={"Retry-After": "5"})
+            words = f"{self.most} answers are being written for you. To do: ask again once you have some of them."
+            raise HTTPException(429, words, headers=COME_BACK)
         self._waiting[client] += 1
         try:
-            return await to_thread.run_sync(work, limiter=self.downloads)
+            return await threads.work(work, client=client)
         finally:
             self._waiting[client] -= 1
             if not self._waiting[client]:

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.types import Scope
 
 from sfumato.serve.formats.grid import placement
+from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.pxweb.asked import Asked
 from sfumato.serve.served import Rendered, Served
@@ -13,10 +14,17 @@ from sfumato.serve.served import Rendered, Served
 async def answered(served: Served, id: str, asked: Asked, scope: Scope) -> Rendered:  # noqa: A002
     """The finished answer to a question about a table."""
     table = served.catalogue[id]
+    options, selection = checked(served, table, asked)
+    return await served.rendered(table, selection, name=asked.format, options=options, scope=scope)
+
+
+def checked(served: Served, table: ServedTable, asked: Asked) -> tuple[Options, Selection]:
+    """How a question is to be answered, and with what; refused where it is not understood, or is too large."""
     options, selection = asked.options(served.settings), asked.selection(table)
     kept = [axis.name for axis, places in zip(table.dimensions, selection.places, strict=True) if places is not None]
     placement([*kept, table.contents.name], options.heading, options.stub)  # refuses what is not in the answer
-    return await served.rendered(table, selection, name=asked.format, options=options, scope=scope)
+    served.refuse_large(selection)
+    return options, selection
 
 
 def written(table: ServedTable, selection: Selection) -> dict[str, Any]:

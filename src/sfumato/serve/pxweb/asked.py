@@ -14,7 +14,8 @@ from sfumato.serve.selection import default, select
 from sfumato.serve.settings import Settings
 
 DEFAULT_FORMAT = next(iter(FORMATS))
-_INDEXED = re.compile(r"(valuecodes|codelist|outputvalues)\[(.*)\]", re.IGNORECASE | re.DOTALL)
+_SELECTING = ("valuecodes", "codelist", "outputvalues")
+_INDEXED = re.compile(rf"({'|'.join(_SELECTING)})\[(.*)\]", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +31,24 @@ class Asked:
 
     @classmethod
     def read(cls, query: Iterable[tuple[str, str]]) -> "Asked":
-        """Read the query of an address; names do not mind the case, and what is unknown is ignored."""
+        """Read the query of an address; names do not mind the case. What selects nothing that is known is refused."""
         codes: dict[str, list[str]] = {}
         codelists: dict[str, str] = {}
         words: dict[str, list[str]] = {}
         for name, text in query:
             indexed = _INDEXED.fullmatch(name)
             if indexed is None:
+                if "[" in name or name.lower() in _SELECTING:
+                    raise RefusedError(
+                        "query", expected="valueCodes[name]=… or codelist[name]=…", found=name, do="correct it"
+                    )
                 words[name.lower()] = [*words.get(name.lower(), []), text]
             elif indexed[1].lower() == "valuecodes":
                 codes.setdefault(indexed[2], []).extend(split(text))
             elif indexed[1].lower() == "codelist":
                 codelists[indexed[2]] = text
+            elif text.lower() != "aggregated":
+                raise RefusedError(name, expected="aggregated", found=text, do="leave it out, and name the codes")
         refuse_language(words.get("lang", [LANGUAGE])[-1])
         return cls(
             codes=codes,
@@ -56,6 +63,7 @@ class Asked:
         """The same question with the selection of a body."""
         if body is None:
             return self
+        self.refuse_selection("the body")
         codes: dict[str, list[str]] = {}
         codelists = {one.variableCode: one.codelist for one in body.selection if one.codelist}
         for one in body.selection:
@@ -71,10 +79,23 @@ class Asked:
             stub=self.stub if placed is None or placed.stub is None else tuple(placed.stub),
         )
 
+    def refuse_selection(self, place: str) -> None:
+        """Refuse to select in an address what is selected in another place."""
+        for name in (*self.codes, *self.codelists):
+            raise RefusedError(
+                "query", expected=f"the selection of {place}", found=f"one of {name} too", do="choose one"
+            )
+
     def selection(self, table: ServedTable) -> Selection:
         """The selection that is meant; the default one where nothing is selected."""
         if not self.codes and not self.codelists:
             return default(table)
+        unknown = next((name for name in self.codes if name.lower() not in table.by_name), None)
+        if unknown is not None:  # also where it has no codes
+            known = ", ".join(axis.name for axis in table.axes)
+            raise RefusedError(
+                f"table '{table.id}'", expected=f"one of its dimensions: {known}", found=unknown, do="correct it"
+            )
         # Not naming codes and naming none are the same wish: leave the dimension out.
         return select(table, {name: codes for name, codes in self.codes.items() if codes}, codelists=self.codelists)
 

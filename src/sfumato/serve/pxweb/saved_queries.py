@@ -3,7 +3,10 @@
 import json
 import os
 import re
-from dataclasses import dataclass, field
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -11,12 +14,14 @@ from typing import Any
 
 from sfumato.durable import write_durably
 from sfumato.serve.errors import RefusedError, not_found
-from sfumato.serve.model import ServedTable
+from sfumato.serve.formats.options import PARAMETERS
+from sfumato.serve.model import Selection, ServedTable
 from sfumato.serve.pxweb.schemas import SavedQuery
 
 LONGEST = 20_000
 """Bytes that one query may have."""
 _NAME = re.compile(r"[0-9a-f]{24}")
+_OWNER = 0o700
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +47,10 @@ class SavedQueries:
         name = blake2b(content, digest_size=12).hexdigest()
         path = self.folder / f"{name}.json"
         with self._lock:
-            if path.exists():
+            try:
                 os.utime(path)
-            else:
+            except FileNotFoundError:
+                self._make_folder()
                 self._make_room(len(content))
                 write_durably(path, content)
         return name
@@ -56,16 +62,26 @@ class SavedQueries:
             if not _NAME.fullmatch(name):
                 raise FileNotFoundError(name)
             kept: dict[str, Any] = json.loads(path.read_bytes())
-            os.utime(path)  # the time of the file says when it was used last
         except FileNotFoundError:
             raise not_found("saved query", name, "save it again") from None
+        with suppress(OSError):  # the query is there, even if another server with this folder just removed it
+            os.utime(path)  # the time of the file says when it was used last
         return kept
+
+    def _make_folder(self) -> None:
+        """Make the folder, and those it is in, for their owner alone: what people ask is nobody else's business."""
+        for folder in (*reversed(self.folder.parents), self.folder):
+            if not folder.exists():
+                folder.mkdir(mode=_OWNER, exist_ok=True)
+        if stat.S_IMODE(self.folder.stat().st_mode) != _OWNER:  # an earlier version made it for others too
+            self.folder.chmod(_OWNER)
 
     def _make_room(self, size: int) -> None:
         """Remove the queries used least recently, until one more of a size fits."""
-        if not self.folder.exists():
-            return
-        found = {path: path.stat() for path in self.folder.iterdir()}
+        found = {}
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # another server with this folder was quicker
+                found[path] = path.stat()
         number, held = len(found), sum(about.st_size for about in found.values())
         for path in sorted(found, key=lambda path: found[path].st_mtime_ns):
             if number < self.most and held + size <= self.most_bytes:
@@ -98,10 +114,30 @@ def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
         for axis in table.axes
         if axis.name in codes
     ]
-    written = query.model_dump(mode="json", exclude={"id"})
+    placed = query.selection.placement
+    words = {word.lower(): word for word in PARAMETERS}
     return {
-        **written,
         "tableId": table.id,
-        "outputFormatParams": list(dict.fromkeys(query.outputFormatParams)),
-        "selection": {**written["selection"], "selection": chosen},
+        "language": query.language.lower(),
+        "outputFormat": query.outputFormat and query.outputFormat.lower(),
+        "outputFormatParams": list(
+            dict.fromkeys(words[word.strip().lower()] for word in query.outputFormatParams if word.strip())
+        ),
+        "selection": {
+            "selection": chosen,
+            "placement": placed and {"heading": _axes(table, placed.heading), "stub": _axes(table, placed.stub)},
+        },
     }
+
+
+def _axes(table: ServedTable, names: Sequence[str] | None) -> list[str] | None:
+    """Dimensions as the table calls them, each once."""
+    if names is None:
+        return None
+    return list(dict.fromkeys(table.axes[table.by_name[name.lower()]].name for name in names))
+
+
+def smallest(selection: Selection) -> Selection:
+    """One figure of a selection, which has an answer where all of them have."""
+    places = tuple(some and some[:1] for some in selection.places)
+    return replace(selection, places=places, metrics=selection.metrics[:1])

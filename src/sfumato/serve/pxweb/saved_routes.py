@@ -10,11 +10,11 @@ from starlette.responses import Response
 from sfumato.serve.formats.json_stat import LANGUAGE
 from sfumato.serve.problems import responses
 from sfumato.serve.pxweb import schemas
-from sfumato.serve.pxweb.answered import answered, written
+from sfumato.serve.pxweb.answered import answered, checked, written
 from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, format_named, refuse_language
 from sfumato.serve.pxweb.documented import Id, Language, data_responses, parameters
 from sfumato.serve.pxweb.listing import link
-from sfumato.serve.pxweb.saved_queries import SavedQueries, canonical
+from sfumato.serve.pxweb.saved_queries import SavedQueries, canonical, smallest
 from sfumato.serve.served import Served
 
 
@@ -36,11 +36,15 @@ def router(served: Served) -> APIRouter:
         """Keep a question, so that it has a short address."""
         described = served.catalogue[body.tableId]
         refuse_language(body.language)
-        asked = asked_of(body)
-        served.refuse_large(asked.selection(described))
-        asked.options(settings)
-        query = canonical(body, described)
-        return response_of(await run_in_threadpool(saved.save, query), query)
+        _, selection = checked(served, described, asked_of(body))
+
+        def save() -> tuple[str, dict[str, Any]]:
+            if described.kind != "live":  # whose answers are remembered: they are given to those who ask for them
+                described.answer(smallest(selection))  # refuses what has no answer
+            query = canonical(body, described)
+            return saved.save(query), query
+
+        return response_of(*await run_in_threadpool(save))
 
     @api.get("/savedqueries/{id}", response_model=schemas.SavedQueryResponse, responses=responses(400, 404))
     async def saved_query(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
@@ -69,9 +73,14 @@ def router(served: Served) -> APIRouter:
         """The answer to a question that was kept, as of now."""
         query = schemas.SavedQuery(**saved.read(id))
         wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
-        wished.options(settings)  # refuses what is no parameter, also where those of the query are used
-        if any(name.lower() == "outputformat" for name in request.query_params):
+        wished.refuse_selection("the saved query")
+        names = {name.lower() for name in request.query_params}
+        if "outputformat" in names:  # what another format was to be like says nothing of this one
             asked = replace(asked, format=wished.format, parameters=wished.parameters)
+        if "outputformatparams" in names:
+            asked = replace(asked, parameters=wished.parameters)
+        if names & {"heading", "stub"}:
+            asked = replace(asked, heading=wished.heading, stub=wished.stub)
         return (await answered(served, query.tableId, asked, request.scope)).respond(request)
 
     def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002

@@ -1,44 +1,25 @@
 """PxWebApi version 1, as much as its clients need: folders, the variables of a table, and questions."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from sfumato.serve.errors import RefusedError, not_found
+from sfumato.serve.errors import not_found
+from sfumato.serve.formats import FORMATS as WRITTEN
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.model import ServedTable
 from sfumato.serve.problems import responses
-from sfumato.serve.pxweb.asked import Asked, refuse_language
-from sfumato.serve.selection import select
+from sfumato.serve.pxweb.asked import refuse_language
+from sfumato.serve.pxweb.v1_answered import answered
+from sfumato.serve.pxweb.v1_asked import FORMATS, SHAPE, Question
+from sfumato.serve.sdmx.formats import WRITERS
 from sfumato.serve.served import Served
 
 Language = Annotated[str, Path(description="language; there is one", json_schema_extra={"enum": [LANGUAGE]})]
 Documented = dict[int | str, dict[str, Any]]
 DATABASE = "tables"
 """The one database."""
-_FORMATS = {
-    "json": "json-px",
-    "json-stat": "json-stat",
-    "json-stat2": "json-stat2",
-    "px": "px",
-    "csv": "csv",
-    "xlsx": "xlsx",
-}
-_QUESTION = {
-    "type": "object",
-    "properties": {
-        "query": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"code": {"type": "string"}, "selection": {"type": "object"}},
-            },
-        },
-        "response": {"type": "object", "properties": {"format": {"type": "string", "enum": list(_FORMATS)}}},
-    },
-}
 
 
 def router(served: Served) -> APIRouter:
@@ -47,7 +28,7 @@ def router(served: Served) -> APIRouter:
     settings = served.settings
     some: dict[str, Any] = {"description": "The configuration where `?config` is asked for, otherwise a list"}
     listed: Documented = {200: {**some, "content": {"application/json": {"schema": {}}}}}
-    figures: Documented = {200: {"description": "The figures, in the format that was asked for"}}
+    figures: Documented = {200: {"description": "The figures, in the format that was asked for", "content": _content()}}
     configuration = {
         "maxValues": settings.most_cells,
         "maxCells": settings.most_cells,
@@ -98,26 +79,26 @@ def router(served: Served) -> APIRouter:
     @api.post(
         "/v1/{language}/{database}/{id}",
         responses=figures | responses(400, 403, 404, 413),
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _QUESTION}}}},
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": SHAPE}}}},
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
         refuse_language(language)
         _refuse_database(database)
         table = served.catalogue[id]
-        question = _question(await request.body())
-        name = _format(question)
-        selection = _selection(table, question)
-        made = await served.rendered(
-            table,
-            selection,
-            name="json-stat2" if name == "json-stat" else name,
-            options=Asked().options(settings),
-            scope=request.scope,
-        )
-        return _first_version(made.content) if name == "json-stat" else made.respond(request)
+        question = Question.read(await request.body())
+        name, selection = question.format, question.selected(table)
+        return (await answered(served, table, selection, name, request.scope)).respond(request)
 
     return api
+
+
+def _content() -> dict[str, Any]:
+    """The media types of the formats."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    some = {WRITTEN[made].media_type.split(";")[0]: binary for made in FORMATS.values() if made in WRITTEN}
+    sdmx = next(iter(WRITERS)).media_types[0]
+    return some | {"application/json": {"schema": {"type": "object"}}, sdmx: {"schema": {"type": "string"}}}
 
 
 def _refuse_database(database: str) -> None:
@@ -140,77 +121,3 @@ def _variables(table: ServedTable) -> dict[str, Any]:
             for axis in table.axes
         ],
     }
-
-
-def _question(body: bytes) -> dict[str, Any]:
-    try:
-        question = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise _wrong("a body that is no JSON") from error
-    if not isinstance(question, dict):
-        raise _wrong("JSON that is no object")
-    return question
-
-
-def _format(question: dict[str, Any]) -> str:
-    response = question.get("response") or {}
-    name = response.get("format", "json") if isinstance(response, dict) else None
-    found = _FORMATS.get(name) if isinstance(name, str) else None
-    if found is None:
-        raise RefusedError(
-            "response.format", expected=f"one of {', '.join(_FORMATS)}", found=str(name), do="choose one of them"
-        )
-    return found
-
-
-def _selection(table: ServedTable, question: dict[str, Any]) -> Selection:
-    """The selection of a question; a dimension that is not named is left out, or whole where it cannot be."""
-    asked: dict[str, list[str]] = {}
-    codelists: dict[str, str] = {}
-    query = question.get("query") or []
-    if not isinstance(query, list):
-        raise _wrong("a query that is no list")
-    for one in query:
-        if (
-            not isinstance(one, dict)
-            or not isinstance(one.get("selection"), dict)
-            or not isinstance(one.get("code"), str)
-        ):
-            raise _wrong("an element of the query without code or selection")
-        code, chosen = one["code"], one["selection"]
-        word, values = chosen.get("filter", "item"), chosen.get("values", [])
-        if not isinstance(word, str) or not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-            raise _wrong("a selection without filter and values")
-        kind, _, named = word.partition(":")
-        if kind.lower() in ("agg", "agg_single", "vs") and named:
-            codelists[code] = named
-            asked[code] = values
-        elif kind.lower() == "top" and values:
-            asked[code] = [f"top({values[0]})"]
-        elif kind.lower() in ("item", "all"):
-            asked[code] = values
-        else:
-            raise RefusedError("filter", expected="item, all, top, agg:… or vs:…", found=word, do="choose one of them")
-    known = {name.lower() for name in asked}
-    for axis in table.dimensions:
-        if axis.name.lower() not in known and not axis.eliminable:
-            asked[axis.name] = ["*"]
-    return select(table, {name: codes for name, codes in asked.items() if codes}, codelists=codelists)
-
-
-def _first_version(content: bytes) -> Response:
-    """A dataset of JSON-stat 2 as one of version 1: sizes and roles belong to the dimension there."""
-    made = json.loads(content)
-    dimension = {**made["dimension"], "id": made["id"], "size": made["size"], "role": made["role"]}
-    names = ("label", "source", "updated", "value", "status")
-    dataset = {"dimension": dimension, **{name: made[name] for name in names if name in made}}
-    return Response(json.dumps({"dataset": dataset}, ensure_ascii=False).encode(), media_type="application/json")
-
-
-def _wrong(found: str) -> RefusedError:
-    return RefusedError(
-        "question",
-        expected='{"query": [{"code": …, "selection": {"filter": "item", "values": […]}}], "response": {"format": …}}',
-        found=found,
-        do="correct the body",
-    )

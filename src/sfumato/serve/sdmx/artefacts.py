@@ -14,7 +14,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 REFERENCES = ("none", "parents", "parentsandsiblings", "children", "descendants", "all", *KINDS)
 STATUS_LIST = "CL_OBS_STATUS"
 STANDARD = "SDMX"
-"""The agency that maintains the list of agencies."""
+"""The agency that maintains the list of agencies; a part of an agency is on the list of that agency."""
 _ALL = "all"
 
 
@@ -46,7 +46,7 @@ class Artefacts:
         """Every structure, with those it refers to."""
         shared = Artefact(kind="codelist", agency=self.agency, id=STATUS_LIST)
         found: dict[Artefact, tuple[Artefact, ...]] = {
-            Artefact(kind="agencyscheme", agency=STANDARD, id="AGENCIES"): (),
+            Artefact(kind="agencyscheme", agency=self.agency.rpartition(".")[0] or STANDARD, id="AGENCIES"): (),
             shared: (),
         }
         for flow in self.flows:

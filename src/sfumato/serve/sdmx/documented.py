@@ -7,7 +7,7 @@ from sfumato.serve.problems import responses
 from sfumato.serve.sdmx.artefacts import KINDS, REFERENCES
 from sfumato.serve.sdmx.formats import STRUCTURE, WRITERS
 from sfumato.serve.sdmx.negotiation import Offer
-from sfumato.serve.sdmx.query import Detail
+from sfumato.serve.sdmx.query import OF_TIME, Detail
 from sfumato.serve.sdmx.structure_query import DETAILS
 
 _TEXT = {"type": "string"}
@@ -21,8 +21,14 @@ _NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "version": ("its version, latest or all", _TEXT),
     "startPeriod": ("no observation that begins before this period, such as 2025 or 2025-Q1", _TEXT),
     "endPeriod": ("no observation that ends after this period", _TEXT),
-    "firstNObservations": ("so many of every series from its beginning", {"type": "integer", "minimum": 1}),
-    "lastNObservations": ("so many of every series from its end", {"type": "integer", "minimum": 1}),
+    "firstNObservations": (
+        "so many periods of every series from its beginning, where there is time",
+        {"type": "integer", "minimum": 1},
+    ),
+    "lastNObservations": (
+        "so many periods of every series from its end, where there is time",
+        {"type": "integer", "minimum": 1},
+    ),
     "dimensionAtObservation": (
         "the dimension that tells the observations of a series apart; AllDimensions for no series",
         _TEXT,
@@ -43,9 +49,8 @@ def data_parameters() -> list[dict[str, Any]]:
     """The parameters of a data query."""
     detail = {"type": "string", "enum": list(get_args(Detail)), "default": "full"}
     written = {"type": "string", "enum": [offer.name for offer in WRITERS]}
-    listed = ("startPeriod", "endPeriod", "firstNObservations", "lastNObservations", "dimensionAtObservation")
     return [
-        *(_parameter(name, "query", *_NAMED[name]) for name in listed),
+        *(_parameter(name, "query", *_NAMED[name]) for name in (*OF_TIME, "dimensionAtObservation")),
         _parameter("detail", "query", "figures, attributes, or only which series there are", detail),
         _parameter("format", "query", "the format, instead of the header Accept", written),
     ]

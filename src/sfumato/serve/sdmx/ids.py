@@ -9,6 +9,8 @@ from sfumato.periods import number_of
 _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9_@-]")
 _MISREAD = re.compile(r"[_@-].*|\d+(?:e-?\d+)?|inf|infinity|nan|na|null|none|true|false", re.IGNORECASE)
 _AGENCY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
+_TAKEN = ("ALL", "SDMX")
+"""What stands for any agency, and who maintains the standard."""
 _RESERVED = frozenset(
     [
         "TIME_PERIOD",
@@ -70,11 +72,20 @@ def component_ids(names: Sequence[str]) -> tuple[str, ...]:
 
 def checked_agency(agency: str) -> str:
     """The agency, if SDMX can write it."""
-    if not _AGENCY.fullmatch(agency):
+    if not _AGENCY.fullmatch(agency) or agency.upper() in _TAKEN:
         raise SfumatoError(
-            "the agency of SDMX",
-            expected="letters, digits, _ and -, the first a letter, such as SFUMATO or OFFICE.LABOUR",
+            "agency of SDMX, --agency",
+            expected="letters, digits, _ and -, the first a letter, such as OFFICE or OFFICE.LABOUR; not SDMX, not all",
             found=repr(agency),
             do="choose an identifier of this form",
         )
     return agency
+
+
+def own_id(agency: str) -> str:
+    """What a part of an agency is called on the list of that agency, and as the sender of a message.
+
+    >>> own_id("OFFICE.LABOUR"), own_id("OFFICE")
+    ('LABOUR', 'OFFICE')
+    """
+    return agency.rpartition(".")[-1]

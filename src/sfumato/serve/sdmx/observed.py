@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.model import Answer, Column, Metric
-from sfumato.serve.status import NO_FIGURE, STATUSES, CellStatus
+from sfumato.serve.model import Answer
+from sfumato.serve.status import BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, CellStatus
 
-_NORMAL, _MISSING = "A", "M"
+_NORMAL, _MISSING, _UNTOLD = "A", "M", "O"
 _LETTERS = {
     "": _NORMAL,
     "suppressed": "Q",
@@ -17,13 +17,16 @@ _LETTERS = {
     "too few records": "U",
     "too uncertain": "U",
     NO_FIGURE.text: _MISSING,
+    BEYOND.text: _UNTOLD,
+    **{status.text: "U" for status in RELIABILITY[1:]},
 }
-_BY_NUMBER = np.array([_LETTERS[status.text] for status in STATUSES])
-_HIDING = np.array([status.hides for status in STATUSES])
+# An observation has one status: that of the bundle goes before what its error says.
+_BY_NUMBER = np.array([_LETTERS[said.parts[0].text] if said.parts else _NORMAL for said in SAID])
 NAMES = {
     _NORMAL: "Normal value",
     "E": "Estimated value",
-    _MISSING: "Missing value",
+    _MISSING: "Missing value; data cannot exist",
+    _UNTOLD: "Missing value",
     "Q": "Missing value; suppressed",
     "U": "Low reliability",
 }
@@ -36,20 +39,9 @@ def meaning(letter: str) -> str:
     def said(status: CellStatus) -> bool:
         return _LETTERS[status.text] == letter and bool(status.meaning)
 
-    return "; or ".join(status.meaning for status in (*STATUSES, NO_FIGURE) if said(status))
+    return "; or ".join(status.meaning for status in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if said(status))
 
 
 def statuses(answer: Answer) -> NDArray[np.str_]:
     """The code of every figure's status, in the order of the answer's values: the metric changes fastest."""
-    columns = [_of_column(m, column) for m, column in zip(answer.metrics, answer.columns, strict=True)]
-    return np.stack(columns, axis=-1).ravel()
-
-
-def _of_column(metric: Metric, column: Column) -> NDArray[np.str_]:
-    shape = column.values.shape
-    numbers = np.zeros(shape, dtype=np.int8) if column.status is None else column.status
-    # An error or bound is marked only where there is none: its value has the mark.
-    letters = _BY_NUMBER[numbers] if metric.kind == "value" else np.full(shape, _NORMAL)
-    if column.missing is None:
-        return letters
-    return np.where(column.missing, np.where(_HIDING[numbers], _BY_NUMBER[numbers], _MISSING), letters)
+    return _BY_NUMBER[answer.said()].ravel()

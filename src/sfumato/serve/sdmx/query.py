@@ -11,15 +11,9 @@ from sfumato.serve.sdmx.flow import ALL_DIMENSIONS, Component, Flow
 from sfumato.serve.sdmx.spans import places_between
 
 Detail = Literal["full", "dataonly", "serieskeysonly", "nodata"]
-PARAMETERS = (
-    "startPeriod",
-    "endPeriod",
-    "firstNObservations",
-    "lastNObservations",
-    "dimensionAtObservation",
-    "detail",
-    "format",
-)
+OF_TIME = ("startPeriod", "endPeriod", "firstNObservations", "lastNObservations")
+"""What only a table with a dimension of time can be asked."""
+PARAMETERS = (*OF_TIME, "dimensionAtObservation", "detail", "format")
 LATER = ("updatedAfter", "includeHistory")
 """What the standard has and this server does not."""
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
@@ -50,16 +44,14 @@ class DataQuery:
         places = dict(zip(flow.key, _places(flow, key), strict=True))
         if flow.time is not None:
             places[flow.time] = _periods(flow.time, words)
-        elif refused := [name for name in PARAMETERS[:2] if name in words]:
+        elif refused := [name for name in OF_TIME if name in words]:
+            # The first and the last are counted by time: any other order of observations would be ours, not theirs.
             raise RefusedError(
                 f"dataflow '{flow.id}'",
-                expected="no period: this table has no dimension of time",
+                expected=f"no {refused[0]}: this table has no dimension of time",
                 found=f"{refused[0]}={words[refused[0]]}",
-                do="leave it out",
+                do="leave it out, and choose codes in the key",
             )
-        else:
-            for name in PARAMETERS[2:4]:  # a series without time has one observation, which is any number of them
-                _count(name, words)
         *dimensions, metrics = (some for _, some in sorted(places.items(), key=lambda one: one[0].axis))
         detail = _detail(words.get("detail", "full"))
         asked = _at_observation(flow, words.get("dimensionAtObservation"))

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from sfumato.serve.audit_asked import noted
 from sfumato.serve.errors import RefusedError, not_found
-from sfumato.serve.rate import client_of
 from sfumato.serve.sdmx import documented
 from sfumato.serve.sdmx.arranged import Arranged, count
 from sfumato.serve.sdmx.artefacts import Artefacts
@@ -93,8 +92,8 @@ class Sdmx:
                 return WRITERS[offer](Arranged.of(flow, query), self.served.settings.source)
 
             quick = number <= QUICK and not flow.table.heavy
-            client = client_of(self.served.access, request.scope)
-            content = write() if quick else await self.served.turns.download(write, cells=number, client=client)
+            client = self.served.client(request.scope)
+            content = write() if quick else await self.served.turns.download(write, client=client)
             return rendered(content, media_type=content_type, noted=noted(flow.table, query.selection))
 
         return await self._answered(request, content_type, make)
@@ -113,7 +112,8 @@ class Sdmx:
             return write_structures(query.every, shown=query.shown_of, office=office, prepared=prepared)
 
         async def make() -> Rendered:
-            return rendered(await self.served.turns.page(write), media_type=content_type)
+            client = self.served.client(request.scope)
+            return rendered(await self.served.turns.page(write, client=client), media_type=content_type)
 
         return await self._answered(request, content_type, make)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sfumato.serve.sdmx.flow import VERSION, Flow
+from sfumato.serve.sdmx.ids import own_id
 
 _SCHEMAS = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
 NAMESPACES = {
@@ -49,7 +50,7 @@ def header(agency: str, *, message: str, prepared: datetime, structure: str = ""
     """The header of a message."""
     return (
         f"<mes:Header><mes:ID>{escaped(message)}</mes:ID><mes:Test>false</mes:Test>"
-        f'<mes:Prepared>{timestamp(prepared)}</mes:Prepared><mes:Sender id="{escaped(agency)}"/>{structure}'
+        f'<mes:Prepared>{timestamp(prepared)}</mes:Prepared><mes:Sender id="{own_id(agency)}"/>{structure}'
         f"{worded('mes:Source', source) if source else ''}</mes:Header>"
     )
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from sfumato.serve.sdmx.artefacts import Artefact, Kind
 from sfumato.serve.sdmx.flow import VERSION
+from sfumato.serve.sdmx.ids import own_id
 from sfumato.serve.sdmx.xml import escaped, header, opening, worded
 from sfumato.serve.sdmx.xml_components import components, reference
 from sfumato.serve.sdmx.xml_items import annotations, codes, concepts, statuses
@@ -73,7 +74,8 @@ def _name(one: Artefact) -> str:
 
 def _content(one: Artefact, office: Office) -> str:
     if one.kind == "agencyscheme":
-        return f'<str:Agency id="{office.agency}">{worded("com:Name", office.name or office.agency)}</str:Agency>'
+        name = worded("com:Name", office.name or office.agency)
+        return f'<str:Agency id="{own_id(office.agency)}">{name}</str:Agency>'
     if one.flow is None:
         return "".join(statuses())
     if one.component is not None:
