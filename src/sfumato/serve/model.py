@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.status import NO_FIGURE, STATUSES
+from sfumato.serve.reliability import Marks, marks_of, rating
+from sfumato.serve.status import HAS_NONE, IS_BEYOND, STATUSES, SYMBOLS
 
 CONTENTS = "contents"
 """The name of the metric dimension, which every table has, last."""
+_NO_GROUPS = (
+    "groups are for cubes, whose sums are exact; figures that were protected one by one would be off by an unknown "
+    "amount when added up"
+)
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+_HIDING = np.array([status.hides for status in STATUSES])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,8 @@ class ServedDimension:
     """The code of the protected total, where there is one: leaving the dimension out asks for it."""
     role: Literal["time", "geo", "metric"] | None = None
     groupings: tuple[Grouping, ...] = ()
+    grouping: str = ""
+    """Whose groups the codes are, where they are not single codes."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -56,6 +64,11 @@ class ServedDimension:
     def longest(self) -> int:
         """The length of the longest code."""
         return max(map(len, self.codes), default=0)
+
+    def members(self, place: int) -> tuple[str, ...]:
+        """The single codes that the code at a place stands for: its members, if it is a group."""
+        code = self.codes[place]
+        return next((one.groups[code][1] for one in self.groupings if one.id == self.grouping), (code,))
 
     def only(self, places: Sequence[int]) -> "ServedDimension":
         """The same dimension with some of its codes."""
@@ -91,6 +104,8 @@ class Column:
     """Which figures there are not; None if there are all."""
     status: NDArray[np.int8] | None = None
     """The number of each figure's status in `status.STATUSES`; None if there is nothing to say of any."""
+    marks: Marks | None = None
+    """The place of each value's reliability in `status.RELIABILITY`; None if no error is large."""
 
     def listed(self) -> list[Any]:
         """The figures in order, as Python numbers; None where missing."""
@@ -154,7 +169,7 @@ class ServedTable:
     digest: str
     """Changes when the bundle does."""
     marks: bool = False
-    """Whether cells may have a status."""
+    """Whether cells may have a status in the bundle."""
     heavy: bool = False
     """Whether even a small answer takes long to work out."""
     kind: Literal["table", "cube", "live"] = "table"
@@ -187,21 +202,40 @@ class ServedTable:
         return next((dimension for dimension in self.dimensions if dimension.role == "time"), None)
 
     def answer(self, selection: Selection) -> "Answer":
-        """The figures of a selection, with codes and labels."""
+        """The figures of a selection, with codes and labels; marked for errors whether these were asked for or not."""
         dimensions = tuple(
             _chosen(dimension, places, dict(selection.groupings).get(axis))
             for axis, (dimension, places) in enumerate(zip(self.dimensions, selection.places, strict=True))
             if places is not None
         )
-        found = self.source.figures(selection)
+        metrics = selection.metrics
+        rated = [place for place in metrics if self.rating[place]]
+        behind = {of for place in rated for of in self.rating[place].values()}.difference(metrics)
+        asked = replace(selection, metrics=(*metrics, *behind)) if behind else selection
+        found = self.source.figures(asked)
+        columns = dict(zip(asked.metrics, found.columns, strict=True))
+        for place in rated:
+            marks = marks_of(columns[place], {kind: columns[of] for kind, of in self.rating[place].items()})
+            if marks is not None:
+                columns[place] = replace(columns[place], marks=marks)
         return Answer(
             table=self,
             selection=selection,
             dimensions=dimensions,
-            metrics=tuple(self.metrics[place] for place in selection.metrics),
-            columns=found.columns,
+            metrics=tuple([self.metrics[place] for place in metrics]),
+            columns=tuple([columns[place] for place in metrics]),
             notes=found.notes,
         )
+
+    @cached_property
+    def rating(self) -> tuple[Mapping[str, int], ...]:
+        """Of every metric the places of those that tell how far it can be relied on, by their kind."""
+        return tuple(rating(self.metrics, metric.code) for metric in self.metrics)
+
+    @property
+    def has_status(self) -> bool:
+        """Whether there may be something to say of a figure."""
+        return self.marks or any(self.rating)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -239,21 +273,28 @@ class Answer:
             return self.columns[0].listed()
         return [figure for cell in zip(*(column.listed() for column in self.columns), strict=True) for figure in cell]
 
-    def symbols(self) -> dict[int, str]:
-        """By the place of a figure in `values`, the symbol of its status, where there is something to say."""
-        found: dict[int, str] = {}
-        width = len(self.metrics)
+    def said(self) -> Marks:
+        """The number in `status.SAID` of every figure, in the order of the dimensions and the metrics."""
+        found = np.zeros((*self.shape, len(self.metrics)), dtype=np.int8)
         for at, (metric, column) in enumerate(zip(self.metrics, self.columns, strict=True)):
-            status = np.zeros(column.values.size, np.int8) if column.status is None else column.status.ravel()
-            # An error or bound is marked only where there is none: its value has the mark.
-            marked = status > 0 if metric.kind == "value" else np.zeros(status.shape, np.bool_)
+            # An error or an end of an interval is marked only where there is none: its value has the mark.
+            if metric.kind == "value":
+                if column.status is not None:
+                    found[..., at] = column.status
+                if column.marks is not None:
+                    found[..., at] += column.marks * np.int8(len(STATUSES))
             if column.missing is not None:
-                marked = marked | column.missing.ravel()
-            for cell in np.flatnonzero(marked).tolist():
-                said = STATUSES[status[cell]]
-                absent = column.missing is not None and column.missing.flat[cell]
-                found[cell * width + at] = NO_FIGURE.symbol if absent and not said.hides else said.symbol
+                none = np.int8(HAS_NONE if metric.kind in ("value", "other") else IS_BEYOND)
+                status = np.int8(0) if column.status is None else column.status
+                reason = np.where(_HIDING[status], status, none)
+                found[..., at] = np.where(column.missing, reason, found[..., at])
         return found
+
+    def symbols(self) -> dict[int, str]:
+        """By the place of a figure in `values`, the symbols of what is said of it, where there is something to say."""
+        said = self.said().ravel()
+        places = np.flatnonzero(said)
+        return dict(zip(places.tolist(), [SYMBOLS[number] for number in said[places].tolist()], strict=True))
 
     def status(self) -> NDArray[np.int8]:
         """Of every cell the number of its status in `status.STATUSES`: the first that one of its figures has."""
@@ -264,7 +305,7 @@ class Answer:
         return found
 
     def texts(self) -> list[str]:
-        """The status of every cell in words, in order."""
+        """The status of every cell in the words of the bundle, in order."""
         words = [status.text for status in STATUSES]
         return [words[number] for number in self.status().ravel().tolist()]
 
@@ -278,10 +319,13 @@ def grouped(dimension: ServedDimension, id: str) -> ServedDimension:  # noqa: A0
     for grouping in dimension.groupings:
         if grouping.id == id:
             codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
-            return replace(dimension, codes=codes, labels=labels, total=None)
-    known = ", ".join(grouping.id for grouping in dimension.groupings) or "it has none"
+            return replace(dimension, codes=codes, labels=labels, total=None, grouping=id)
+    known = ", ".join(grouping.id for grouping in dimension.groupings)
     raise RefusedError(
-        f"code list of '{dimension.name}'", expected=f"one of {known}", found=id, do="choose one of them"
+        f"code list of '{dimension.name}'",
+        expected=f"one of {known}" if known else f"single codes: {_NO_GROUPS}",
+        found=id,
+        do="choose one of them" if known else "leave it out",
     )
 
 

@@ -1,9 +1,13 @@
 """What can be said of a cell beside its value, with the symbol that stands for it in every format."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sfumato.cube.answer import STATUSES as OF_CUBES
 from sfumato.methods.status import STATUSES as OF_TABLES
+
+CAUTION, UNRELIABLE = 25, 50
+"""Percent of a figure from which on its error is marked, once and twice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +36,74 @@ STATUSES = (
     CellStatus(text="too uncertain", symbol="u", meaning="use with care: the error is large beside the figure"),
 )
 """By its number; the first says nothing."""
-NO_FIGURE = CellStatus(text="no figure", symbol=".", meaning="no such figure for this cell")
-"""Of an error or bound that a cell does not have: no limit, or beyond the scale."""
+RELIABILITY = (
+    CellStatus(text="", symbol="", meaning=""),
+    CellStatus(
+        text=f"error {CAUTION} % or more",
+        symbol="*",
+        meaning=f"use with caution: the error is {CAUTION} % or more of the figure",
+    ),
+    CellStatus(
+        text=f"error {UNRELIABLE} % or more or beyond the scale",
+        symbol="**",
+        meaning=f"too uncertain for most uses: the error is {UNRELIABLE} % or more of the figure, or beyond the scale",
+    ),
+)
+"""What the error of a value says of it, by how many of the bounds it reaches."""
+NO_FIGURE = CellStatus(text="no figure", symbol=".", meaning="no such figure for this cell", hides=True)
+"""Of a figure that a cell does not have."""
+BEYOND = CellStatus(
+    text="beyond the scale",
+    symbol=">",
+    meaning="beyond the scale: too large to tell, without an upper limit, or not known",
+    hides=True,
+)
+"""Of an error or an end of an interval that a value has, and that cannot be put into a figure."""
 NUMBERS = {status.text: number for number, status in enumerate(STATUSES)}
 
 if not {*OF_TABLES, *OF_CUBES} <= NUMBERS.keys():
     raise AssertionError("every status of a bundle needs a symbol")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """Everything that is said of one figure: its status, and what its error says of it."""
+
+    parts: tuple[CellStatus, ...]
+    mark: int = 0
+    """Its place in `RELIABILITY`."""
+
+    @property
+    def symbol(self) -> str:
+        """The symbols, side by side."""
+        return " ".join(part.symbol for part in self.parts)
+
+    @property
+    def text(self) -> str:
+        """The words, one after the other."""
+        return ", ".join(part.text for part in self.parts)
+
+    @property
+    def meaning(self) -> str:
+        """The explanations, one after the other."""
+        return "; ".join(part.meaning for part in self.parts)
+
+    @property
+    def hides(self) -> bool:
+        """Whether there is no figure."""
+        return any(part.hides for part in self.parts)
+
+
+def _said() -> Iterator[Said]:
+    for mark, reliability in enumerate(RELIABILITY):
+        for status in STATUSES:
+            yield Said(parts=tuple(part for part in (status, reliability) if part.symbol), mark=mark)
+    yield Said(parts=(NO_FIGURE,))
+    yield Said(parts=(BEYOND,))
+
+
+SAID = tuple(_said())
+"""By the number of a figure: that of its status, and `len(STATUSES)` more for every mark; then what is not there."""
+HAS_NONE, IS_BEYOND = len(SAID) - 2, len(SAID) - 1
+SYMBOLS = tuple(said.symbol for said in SAID)
+"""By the number of a figure."""

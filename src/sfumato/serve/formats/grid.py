@@ -3,14 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.formats.options import Options, Texts
 from sfumato.serve.model import Answer, Metric, ServedDimension
-from sfumato.serve.status import STATUSES
+from sfumato.serve.status import BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, SYMBOLS, CellStatus
+
+T = TypeVar("T", bound=np.generic)
+_SYMBOLS = np.array(SYMBOLS, dtype=object)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,12 +25,10 @@ class Grid:
     heading: tuple[ServedDimension, ...]
     cells: list[list[Any]]
     """Figures by row and column; None where there is none."""
-    symbols: list[list[str]]
-    """The symbol of each figure's status, mostly empty."""
+    said: NDArray[np.int8]
+    """The number in `status.SAID` of each figure."""
     metrics: list[Metric]
     """The metric of each column, or of each row where metrics are in the stub."""
-    statuses: list[str]
-    """For every row, what is to be said of its figures, in words."""
 
     @classmethod
     def of(cls, answer: Answer, options: Options) -> "Grid":
@@ -37,24 +39,67 @@ class Grid:
         shape = tuple(map(len, axes))
         rows = int(np.prod([shape[axis] for axis in stub], dtype=np.int64))
 
-        def laid_out(flat: Sequence[Any]) -> Any:
-            array = np.empty(len(flat), dtype=object)
-            array[:] = flat
+        def laid_out(array: NDArray[T]) -> NDArray[T]:
             return array.reshape(shape).transpose(order).reshape(rows, -1)
 
         values = answer.values()
-        symbols = answer.symbols()
-        marks = [symbols.get(place, "") for place in range(len(values))] if symbols else [""] * len(values)
-        metrics = laid_out([*answer.metrics] * (len(values) // len(answer.metrics)))
-        words = [text for text in answer.texts() for _ in answer.metrics]
+        figures = np.empty(len(values), dtype=object)
+        figures[:] = values
+        of = laid_out(np.broadcast_to(np.arange(len(answer.metrics)), shape))
+        in_heading = len(axes) - 1 in heading
         return cls(
             stub=tuple(axes[axis] for axis in stub),
             heading=tuple(axes[axis] for axis in heading),
-            cells=laid_out(values).tolist(),
-            symbols=laid_out(marks).tolist(),
-            metrics=(metrics[0] if len(axes) - 1 in heading else metrics[:, 0]).tolist() if metrics.size else [],
-            statuses=["; ".join(dict.fromkeys(filter(None, row))) for row in laid_out(words).tolist()],
+            cells=laid_out(figures).tolist(),
+            said=laid_out(answer.said()),
+            metrics=[answer.metrics[at] for at in (of[0] if in_heading else of[:, 0])] if of.size else [],
         )
+
+    @property
+    def wide(self) -> bool:
+        """Whether the metrics are among the columns."""
+        return any(dimension.role == "metric" for dimension in self.heading)
+
+    @property
+    def symbols(self) -> list[list[str]]:
+        """The symbols of what is said of each figure, mostly empty."""
+        found: list[list[str]] = _SYMBOLS[self.said].tolist()
+        return found
+
+    @property
+    def single(self) -> bool:
+        """Whether every row has one value, so that what is said of the row is said of that."""
+        if self.said.shape[1] == 1:
+            return True
+        return self.wide and sum(metric.kind == "value" for metric in self.metrics) == 1
+
+    def statuses(self, texts: Texts) -> list[str]:
+        """For every row, what is to be said of its figures, in words: of which one, unless it is the only value.
+
+        An error or an end of an interval that is missing because its value is has nothing to add.
+        """
+        values = {metric.code for metric in self.metrics if metric.kind == "value"} if self.wide else set()
+        names = self.column_texts(texts)
+        kinds = self.metrics if self.wide else [None] * self.said.shape[1]
+        own = [f"{name}: " for name in names]
+        if self.single:
+            own = [
+                "" if metric is None or metric.kind == "value" or len(own) == 1 else name
+                for metric, name in zip(kinds, own, strict=True)
+            ]
+        follows = [metric is not None and metric.about in values for metric in kinds]
+
+        def words(row: list[int]) -> str:
+            return "; ".join(
+                name + SAID[number].text
+                for name, number, after in zip(own, row, follows, strict=True)
+                if number and not (after and number < len(STATUSES))
+            )
+
+        patterns, at = np.unique(self.said, axis=0, return_inverse=True)
+        found = np.array([words(row) for row in patterns.tolist()], dtype=object)
+        told: list[str] = found[at.ravel()].tolist()
+        return told
 
     def row_texts(self, texts: Texts) -> Iterator[tuple[str, ...]]:
         """What stands before every row."""
@@ -102,7 +147,8 @@ def shown(dimension: ServedDimension, texts: Texts) -> tuple[str, ...]:
     return tuple(f"{code} {label}" for code, label in zip(dimension.codes, dimension.labels, strict=True))
 
 
-def legend(answer: Answer) -> list[tuple[str, str]]:
-    """The symbols that an answer may have, each with its meaning."""
-    from_cells = sorted({int(number) for number in np.unique(answer.status())} - {0})
-    return [(STATUSES[number].symbol, STATUSES[number].meaning) for number in from_cells]
+def legend(said: NDArray[np.int8]) -> list[CellStatus]:
+    """What the symbols of some figures stand for, each once."""
+    numbers = np.flatnonzero(np.bincount(said.ravel(), minlength=len(SAID))).tolist()
+    used = {part.symbol: part for number in numbers for part in SAID[number].parts}
+    return [part for part in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if part.symbol in used]

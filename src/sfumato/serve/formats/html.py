@@ -10,7 +10,8 @@ from sfumato.serve.model import Answer, Metric
 def write_html(answer: Answer, options: Options) -> bytes:
     """The answer as a page without style or script."""
     title = escape(answer.table.title)
-    marks = "".join(f"<dt>{escape(symbol)}</dt><dd>{escape(meaning)}</dd>" for symbol, meaning in legend(answer))
+    used = legend(answer.said())
+    marks = "".join(f"<dt>{escape(status.symbol)}</dt><dd>{escape(status.meaning)}</dd>" for status in used)
     notes = "".join(f"<p>{escape(note)}</p>" for note in (*answer.notes, *answer.table.notes))
     page = (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
@@ -41,12 +42,11 @@ def table_html(answer: Answer, options: Options) -> str:
         heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
         parts.append(f'<tr>{heads}<th scope="col">Figure</th></tr>')
     parts.append("</thead><tbody>")
-    wide = any(dimension.role == "metric" for dimension in grid.heading)
     for number, (before, cells, symbols) in enumerate(
         zip(grid.row_texts(texts), grid.cells, grid.symbols, strict=True)
     ):
         begin = "".join(f'<th scope="row">{escape(text)}</th>' for text in before)
-        metrics = grid.metrics if wide else [grid.metrics[number]] * len(cells)
+        metrics = grid.metrics if grid.wide else [grid.metrics[number]] * len(cells)
         figures = "".join(
             f"<td>{figure(value, metric, symbol)}</td>"
             for value, metric, symbol in zip(cells, metrics, symbols, strict=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from sfumato.serve.formats.grid import legend
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Answer
-from sfumato.serve.status import NO_FIGURE, STATUSES
 
 _TYPES = {"time": "t", "metric": "c"}
 
@@ -40,8 +40,8 @@ def _text(value: Any) -> str:
 
 
 def _comments(answer: Answer) -> Iterator[dict[str, str]]:
-    known = [*STATUSES[1:], NO_FIGURE]
-    used = set(answer.symbols().values())
-    for status in known:
-        if status.symbol in used:
-            yield {"variable": answer.contents.name, "value": answer.metrics[0].code, "comment": status.meaning}
+    """What the figures of every metric are marked with, and why some are missing."""
+    said = answer.said()
+    for at, metric in enumerate(answer.metrics):
+        for status in legend(said[..., at]):
+            yield {"variable": answer.contents.name, "value": metric.code, "comment": status.meaning}

@@ -1,31 +1,68 @@
 """JSON-stat 2: the dataset of an answer, and the same without figures as the metadata of a table."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sfumato.serve.formats.grid import placement
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Answer, Metric, ServedDimension, ServedTable
 from sfumato.serve.selection import valueset
-from sfumato.serve.status import NO_FIGURE, STATUSES
+from sfumato.serve.status import SAID
 
 BASE = "/api/v2"
 LANGUAGE = "en"
-_LABELS = {status.symbol: status.meaning for status in (*STATUSES[1:], NO_FIGURE)}
+_LABELS = {said.symbol: said.meaning for said in SAID[1:]}
 _ROLES = ("time", "geo", "metric")
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_OWN = "\0"
+"""Stands in a frame for what each answer has of its own; no text of a table is this character alone."""
+_FRAMES: "WeakKeyDictionary[ServedTable, dict[Hashable, list[str]]]" = WeakKeyDictionary()
+_MOST_FRAMES = 200
+"""Of one table; there are as many as ways to choose dimensions and metrics."""
 
 
 def write_json_stat(answer: Answer, options: Options) -> bytes:
     """The answer as a JSON-stat 2 dataset: values in one array, null where there is none."""
-    content = dataset(answer.table, answer.axes, answer.metrics, options, notes=answer.notes)
-    content["value"] = answer.values()
     symbols = answer.symbols()
+    frame = _frame(answer, options, frozenset(symbols.values()))
+    own: list[Any] = [[len(axis) for axis in answer.axes], *map(_category, answer.dimensions), answer.values()]
     if symbols:
-        content["status"] = {str(place): symbol for place, symbol in sorted(symbols.items())}
-        used = set(symbols.values())
-        content["extension"]["status"] = {"label": {s: text for s, text in _LABELS.items() if s in used}}
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+        own.append({str(place): symbol for place, symbol in symbols.items()})
+    texts = [frame[0]]
+    for content, following in zip(own, frame[1:], strict=True):
+        texts += (_encoded(content), following)
+    return "".join(texts).encode()
+
+
+def _frame(answer: Answer, options: Options, symbols: frozenset[str]) -> list[str]:
+    """The text of a dataset between its sizes, its categories, its values and its status, which are left out.
+
+    It is long and the same for all answers with the same dimensions and metrics, so that it is kept.
+    """
+    kept = _FRAMES.setdefault(answer.table, {})
+    key = (
+        tuple((d.name, d.grouping) for d in answer.dimensions),
+        answer.selection.metrics,
+        answer.notes,
+        options,
+        symbols,
+    )
+    frame = kept.get(key)
+    if frame is None:
+        content = dataset(answer.table, answer.axes, answer.metrics, options, notes=answer.notes)
+        content["size"] = content["value"] = _OWN
+        for dimension in answer.dimensions:
+            content["dimension"][dimension.name]["category"] = _OWN
+        if symbols:
+            content["status"] = _OWN
+            content["extension"]["status"] = {"label": {s: text for s, text in _LABELS.items() if s in symbols}}
+        frame = _encoded(content).split(_encoded(_OWN))
+        if len(kept) >= _MOST_FRAMES:
+            kept.clear()
+        kept[key] = frame
+    return frame
 
 
 def metadata(table: ServedTable, options: Options) -> dict[str, Any]:
@@ -47,7 +84,7 @@ def dataset(
     return {
         "version": "2.0",
         "class": "dataset",
-        "href": f"{options.url}{BASE}/tables/{table.id}/metadata",
+        **({"href": f"{options.url}{BASE}/tables/{table.id}/metadata"} if options.linked else {}),
         "label": f"{table.title}, {table.period}",
         "source": options.source,
         "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -81,13 +118,17 @@ def dataset(
     }
 
 
-def _dimension(
-    table: ServedTable, axis: ServedDimension, metrics: Sequence[Metric], options: Options
-) -> dict[str, Any]:
-    category: dict[str, Any] = {
+def _category(axis: ServedDimension) -> dict[str, Any]:
+    return {
         "index": {code: place for place, code in enumerate(axis.codes)},
         "label": dict(zip(axis.codes, axis.labels, strict=True)),
     }
+
+
+def _dimension(
+    table: ServedTable, axis: ServedDimension, metrics: Sequence[Metric], options: Options
+) -> dict[str, Any]:
+    category = _category(axis)
     extension: dict[str, Any] = {"elimination": axis.eliminable, "show": "value"}
     if axis.role == "metric":
         category["unit"] = {m.code: {"base": m.unit, "decimals": m.decimals} for m in metrics}
@@ -96,7 +137,7 @@ def _dimension(
     else:
         if axis.total is not None:
             extension["eliminationValueCode"] = axis.total
-        lists = [codelist_link(*listed, options) for listed in codelists(table, axis)]
+        lists = [codelist_link(*listed, options) for listed in codelists(table, axis) if options.linked]
         extension["codelists"] = extension["codeLists"] = lists  # the standard writes the former, pxwebpy the latter
     return {"label": axis.label, "category": category, "extension": extension}
 

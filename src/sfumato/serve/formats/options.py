@@ -36,6 +36,8 @@ class Options:
     source: str = ""
     license: str = ""
     url: str = ""
+    linked: bool = True
+    """Whether the table is at an address of its own, which its answers name; an ad-hoc one is nowhere."""
 
     @classmethod
     def read(

@@ -7,10 +7,13 @@ import pyarrow.parquet as pq
 from sfumato.serve.formats.grid import shown
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Answer
+from sfumato.serve.status import RELIABILITY
+
+_RELIABILITY = pa.array([status.text for status in RELIABILITY], pa.string())
 
 
 def write_parquet(answer: Answer, options: Options) -> bytes:
-    """The answer as a Parquet file; the last column has the status, in tables that have one."""
+    """The answer as a Parquet file; the last columns have the status of the bundle and what errors say of values."""
     content = pa.BufferOutputStream()
     pq.write_table(as_arrow(answer, options), content, compression="zstd")
     return bytes(content.getvalue())
@@ -30,4 +33,9 @@ def as_arrow(answer: Answer, options: Options) -> pa.Table:
         columns[metric.code] = pa.array(column.values.ravel(), mask=missing)
     if answer.table.marks:
         columns["status"] = pa.array(answer.texts(), pa.string())
+    values = [(m, c) for m, c in zip(answer.metrics, answer.columns, strict=True) if m.kind == "value"]
+    for metric, column in values if any(answer.table.rating) else ():
+        marks = np.zeros(cells, np.int8) if column.marks is None else column.marks.ravel()
+        name = "reliability" if len(values) == 1 else f"{metric.code}_reliability"
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array(marks), _RELIABILITY)
     return pa.table(columns)

@@ -1,17 +1,21 @@
 """PX files: the format of PC-Axis, with keywords, then the figures."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
-from sfumato.serve.formats.grid import Grid
+import numpy as np
+
+from sfumato.serve.formats.grid import Grid, legend
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Answer, ServedDimension
-from sfumato.serve.status import NO_FIGURE, STATUSES
+from sfumato.serve.status import BEYOND, SAID, SYMBOLS
 
 _LONGEST = 200
 _MOST_DECIMALS = 6
 _DATE = "%Y%m%d %H:%M"
-_SYMBOLS = {".": 1, "..": 2, "...": 3}
-"""What stands for a missing figure, and the number of its keyword."""
+_MISSING = {".": 1, "..": 2, "...": 3, BEYOND.symbol: 4}
+"""By the symbol of a missing figure, how many dots the format has for it; the dash is the same in both."""
+_WRITTEN = {symbol: f'"{"." * dots}"' for symbol, dots in _MISSING.items()}
 
 
 def write_px(answer: Answer, options: Options) -> bytes:
@@ -20,7 +24,8 @@ def write_px(answer: Answer, options: Options) -> bytes:
     lines = [*_keywords(answer, grid, options), "DATA="]
     for cells, symbols in zip(grid.cells, grid.symbols, strict=True):
         figures = (
-            f'"{symbol}"' if value is None else _number(value) for value, symbol in zip(cells, symbols, strict=True)
+            _WRITTEN.get(symbol, '"-"') if value is None else _number(value)
+            for value, symbol in zip(cells, symbols, strict=True)
         )
         lines.append(" ".join(figures))
     return ("\n".join(lines) + ";\n").encode("utf-8", "replace")
@@ -58,9 +63,11 @@ def _keywords(answer: Answer, grid: Grid, options: Options) -> Iterator[str]:
         yield f"PRECISION({_quoted(contents.label)},{_quoted(metric.label)})={metric.decimals};"
     yield from (_keyword("SOURCE", options.source),) if options.source else ()
     yield from (_keyword("COPYRIGHT-LICENSE", options.license),) if options.license else ()
-    yield _keyword("NOTE", "#".join((*answer.notes, *table.notes, *_marks())))
-    for symbol, number in _SYMBOLS.items():
-        yield _keyword(f"DATASYMBOL{number}", symbol)
+    marks = (f"{status.symbol} {status.meaning}" for status in legend(grid.said))
+    yield _keyword("NOTE", "#".join((*answer.notes, *table.notes, *marks)))
+    for symbol, dots in _MISSING.items():
+        yield _keyword(f"DATASYMBOL{dots}", symbol)
+    yield from _marked(grid)
 
 
 def _about(axis: ServedDimension) -> Iterator[str]:
@@ -74,10 +81,17 @@ def _about(axis: ServedDimension) -> Iterator[str]:
         yield _keyword("ELIMINATION", axis.labels[axis.places[axis.total]], of=(axis.label,))
 
 
-def _marks() -> Iterator[str]:
-    for status in (*STATUSES[1:], NO_FIGURE):
-        if status.symbol in _SYMBOLS:
-            yield f"{status.symbol} {status.meaning}"
+def _marked(grid: Grid) -> Iterator[str]:
+    """The symbols that stand beside figures, each for the cell that these codes name."""
+    beside = np.array([bool(said.parts) and not said.hides for said in SAID])
+    rows, columns = np.nonzero(beside[grid.said])
+    codes = [
+        [",".join(map(_quoted, of)) for of in product(*(d.codes for d in side))] for side in (grid.stub, grid.heading)
+    ]
+    numbers = grid.said[rows, columns].tolist()
+    for row, column, number in zip(rows.tolist(), columns.tolist(), numbers, strict=True):
+        cell = ",".join(filter(None, (codes[0][row], codes[1][column])))
+        yield f'DATANOTECELL({cell})="{SYMBOLS[number]}";'
 
 
 def _keyword(name: str, *texts: str, of: Sequence[str] = ()) -> str:
