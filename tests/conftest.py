@@ -1,9 +1,10 @@
-"""Data for tests: a tiny frame typed by hand, and a small synthetic economy."""
+"""Data for tests: a tiny frame typed by hand, a small synthetic economy, and what is published and served of such."""
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,10 @@ import pytest
 from sfumato.economy.generate import Economy, generate
 from sfumato.frame import Frame
 from tests.tiny import TINY
+
+if TYPE_CHECKING:
+    from sfumato.serve.catalogue import Catalogue
+    from tests.serve.running import Server
 
 
 @pytest.fixture
@@ -26,6 +31,35 @@ def tiny(tmp_path: Path) -> Path:
 def economy(tmp_path_factory: pytest.TempPathFactory) -> Economy:
     """An economy of 10,000 jobs; tests that publish work on a copy."""
     return generate(tmp_path_factory.mktemp("economy"), jobs=10_000)
+
+
+@pytest.fixture(scope="session")
+def bundles(economy: Economy, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A bundle of jobs, of businesses, of a federal workforce and of a survey with a cube, published once."""
+    from tests.serve.bundles import published
+
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own  # a worker's folder is beside the others'
+    return published(shared / "bundles", economy.folder)
+
+
+@pytest.fixture(scope="session")
+def catalogue(bundles: dict[str, Path]) -> "Catalogue":
+    """The tables of all bundles."""
+    from sfumato.serve.catalogue import BundleSource, open_catalogue
+
+    return open_catalogue([BundleSource(folder=folder) for folder in bundles.values()])
+
+
+@pytest.fixture(scope="session")
+def server(bundles: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server]":
+    """`sfumato serve` with all bundles, in a process of its own."""
+    from tests.serve.running import serving
+
+    state = tmp_path_factory.mktemp("serving") / "state"
+    said = ("--source", "Office", "--licence", "CC-BY-4.0", "--rate", "1000000/10")  # all tests are one client to it
+    with serving(*bundles.values(), "--state", state, *said) as running:
+        yield running
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -76,3 +77,36 @@ def visiting(
         assert visit.complaints == []
     finally:
         context.close()
+
+
+@contextmanager
+def signed_in(browser: Browser, url: str, token: str, path: str, **options: Any) -> Iterator[Visit]:
+    """Open a page after signing in with a token, as a person does."""
+    with visiting(browser, url, "/sign-in", **options) as visit:
+        visit.page.get_by_label("Token").fill(token)
+        visit.page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        visit.page.wait_for_url(f"{url}/")
+        visit.open(path)
+        yield visit
+
+
+def serious(visit: Visit) -> list[str]:
+    """What an automatic check of accessibility finds on a page, everything on it unfolded."""
+    visit.page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    found = Axe().run(visit.page).response["violations"]
+    return [f"{one['id']}: {node['html']}" for one in found for node in one["nodes"][:3]]
+
+
+def press_until(page: Page, key: str, reached: str) -> None:
+    """Press a key until an element has the focus."""
+    for _ in range(150):
+        if page.evaluate("selector => document.activeElement?.matches(selector) ?? false", reached):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"the keyboard does not reach {reached}")
+
+
+def sideways(visit: Visit) -> int:
+    """How far a page can be scrolled sideways, in pixels."""
+    found: int = visit.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return found

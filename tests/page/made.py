@@ -24,6 +24,8 @@ class Counted:
     """The standard error of every figure, as a share of it."""
     totals: bool = True
     """Whether dimensions may be left out."""
+    untold: float = 0.0
+    """Figures up to this one have an error that cannot be told."""
 
     def figures(self, selection: Selection) -> Figures:
         if None in selection.places and not self.totals:
@@ -31,8 +33,8 @@ class Counted:
         whole = np.arange(1.0, np.prod(self.shape) + 1).reshape(self.shape)
         for axis, places in reversed(list(enumerate(selection.places))):
             whole = whole.sum(axis=axis) if places is None else np.take(whole, places, axis=axis)
-        columns = (Column(values=whole if metric == 0 else whole * self.error) for metric in selection.metrics)
-        return Figures(columns=tuple(columns))
+        errors = Column(values=whole * self.error, missing=whole <= self.untold if self.untold else None)
+        return Figures(columns=tuple(errors if metric else Column(values=whole) for metric in selection.metrics))
 
 
 def dimension(name: str, codes: Sequence[str], **changes: Any) -> ServedDimension:
@@ -40,7 +42,7 @@ def dimension(name: str, codes: Sequence[str], **changes: Any) -> ServedDimensio
     return ServedDimension(name=name, codes=tuple(codes), **(given | changes))
 
 
-def table(*dimensions: ServedDimension, error: float = 0.1, totals: bool = True) -> ServedTable:
+def table(*dimensions: ServedDimension, error: float = 0.1, totals: bool = True, untold: float = 0.0) -> ServedTable:
     return ServedTable(
         id="made",
         title="A table that was made",
@@ -54,7 +56,7 @@ def table(*dimensions: ServedDimension, error: float = 0.1, totals: bool = True)
         guarantee=("None.",),
         notes=("Nothing was done to `value`.",),
         digest="0" * 64,
-        source=Counted(shape=tuple(map(len, dimensions)), error=error, totals=totals),
+        source=Counted(shape=tuple(map(len, dimensions)), error=error, totals=totals, untold=untold),
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Browser, Download, Page, expect
+from playwright.sync_api import Browser, Download, expect
 
-from tests.page.browser import Visit, visiting
+from tests.page.browser import Visit, press_until, sideways, visiting
 from tests.page.conftest import Visitor
 from tests.serve.running import serving
 
@@ -78,7 +78,7 @@ def test_a_person_builds_a_table_and_takes_it_home(
     for line, industry in zip(rows, industries, strict=True):
         for column, state in ((1, "NSW"), (4, "VIC")):
             row = bundle[state, industry]
-            value, high, rse = (None if cell in ("..", ".") else cell for cell in line[column : column + 3])
+            value, high, rse = (None if cell in ("..", ">") else cell for cell in line[column : column + 3])
             assert (value, high, rse) == (row["value"], row["high"], row["rse"])
     with visiting(browser, re.sub(r"(http://[^/]+).*", r"\1", link), link, java_script_enabled=scripts) as again:
         assert again.page.locator("table.figures").inner_text() == shown
@@ -162,15 +162,6 @@ def test_text_from_an_address_stays_text(visit: Visitor) -> None:
         expect(visited.page.locator("#result")).to_contain_text("onerror=alert(1)")
 
 
-def press_until(page: Page, key: str, reached: str) -> None:
-    """Press a key until an element has the focus."""
-    for _ in range(150):
-        if page.evaluate("selector => document.activeElement?.matches(selector) ?? false", reached):
-            return
-        page.keyboard.press(key)
-    raise AssertionError(f"the keyboard does not reach {reached}")
-
-
 def test_the_keyboard_alone_builds_a_table(visit: Visitor, bundles: dict[str, Path]) -> None:
     with visit("/") as visited:
         page = visited.page
@@ -235,10 +226,12 @@ def test_filters_with_several_codes_are_turned_like_pages(visit: Visitor) -> Non
 
 
 def test_the_page_does_not_scroll_sideways_on_a_narrow_screen(visit: Visitor) -> None:
-    with visit("/", width=360) as visited:
-        for path in ("/", f"/tables/{TURNOVER}", "/tables/flows_between_states", "/tables/indicators"):
+    paths = ("/", f"/tables/{TURNOVER}", "/tables/flows_between_states", "/tables/indicators", "/reference", "/nothing")
+    with visit("/", width=320, refused=True) as visited:
+        for path in paths:
             visited.open(path)
-            assert visited.page.evaluate("document.documentElement.scrollWidth") <= 360
+            visited.page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
+            assert sideways(visited) == 0, path
 
 
 def test_lines_can_be_copied(visit: Visitor) -> None:

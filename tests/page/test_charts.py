@@ -1,13 +1,17 @@
 """Charts say what the table says, as SVG that any program can read."""
 
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.serve.catalogue import Catalogue
 from sfumato.serve.page.charts import Chart, chart_of
-from sfumato.serve.page.drawing import number, scale
+from sfumato.serve.page.drawing import number, scale, wide
+from sfumato.serve.page.labels import distinct
 from sfumato.serve.page.question import CHARTS
 from sfumato.serve.page.reading import read
 from sfumato.serve.page.view import view_of
@@ -72,6 +76,105 @@ def test_bars_are_as_long_as_their_figures() -> None:
     chart = drawn(("chart", "bars"), of=made)
     widths = [float(bar.get("width", 0)) for bar in ET.fromstring(chart.svg).iter(f"{SVG}rect")]
     np.testing.assert_allclose(np.array(widths) / widths[0], [1, 2, 3], rtol=0.01)
+
+
+def whiskers(chart: Chart) -> list[str | None]:
+    """The dashes of the lines through bars, in order."""
+    lines = [path for path in ET.fromstring(chart.svg).iter(f"{SVG}path") if "H" in (path.get("d") or "")]
+    return [path.get("stroke-dasharray") for path in lines if (path.get("class") or "").startswith("whisker")]
+
+
+@pytest.mark.parametrize("kind", ["bars", "ranking"])
+def test_the_line_of_an_error_without_limit_is_open_and_explained(kind: str) -> None:
+    made = table(dimension("sex", ("f", "m", "x")), untold=2)
+    chart = drawn(("chart", kind), of=made)
+    root = ET.fromstring(chart.svg)
+    dashes = whiskers(chart)
+    assert dashes[-1]  # the one beside the explanation
+    assert sorted(map(bool, dashes[:-1])) == [False, True, True]
+    ends = [float(path.get("d", "").split("H")[1]) for path in root.iter(f"{SVG}path") if path.get("stroke-dasharray")]
+    assert len(set(ends[:2])) == 1
+    assert ends[0] >= max(float(bar.get("x", 0)) + float(bar.get("width", 0)) for bar in root.iter(f"{SVG}rect"))
+    assert any(text.startswith("Dashed arrows: the error has no limit") for text in texts(chart))
+    assert any("Dashed arrows" in note and "are 2" in note for note in chart.notes)
+    told = root.findtext(f"{SVG}desc") or ""
+    assert "no limit to the error" in told.lower()
+    assert ("x in full" in told) == (kind == "ranking")
+    assert "f in full" in told
+    assert "m in full" in told
+
+
+def test_a_chart_whose_errors_are_known_has_no_open_lines() -> None:
+    chart = drawn(("chart", "bars"), of=table(dimension("sex", ("f", "m", "x"))))
+    assert whiskers(chart) == [None] * 3
+    assert "limit" not in chart.svg
+    assert chart.notes == ()
+
+
+INDUSTRIES = tuple(
+    f"Manufacture of machinery, equipment and other durable goods for the {use} industry, not elsewhere classified"
+    for use in ("food", "paper", "textile")
+)
+LONG = table(
+    dimension("industry", ("1", "2", "3"), labels=INDUSTRIES),
+    dimension(
+        "size", ("a", "b"), labels=("Establishments with fewer than 20 jobs", "Establishments with 20 jobs or more")
+    ),
+    dimension("year", ("2024",), labels=("Reference year 2024",)),
+)
+BOTH = [
+    ("stub", "industry,year"),
+    ("heading", "size"),
+    *((f"valueCodes[{name}]", "*") for name in ("industry", "size", "year")),
+]
+
+
+def visible(chart: Chart) -> list[str]:
+    """The labels of bars as they are seen, without ranks."""
+    found = []
+    for text in ET.fromstring(chart.svg).iter(f"{SVG}text"):
+        if text.get("class") == "label":
+            lines = [text.text or "", *(span.text or "" for span in text.iter(f"{SVG}tspan"))]
+            found.append(re.sub(r"^\d+\. ", "", " ".join(filter(None, lines))))
+    return found
+
+
+def test_labels_of_a_ranking_tell_its_bars_apart() -> None:
+    chart = drawn(("chart", "ranking"), *BOTH, of=LONG)
+    labels = visible(chart)
+    assert len(set(labels)) == len(labels) == 6
+    for use in ("food", "paper", "textile"):
+        assert sum(use in label for label in labels) == 2
+    assert "Reference year 2024" in chart.title  # what all bars share
+    assert not any("2024" in label for label in labels)
+    told = ET.fromstring(chart.svg).findtext(f"{SVG}desc") or ""
+    assert f"1. {INDUSTRIES[2]}, Reference year 2024, Establishments with 20 jobs or more: 6" in told
+
+
+def test_a_label_that_was_cut_is_there_in_full() -> None:
+    chart = drawn(("chart", "bars"), *BOTH, of=LONG)
+    titles = [title.text or "" for title in ET.fromstring(chart.svg).iter(f"{SVG}title")]
+    assert all(any(title.startswith(industry) for title in titles) for industry in INDUSTRIES)
+
+
+TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.just("Common " * 8), st.text(max_size=5))
+
+
+@given(labels=st.lists(st.tuples(TEXTS, TEXTS), max_size=12), width=st.integers(20, 250), lines=st.integers(1, 2))
+def test_no_two_labels_look_the_same(labels: list[tuple[str, str]], width: int, lines: int) -> None:
+    found = distinct(labels, width, lines)
+    seen = [" ".join(" ".join(some).split()) for some in found]
+    assert len(set(seen)) == len(labels)
+    assert all(len(some) <= lines for some in found)
+
+
+@given(labels=st.lists(st.tuples(TEXTS), max_size=12, unique=True), width=st.integers(80, 250))
+def test_labels_fit_into_their_width(labels: list[tuple[str]], width: int) -> None:
+    assert all(wide(line) <= width for some in distinct(labels, width, 2) for line in some)
+
+
+def test_labels_that_fit_are_left_alone() -> None:
+    assert distinct([("One", "two"), ("One", "three")], 200) == [["One, two"], ["One, three"]]
 
 
 def test_scales_hold_all_values_and_zero() -> None:

@@ -50,6 +50,42 @@ def test_browsers_are_told_to_run_nothing_foreign(server: Server) -> None:
         assert headers["referrer-policy"] == "same-origin"
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/live", "/tables/people/nothing", "/static/other/page.css"])
+def test_a_browser_gets_a_page_of_what_went_wrong_and_a_program_a_problem(path: str, server: Server) -> None:
+    shown = httpx.get(f"{server.url}{path}", headers={"Accept": BROWSER})
+    assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page" in shown.text
+    assert 'href="/"' in shown.text
+    for accepted in ("*/*", "application/json", "application/problem+json, text/html;q=0.9", "text/html;q=0"):
+        told = httpx.get(f"{server.url}{path}", headers={"Accept": accepted})
+        assert (told.status_code, told.headers["content-type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/v2/tables/nothing", "/sdmx/2.1/nothing"])
+def test_interfaces_of_programs_answer_browsers_as_they_answer_programs(path: str, server: Server) -> None:
+    told = httpx.get(f"{server.url}{path}", headers={"Accept": BROWSER})
+    assert told.status_code in (400, 404)
+    assert told.headers["content-type"] == "application/problem+json"
+
+
+def test_other_errors_of_pages_are_pages_too(server: Server) -> None:
+    long = httpx.get(f"{server.url}/?q={'x' * 17_000}", headers={"Accept": BROWSER})
+    assert (long.status_code, "The address has more than 16,000 bytes" in long.text) == (414, True)
+    wrong = httpx.post(f"{server.url}/", headers={"Accept": BROWSER})
+    assert (wrong.status_code, wrong.headers["content-type"]) == (405, "text/html; charset=utf-8")
+    hostile = httpx.get(f"{server.url}/<script>alert(1)</script>", headers={"Accept": BROWSER})
+    assert "<script>" not in hostile.text
+
+
+def test_a_server_without_ad_hoc_tables_leads_to_its_tables_only(server: Server) -> None:
+    head = re.search(r'<nav aria-label="Site">(.*?)</nav>', page(server, "/").text, re.DOTALL)
+    assert head
+    assert re.findall(r'href="([^"]+)"', head[1]) == ["/"]
+
+
 def test_pages_have_no_inline_script_or_style(server: Server) -> None:
     for path in ("/", "/tables/turnover_by_state_industry", "/tables/flows_between_states", "/tables/nothing"):
         text = page(server, path).text

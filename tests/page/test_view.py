@@ -71,6 +71,23 @@ def test_marks_begin_at_a_quarter_and_at_a_half(error: float, mark: str) -> None
     assert [(symbol, count) for symbol, _, count in sheet.legend] == ([(mark, 6)] if mark else [])
 
 
+def test_an_error_that_cannot_be_told_has_a_symbol_of_its_own_and_marks_its_value() -> None:
+    made = table(SEX, AGE, untold=2)
+    question = read(made, [*ALL, ("valueCodes[contents]", "value,error")])
+    sheet = sheet_of(view_of(question, question.selection()), question)
+    cells = [(cell.text, cell.mark) for cell in sheet.lines[0].cells]
+    assert cells == [("1", "**"), ("", ">"), ("2", "**"), ("", ">"), ("3", ""), ("0.3", "")]
+    assert {cell.spoken for cell in sheet.lines[0].cells} == {
+        "",
+        "beyond the scale",
+        "error 50 % or more or beyond the scale",
+    }
+    legend = {symbol: (meaning, count) for symbol, meaning, count in sheet.legend}
+    assert legend.keys() == {">", "**"}
+    assert [count for _, count in legend.values()] == [2, 2]
+    assert "without an upper limit" in legend[">"][0]
+
+
 def test_errors_are_shown_in_percent_on_request() -> None:
     view, question = seen(("errors", "relative"))
     sheet = sheet_of(view, question)

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from sfumato.durable import alone
 from sfumato.economy.business.generate import generate_business
 from sfumato.economy.federal.generate import generate_federal
 from sfumato.keys import new_key
@@ -35,6 +36,19 @@ where = { ownership = ["private"] }
 structural_zeros = "implied"
 protect = { method = "smooth-pareto", epsilon = 1 }
 """
+
+
+def published(root: Path, economy: Path) -> dict[str, Path]:
+    """A bundle of every kind in a folder that several processes share: one publishes, the others wait for it."""
+    root.mkdir(exist_ok=True)
+    found = {}
+    for kind in KINDS:
+        done = root / f"{kind}.done"
+        with alone(root / f"{kind}.lock"):
+            if not done.exists():
+                done.write_text(str(publish(kind, root / kind, economy)), encoding="utf-8")
+        found[kind] = Path(done.read_text(encoding="utf-8"))
+    return found
 
 
 def publish(kind: str, folder: Path, economy: Path) -> Path:

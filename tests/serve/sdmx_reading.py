@@ -45,10 +45,20 @@ def of_bundle(bundle: Path, table: str, by: Iterable[str], metrics: Iterable[str
     for row in rows:
         status = LETTERS[row.get("status") or ""]
         for metric in metrics:
-            marked = status if metric == "value" else "A"
-            own = marked if row[metric] is not None else "Q" if status == "Q" else "M"
+            if row[metric] is None:
+                own = status if row["value"] is None or metric == "value" else "O"
+            else:
+                own = "A" if metric != "value" else "U" if status == "A" and is_uncertain(row) else status
             found[*(row[name] for name in by), metric] = (row[metric], own)
     return found
+
+
+def is_uncertain(row: Mapping[str, Any]) -> bool:
+    """Whether the error of a value is a quarter of it or more, or one of its error figures cannot be told."""
+    if any(row.get(name, 0) is None for name in ("rse", "error", "low", "high")):
+        return True
+    share = row["rse"] if "rse" in row else 100 * row["error"] / abs(row["value"] or 1) if "error" in row else 0
+    return bool(share >= 25)
 
 
 def of_cube(bundle: Path, cube: str, by: list[str], codes: Iterable[tuple[str, ...]]) -> Figures:
@@ -57,6 +67,6 @@ def of_cube(bundle: Path, cube: str, by: list[str], codes: Iterable[tuple[str, .
     pairs = zip(codes, answer.values.ravel().tolist(), answer.errors.ravel().tolist(), strict=True)
     found: Figures = {}
     for cell, value, error in pairs:
-        found[*cell, "weighted"] = (value, "A")
+        found[*cell, "weighted"] = (value, "U" if 4 * error >= abs(value) else "A")
         found[*cell, "weighted_error"] = (error, "A")
     return found

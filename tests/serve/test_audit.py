@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import httpx
 import pytest
 from fastapi import Request
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.responses import Response
 
@@ -64,6 +64,18 @@ def test_the_log_says_who_asked_what_and_how_it_went(bundles: dict[str, Path], t
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_head_is_logged_as_it_was_sent(bundles: dict[str, Path], tmp_path: Path) -> None:
+    asked = {"valueCodes[region]": "*", "valueCodes[contents]": "weighted"}
+    with serving(bundles["survey"], "--state", tmp_path / "state") as server:
+        httpx.head(f"{server.v2}/tables/people/data", params=asked)
+        httpx.get(f"{server.v2}/tables/people/data", params=asked)
+        httpx.head(f"{server.v2}/savedqueries")
+    head, get, refused = entries(tmp_path / "state/audit/public.jsonl")
+    assert [entry["method"] for entry in (head, get, refused)] == ["HEAD", "GET", "HEAD"]
+    assert (head["asked"], head["cells"], head["status"]) == (get["asked"], get["cells"], 200)
+    assert refused["status"] == 405
+
+
 @pytest.mark.parametrize(("addresses", "written"), [("full", "127.0.0.1"), ("none", "unknown")])
 def test_addresses_are_written_as_the_office_wishes(
     addresses: str, written: str, bundles: dict[str, Path], tmp_path: Path
@@ -89,6 +101,7 @@ def test_nothing_that_is_sent_ends_a_line_or_makes_one(bundles: dict[str, Path],
     assert all(len(line) < 8_100 for line in content.splitlines())
 
 
+@settings(deadline=None)  # how long a disk takes says nothing of the entry
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=200), max_size=5))
 def test_any_entry_is_one_line_that_reads_as_it_was_written(entry: dict[str, str]) -> None:
     with TemporaryDirectory() as folder:

@@ -2,12 +2,16 @@
 
 import csv
 import io
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +20,10 @@ from sfumato.serve.catalogue import Catalogue
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.csv_text import write_csv
 from sfumato.serve.formats.html import write_html
+from sfumato.serve.formats.json_px import write_json_px
+from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.options import Options
+from sfumato.serve.formats.parquet import write_parquet
 from sfumato.serve.formats.px import write_px
 from sfumato.serve.formats.xlsx import write_xlsx
 from sfumato.serve.model import Answer, ServedTable
@@ -67,7 +74,7 @@ def test_options_of_csv(catalogue: Catalogue) -> None:
     answer = table.answer(select(table, {"place": ["top(2)"], "contents": ["value"]}))
     codes = write_csv(answer, Options.read(["UseCodes", "SeparatorSemicolon", "ByteOrderMark"]))
     assert codes.startswith("\ufeff".encode())
-    assert read_csv(codes.removeprefix("\ufeff".encode()), delimiter=";")[0] == ["place", "value"]
+    assert read_csv(codes.removeprefix("\ufeff".encode()), delimiter=";")[0] == ["place", "value", "status"]
     both = read_csv(write_csv(answer, Options.read(["usecodesandtexts", "separatortab"])), delimiter="\t")
     code, label = table.dimensions[0].codes[0], table.dimensions[0].labels[0]
     assert both[1][0] == f"{code} {label}"
@@ -80,13 +87,13 @@ def test_rows_and_columns_are_as_wished(catalogue: Catalogue) -> None:
     options = Options(texts="codes", heading=("place_size", "contents"), stub=("industry",))
     head, *lines = read_csv(write_csv(answer, options))
     industries, sizes = (dimension.codes for dimension in table.dimensions)
-    assert head == ["industry", *(f"{size} {metric}" for size in sizes for metric in ("value", "low"))]
+    assert head == ["industry", *(f"{size} {metric}" for size in sizes for metric in ("value", "low")), "status"]
     assert [line[0] for line in lines] == list(industries)
     values = answer.columns[0].values
-    assert [[int(cell) for cell in line[1::2]] for line in lines] == values.tolist()
+    assert [[int(cell) for cell in line[1:-1:2]] for line in lines] == values.tolist()
     turned = Options(texts="codes", heading=("industry",), stub=("contents", "place_size"))
     _, *rows = read_csv(write_csv(answer, turned))
-    assert [[int(cell) for cell in row[2:]] for row in rows[: len(sizes)]] == values.T.tolist()
+    assert [[int(cell) for cell in row[2:-1]] for row in rows[: len(sizes)]] == values.T.tolist()
 
 
 class Cells(HTMLParser):
@@ -105,6 +112,8 @@ class Cells(HTMLParser):
             self.rows.append([])
         if tag == "th":
             self.scopes.add(dict(attrs).get("scope"))
+        if tag == "sup":
+            return
         self._open = tag in ("td", "th")
         if self._open:
             self.rows[-1].append("")
@@ -159,7 +168,7 @@ def test_a_px_file_says_everything(name: str, catalogue: Catalogue) -> None:
     assert len(found["DATA"]) == len(values)
     for written, value in zip(found["DATA"], values, strict=True):
         if value is None:
-            assert written in ('"."', '".."', '"..."')
+            assert written in ('"-"', '"."', '".."', '"..."', '"...."')
         else:
             assert float(written) == pytest.approx(value, abs=1e-6)
     if table.time:
@@ -182,3 +191,160 @@ def test_the_same_answer_gives_the_same_bytes(name: str, catalogue: Catalogue) -
     table = catalogue["people"]
     answer = table.answer(select(table, {"job": ["*"]}))
     assert FORMATS[name].write(answer, Options()) == FORMATS[name].write(answer, Options())
+
+
+TURNOVER = "turnover_by_state_industry"
+"""Some of its errors are beyond their scale."""
+ENDS = ("low", "high", "rse")
+
+
+@pytest.fixture
+def turnover(catalogue: Catalogue) -> Answer:
+    table = catalogue[TURNOVER]
+    return table.answer(everything(table))
+
+
+@pytest.fixture
+def symbols(bundles: dict[str, Path]) -> list[dict[str, str]]:
+    """Of every cell, in order, the symbols of its value, the ends of its interval and its error, from the bundle."""
+    rows = pq.read_table(bundles["business"] / f"tables/{TURNOVER}.parquet").to_pylist()
+    found = []
+    for row in rows:
+        if row["value"] is None:
+            found.append(dict.fromkeys(("value", *ENDS), ".."))
+            continue
+        mark = "**" if None in map(row.get, ENDS) or row["rse"] >= 50 else "*" if row["rse"] >= 25 else ""
+        own = " ".join(filter(None, ("p" if row["status"] else "", mark)))
+        found.append({"value": own, **{name: "" if row[name] is not None else ">" for name in ENDS}})
+    assert {cell["rse"] for cell in found} == {"", "..", ">"}
+    assert {"", "*", "**"} <= {cell["value"] for cell in found}
+    return found
+
+
+def test_json_stat_marks_values_and_says_which_errors_are_beyond_the_scale(
+    turnover: Answer, symbols: list[dict[str, str]]
+) -> None:
+    found = json.loads(write_json_stat(turnover, Options()))
+    metrics = found["dimension"]["contents"]["category"]["index"]
+    status = [found["status"].get(str(place), "") for place in range(len(found["value"]))]
+    for metric, at in metrics.items():
+        assert status[at :: len(metrics)] == [cell[metric] for cell in symbols]
+    assert found["extension"]["status"]["label"].keys() == set(found["status"].values())
+    assert found["extension"]["status"]["label"][">"].startswith("beyond the scale")
+    assert "50 % or more" in found["extension"]["status"]["label"]["**"]
+
+
+def test_a_value_is_marked_where_its_error_was_not_asked_for(
+    catalogue: Catalogue, symbols: list[dict[str, str]]
+) -> None:
+    table = catalogue[TURNOVER]
+    answer = table.answer(select(table, {"state": ["*"], "industry": ["*"], "contents": ["value"]}))
+    assert [answer.symbols().get(place, "") for place in range(len(symbols))] == [cell["value"] for cell in symbols]
+
+
+def test_csv_says_of_a_row_what_its_symbols_say(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+    words = {"..": "suppressed", "p": "mostly perturbation", "*": "error 25 % or more"}
+    words |= {"**": "error 50 % or more or beyond the scale"}
+    _, *rows = read_csv(write_csv(turnover, Options(texts="codes")))
+    for row, cell in zip(rows, symbols, strict=True):
+        said = [words[symbol] for symbol in cell["value"].split()]
+        ends = [f"{name}: beyond the scale" for name in ENDS if cell[name] == ">"]
+        assert row[-1] == "; ".join(filter(None, (", ".join(said), *ends)))
+
+
+def test_csv_names_the_value_that_is_meant_where_a_row_has_several(
+    turnover: Answer, symbols: list[dict[str, str]]
+) -> None:
+    options = Options(texts="codes", heading=("industry", "contents"), stub=("state",))
+    head, *rows = read_csv(write_csv(turnover, options))
+    industries = turnover.dimensions[1].codes
+    for row, cells in zip(rows, zip(*[iter(symbols)] * len(industries), strict=True), strict=True):
+        said = dict(part.split(": ") for part in row[-1].split("; "))
+        assert said.keys() <= set(head)
+        marked = [f"{industry} value" for industry, cell in zip(industries, cells, strict=True) if cell["value"]]
+        assert [name for name in said if name.endswith("value")] == marked
+
+
+def test_a_page_shows_the_symbols_and_explains_them(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+    text = write_html(turnover, Options()).decode()
+    page = Cells()
+    page.feed(text)
+    codes = [metric.code for metric in turnover.metrics]
+    figures = [dict(zip(codes, row[2:], strict=True)) for row in page.rows[1 : len(symbols) + 1]]
+    for name in ("value", *ENDS):
+        shown = [re.sub(r"^-?[\d,.]*\d ?", "", row[name]) for row in figures]
+        assert shown == [cell[name] for cell in symbols]
+    assert "<dt>&gt;</dt><dd>beyond the scale" in text
+    assert "<dt>**</dt><dd>too uncertain" in text
+    assert "<dt>.</dt>" not in text
+
+
+def test_a_px_file_has_dots_for_the_symbols_of_missing_figures_and_marks_cells(
+    turnover: Answer, symbols: list[dict[str, str]]
+) -> None:
+    found = read_px(write_px(turnover, Options()).decode())
+    codes = [metric.code for metric in turnover.metrics]
+    dots = {"..": '".."', ">": '"...."'}
+    for name in ("value", *ENDS):
+        written = found["DATA"][codes.index(name) :: len(codes)]
+        assert [text if text.startswith('"') else "" for text in written] == [
+            dots.get(cell[name], "") for cell in symbols
+        ]
+    assert found["DATASYMBOL4"] == [">"]
+    assert "> beyond the scale" in found["NOTE"][0]
+    keys = [(state, industry) for state in turnover.dimensions[0].codes for industry in turnover.dimensions[1].codes]
+    for (state, industry), cell in zip(keys, symbols, strict=True):
+        mark = found.get(f'DATANOTECELL("{state}","{industry}","value")', [""])
+        assert mark == [cell["value"] if cell["value"] != ".." else ""]
+
+
+def test_the_first_version_says_of_which_figures_a_comment_is(turnover: Answer) -> None:
+    comments = json.loads(write_json_px(turnover, Options()))["comments"]
+    beyond = {one["value"] for one in comments if one["comment"].startswith("beyond the scale")}
+    assert beyond == set(ENDS)
+    assert {one["value"] for one in comments if "50 % or more" in one["comment"]} == {"value"}
+
+
+def test_parquet_has_the_reliability_beside_the_status(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+    found = pq.read_table(pa.BufferReader(write_parquet(turnover, Options()))).to_pydict()
+    marks = {"": "", "*": "error 25 % or more", "**": "error 50 % or more or beyond the scale"}
+    assert found["reliability"] == [marks[cell["value"].strip("p .")] for cell in symbols]
+
+
+@pytest.mark.parametrize("title", [False, True])
+@pytest.mark.parametrize("heading", [None, ("industry", "contents"), ("contents", "state"), ("industry",), ()])
+def test_a_workbook_has_the_status_of_every_figure_in_the_same_cell_of_another_sheet(
+    heading: tuple[str, ...] | None, title: bool, turnover: Answer
+) -> None:
+    options = Options(heading=heading, title=title)
+    book = openpyxl.load_workbook(io.BytesIO(write_xlsx(turnover, options)))
+    table, status, notes = book["Table"], book["Status"], book["Notes"]
+    assert table.dimensions == status.dimensions
+    stub = 3 - (1 if heading is None else len(heading))
+    top = 4 if title else 2
+    found: list[tuple[Any, str]] = []
+    columns = len(turnover.values()) // (table.max_row - top + 1)
+    for row in range(1, table.max_row + 1):
+        for column in range(1, table.max_column + 1):
+            figure, said = table.cell(row, column), status.cell(row, column)
+            if row < top or not stub < column <= stub + columns:
+                assert figure.value == said.value
+                continue
+            assert said.data_type in ("s", "n" if said.value is None else "s")
+            assert figure.data_type == ("s" if said.value in ("..", ">") else "n")
+            found.append((None if figure.data_type == "s" else figure.value, said.value or ""))
+    values, symbols = turnover.values(), turnover.symbols()
+    expected = [(value, symbols.get(place, "")) for place, value in enumerate(values)]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    meanings = {row[0]: row[1] for row in notes.iter_rows(values_only=True)}
+    assert {symbol for _, said in found for symbol in said.split()} <= meanings.keys()
+    assert "in the cell of every figure" in meanings["Status"]
+
+
+def test_a_column_of_words_is_there_only_where_a_row_has_one_value(turnover: Answer) -> None:
+    def heads(heading: tuple[str, ...] | None) -> list[Any]:
+        book = openpyxl.load_workbook(io.BytesIO(write_xlsx(turnover, Options(heading=heading))))
+        return [cell.value for cell in book["Table"][1]]
+
+    assert heads(None)[-1] == heads(())[-1] == "status"
+    assert "status" not in heads(("industry", "contents")) + heads(("industry",))

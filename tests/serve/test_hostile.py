@@ -181,6 +181,55 @@ def test_headers_that_contradict_one_another_are_refused(server: Server, headers
     assert said.headers["x-content-type-options"] == "nosniff"
 
 
+SMUGGLED = request("GET", "/api/v2/config", "X-Smuggled: yes")
+
+
+@pytest.mark.parametrize("path", [DATA, "/api/v2/config", "/api/v2/savedqueries"])
+@pytest.mark.parametrize("method", ["POST", "GET", "HEAD"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (f"Content-Length: {len(SMUGGLED) + 5}", "Transfer-Encoding: chunked"),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
+        ("transfer-encoding: Chunked", "CONTENT-LENGTH: 0"),
+        ("Content-Length: 5, 5", "Transfer-Encoding: chunked"),
+    ],
+)
+def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_answered(
+    server: Server, headers: tuple[str, ...], method: str, path: str
+) -> None:
+    with connected(server) as connection:
+        connection.sendall(request(method, path, *headers, body=b"0\r\n\r\n") + SMUGGLED)
+        said = heard(connection)
+        assert "Transfer-Encoding" in said.problem["detail"]
+        assert (said.status, said.headers["connection"]) == (400, "close")
+        assert nothing_more(connection)
+
+
+def test_a_request_with_two_lengths_is_refused_behind_one_that_is_answered(server: Server) -> None:
+    two = request("POST", DATA, "Content-Length: 5", "Transfer-Encoding: chunked", body=b"0\r\n\r\n")
+    with connected(server) as connection:
+        connection.sendall(request("GET", "/api/v2/config") + two + SMUGGLED)
+        assert [heard(connection).status, heard(connection).status] == [200, 400]
+        assert nothing_more(connection)
+
+
+def test_chunks_are_unknown_to_the_oldest_http(server: Server) -> None:
+    old = request("POST", DATA, "Transfer-Encoding: chunked", body=b"0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0")
+    with connected(server) as connection:
+        connection.sendall(old + SMUGGLED)
+        assert heard(connection).problem["status"] == 400
+        assert nothing_more(connection)
+
+
+def nothing_more(connection: socket.socket) -> bool:
+    """Whether the server closes a connection without another answer."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
 @pytest.mark.parametrize("host", ["[", "a b", "]:99999999", "elsewhere.example:x", "%00", "a/../b?c#d", "@", ""])
 @pytest.mark.parametrize("path", ["/nowhere", "/", "/tables/jobs_by_place", "/sign-in", "/api/v2/tables"])
 def test_a_host_that_is_none_does_no_harm(server: Server, host: str, path: str) -> None:

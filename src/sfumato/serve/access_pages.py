@@ -9,7 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from sfumato.serve.access import PRIVATE, SIGN_IN, local
 from sfumato.serve.access_sessions import LASTS
 from sfumato.serve.page.assets import Assets
-from sfumato.serve.page.writing import make_templates
+from sfumato.serve.page.navigation import site
+from sfumato.serve.page.writing import HTML, make_templates
 from sfumato.serve.served import Served
 
 SIGN_OUT = "/sign-out"
@@ -25,8 +26,9 @@ def router(served: Served) -> APIRouter:
     def page(request: Request, status: int = 200, **given: Any) -> Response:
         request.scope[PRIVATE] = True
         there = local(request.query_params.get("next", "/"))
-        context = {"user": access.user(request.scope), "next": there, "refused": False, "sign_out": SIGN_OUT}
-        return Response(template.render(context | given), status, media_type="text/html; charset=utf-8")
+        user = access.user(request.scope)
+        context = {"user": user, "next": there, "refused": False, "sign_out": SIGN_OUT, "site": site(served, user)}
+        return Response(template.render(context | given), status, media_type=HTML)
 
     @api.get(SIGN_IN)
     async def form(request: Request) -> Response:

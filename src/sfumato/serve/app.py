@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from sfumato import __version__
-from sfumato.serve import access_pages, health, reference_page
+from sfumato.serve import access_pages, error_page, health, reference_page
 from sfumato.serve.audit import Audit
 from sfumato.serve.catalogue import Catalogue
 from sfumato.serve.head import HeadAsGet
@@ -45,10 +45,11 @@ ROUTERS: tuple[tuple[str, Callable[[Served], APIRouter]], ...] = (
 
 def make_app(catalogue: Catalogue, settings: Settings | None = None, *, desk: Desk | None = None) -> FastAPI:
     """The application that serves a catalogue, and at a desk, if there is one, ad-hoc tables."""
-    served = Served.of(catalogue, settings or Settings())
+    served = Served.of(catalogue, settings or Settings(), live=desk is not None)
     # The pages of documentation that come with FastAPI load scripts from elsewhere; the document itself does not.
     app = FastAPI(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     app.state.served = served
+    app.state.error_page = error_page.writer(served)
     _guard(app, served)
     handle_errors(app)
     redirect_slashes(app)

@@ -8,8 +8,10 @@ _LONGEST = 120
 class RefusedError(SfumatoError):
     """A request that cannot be answered; what the client sent is quoted in short."""
 
-    def __init__(self, where: str, *, expected: str, found: str, do: str, status: int = 400) -> None:
-        super().__init__(where, expected=expected, found=shortened(found), do=do)
+    def __init__(
+        self, where: str, *, expected: str, found: str, do: str, status: int = 400, longest: int = _LONGEST
+    ) -> None:
+        super().__init__(where, expected=expected, found=shortened(found, longest), do=do)
         self.status = status
 
 
@@ -18,7 +20,7 @@ def not_found(what: str, found: str, do: str) -> RefusedError:
     return RefusedError(what, expected=f"a {what} that exists", found=found, do=do, status=404)
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = _LONGEST) -> str:
     """The text, cut where it is longer than anyone would read; what cannot be printed is left out."""
-    printable = "".join(character if character.isprintable() else " " for character in text[:_LONGEST])
-    return printable if len(text) <= _LONGEST else f"{printable}…"
+    printable = "".join(character if character.isprintable() else " " for character in text[:longest])
+    return printable if len(text) <= longest else f"{printable}…"

@@ -1,6 +1,7 @@
-"""Every error as problem+json (RFC 7807): what was expected, what was found, what to do."""
+"""Every error as problem+json (RFC 7807), or as a page for people: what was expected, what was found, what to do."""
 
 import json
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +14,7 @@ from starlette.routing import compile_path
 
 from sfumato.errors import SfumatoError
 from sfumato.serve.errors import RefusedError, shortened
+from sfumato.serve.security import is_public
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -36,16 +38,23 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 FAILED = "The server failed to answer. This is a fault of the server, not of the request."
+_LONGEST = 1_000
+_QUALITY = re.compile(r"[01](\.[0-9]{0,3})?")
 _REFERENCE = {"$ref": "#/components/schemas/Problem"}
 
 
-def problem(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """A response that says what went wrong."""
+def problem(
+    request: Request, status: int, detail: SfumatoError | str, headers: dict[str, str] | None = None
+) -> Response:
+    """A response that says what went wrong: a page to those who read pages, problem+json to everybody else."""
+    if wants_page(request):
+        page: Response = request.app.state.error_page(request, status, detail, headers or {})
+        return page
     content = Problem(
         type="about:blank",
         title=HTTPStatus(status).phrase,
         status=status,
-        detail=detail,
+        detail=in_a_line(detail) if isinstance(detail, SfumatoError) else detail,
         instance=shortened(request.url.path),
     )
     return Response(
@@ -54,6 +63,29 @@ def problem(request: Request, status: int, detail: str, headers: dict[str, str] 
         media_type=MEDIA_TYPE,
         headers={"Cache-Control": "no-store", **(headers or {})},
     )
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a client is a browser that opens a page: it would rather have HTML than anything else."""
+    if is_public(request.scope) or "app" not in request.scope:
+        return False  # addresses of programs alone say the same to everybody
+    return preferred(",".join(request.headers.getlist("accept"))) in ("text/html", "application/xhtml+xml")
+
+
+def preferred(accept: str) -> str:
+    """The media type that a client would like best, of several that it likes alike the first.
+
+    >>> preferred("text/html,application/xml;q=0.9,*/*;q=0.8"), preferred("text/html;q=0.5, application/json")
+    ('text/html', 'application/json')
+    """
+    best, most = "*/*", 0.0
+    for part in accept[:_LONGEST].split(","):
+        name, *parameters = (text.strip().lower() for text in part.split(";"))
+        quality = next((text[2:] for text in parameters if text.startswith("q=")), "1")
+        number = float(quality) if _QUALITY.fullmatch(quality) else 0.0
+        if name and number > most:
+            best, most = name, number
+    return best
 
 
 def _methods(app: FastAPI, path: str) -> set[str]:
@@ -77,7 +109,7 @@ def handle_errors(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> Response:
         status = error.status if isinstance(error, RefusedError) else 400
-        return problem(request, status, in_a_line(error) if isinstance(error, SfumatoError) else str(error))
+        return problem(request, status, error if isinstance(error, SfumatoError) else str(error))
 
     async def invalid(request: Request, error: Exception) -> Response:
         first = error.errors()[0] if isinstance(error, RequestValidationError) else {}

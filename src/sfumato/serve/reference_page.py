@@ -9,7 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from sfumato.serve.page.assets import Assets
-from sfumato.serve.page.writing import make_templates
+from sfumato.serve.page.navigation import for_everybody, reader, role_of, site
+from sfumato.serve.page.writing import HTML, make_templates
 from sfumato.serve.served import Served, rendered
 
 REFERENCE = "/reference"
@@ -37,12 +38,13 @@ def router(served: Served) -> APIRouter:
     @api.get(REFERENCE)
     async def reference(request: Request) -> Response:
         """All operations, by interface."""
-        kept = served.cache.get(REFERENCE)
+        user = reader(served, request)
+        key = (REFERENCE, role_of(user))
+        kept = served.cache.get(key)
         if kept is None:
-            document = request.app.openapi()
-            content = template.render(groups=groups(document)).encode()
-            kept = rendered(content, media_type="text/html; charset=utf-8")
-            served.keep(REFERENCE, kept, 0)
+            content = template.render(groups=groups(request.app.openapi()), site=site(served, user)).encode()
+            kept = for_everybody(served, rendered(content, media_type=HTML))
+            served.keep(key, kept, 0)
         return kept.respond(request)
 
     return api

@@ -55,13 +55,21 @@ class Served:
     cache: BoundedCache[Rendered] = field(repr=False)
     access: Access = field(repr=False)
     turns: Turns = field(repr=False)
+    live: bool = False
+    """Whether ad-hoc questions are answered, and so people may sign in."""
 
     @classmethod
-    def of(cls, catalogue: Catalogue, settings: Settings) -> "Served":
+    def of(cls, catalogue: Catalogue, settings: Settings, *, live: bool = False) -> "Served":
         """A server's state, with an empty cache."""
         cache = BoundedCache[Rendered](settings.cache_bytes)
-        turns = Turns.of(pages=settings.threads, downloads=settings.downloads, most=settings.most_large)
-        return cls(catalogue=catalogue, settings=settings, cache=cache, access=Access(settings), turns=turns)
+        turns = Turns.of(
+            pages=settings.threads,
+            downloads=settings.downloads,
+            most=settings.most_waiting,
+            seconds=settings.seconds,
+        )
+        access = Access(settings)
+        return cls(catalogue=catalogue, settings=settings, cache=cache, access=access, turns=turns, live=live)
 
     async def rendered(
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
@@ -76,12 +84,14 @@ class Served:
             made = self._made(table, selection, name, options)
         else:
             made = await self.turns.download(
-                lambda: self._made(table, selection, name, options),
-                cells=selection.cells,
-                client=client_of(self.access, scope),
+                lambda: self._made(table, selection, name, options), client=self.client(scope)
             )
         self.keep(key, made, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
         return made
+
+    def client(self, scope: Scope) -> str:
+        """Who counts as one client, for rates and turns."""
+        return client_of(self.access, scope)
 
     def keep(self, key: Hashable, rendered: Rendered, length: int) -> None:
         """Keep a finished answer under a key of some length."""

@@ -1,5 +1,6 @@
 """What analysts ask for, as programs write it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from sfumato.live import FormalLive, Live
 from sfumato.live.asked import in_order
 from sfumato.plan import PlannedTable
 from sfumato.serve.errors import RefusedError
+from sfumato.serve.live.offered import OF_PEOPLE
 
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
@@ -36,6 +38,7 @@ class LiveQuestion(BaseModel):
 
     def planned(self, live: Live | FormalLive) -> PlannedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
+        self._refuse_repeated()
         if isinstance(live, Live):
             self._refuse({"epsilon": self.epsilon, "alpha": self.alpha, "delta": self.delta}, "records cost nothing")
             by, where = in_order(self.by, self.where, live.codelists)
@@ -46,6 +49,13 @@ class LiveQuestion(BaseModel):
             return live.planned(by=by, where=where, totals=self.totals, **statistic)
         said = {"measure": self.measure, "totals": self.totals or None}
         self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, "jobs are counted")
+        if self.method in OF_PEOPLE:
+            raise RefusedError(
+                "method",
+                expected="a method that counts jobs, such as smooth-pareto",
+                found=f"{self.method}, which is made for surveys of people",
+                do="choose another method; GET /live/config lists them",
+            )
         if self.epsilon is None:
             raise RefusedError(
                 "epsilon",
@@ -61,6 +71,16 @@ class LiveQuestion(BaseModel):
             alpha=None if self.alpha is None else Fraction(str(self.alpha)),
             delta=None if self.delta is None else Fraction(str(self.delta)),
         )
+
+    def _refuse_repeated(self) -> None:
+        repeated = [name for name, times in Counter(self.by).items() if times > 1]
+        if repeated or not self.by:
+            raise RefusedError(
+                "by",
+                expected="every attribute once" if repeated else "at least one attribute to tabulate by",
+                found=f"'{repeated[0]}' twice" if repeated else "none",
+                do="leave out the second" if repeated else "choose one",
+            )
 
     @staticmethod
     def _refuse(said: Mapping[str, Any], why: str) -> None:

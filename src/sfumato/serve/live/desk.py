@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -14,6 +15,8 @@ from sfumato.plan import PlannedTable
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.live.made import made_table
+from sfumato.serve.live.offered import Offered, offered
+from sfumato.serve.live.schemas import LiveConfig, live_config
 from sfumato.serve.model import ServedTable
 
 T = TypeVar("T")
@@ -22,6 +25,8 @@ AT_A_TIME = 2
 WAITING = 200
 """Questions that may wait; further ones are told to come back."""
 _BYTES_A_CELL = 60
+_LONGEST = 700
+"""Letters of what was found that are shown: mostly these are words of ours."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -32,6 +37,18 @@ class Desk:
     answers: BoundedCache[ServedTable] = field(default_factory=lambda: BoundedCache[ServedTable](64_000_000))
     _limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_A_TIME))
     _waiting: int = 0
+
+    async def config(self) -> LiveConfig:
+        """What can be asked, and what is left of the budget."""
+        live = self.live
+        if not isinstance(live, FormalLive):
+            return live_config(live, None, None)
+        return await self.work(lambda: live_config(live, live.left(), self.methods))
+
+    @cached_property
+    def methods(self) -> Offered | None:
+        """The methods that questions may name, where they cost something: the same for as long as the server runs."""
+        return offered(self.live) if isinstance(self.live, FormalLive) else None
 
     async def table(self, planned: PlannedTable) -> ServedTable:
         """The answer to a question; the same question always has the same one."""
@@ -65,4 +82,6 @@ def as_refused(error: SfumatoError) -> RefusedError:
     if isinstance(error, RefusedError):
         return error
     status = 403 if isinstance(error, BudgetError) else 503 if isinstance(error, TooSlowError) else 400
-    return RefusedError(error.where, expected=error.expected, found=error.found, do=error.do, status=status)
+    return RefusedError(
+        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST
+    )

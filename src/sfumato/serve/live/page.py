@@ -5,8 +5,6 @@ from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
-from jinja2 import ChoiceLoader, Environment, PackageLoader
-from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.responses import Response
 
@@ -15,42 +13,34 @@ from sfumato.live import FormalLive
 from sfumato.serve.access import require
 from sfumato.serve.audit_asked import note
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.formats.html import table_html
-from sfumato.serve.formats.options import Options
 from sfumato.serve.live.asked import LiveQuestion, in_words
 from sfumato.serve.live.desk import Desk, as_refused
-from sfumato.serve.live.priced import priced
-from sfumato.serve.live.schemas import live_config
+from sfumato.serve.live.priced import as_told
+from sfumato.serve.model import ServedTable
 from sfumato.serve.page.assets import Assets
+from sfumato.serve.page.navigation import site
+from sfumato.serve.page.question import Question, Variable
+from sfumato.serve.page.reading import ALL
+from sfumato.serve.page.sheet import Sheet, sheet_of
+from sfumato.serve.page.view import view_of
 from sfumato.serve.page.writing import HTML, make_templates
-from sfumato.serve.selection import everything
 from sfumato.serve.served import Served
 from sfumato.users import Role, User
 
-MOST_SHOWN = 5_000
-"""Cells of an answer that are shown; larger answers are for programs."""
 _FIELDS = 5_000
 _NUMBERS = ("epsilon", "alpha", "delta")
 Analyst = Annotated[User, require(Role.analyst, page=True)]
 
 
-def templates_of(served: Served, *packages: str) -> Environment:
-    """The templates of the page and those of other packages beside them."""
-    found = make_templates(Assets.read(), served.settings)
-    assert found.loader is not None
-    found.loader = ChoiceLoader([found.loader, *map(PackageLoader, packages)])
-    return found
-
-
 def router(served: Served, desk: Desk) -> APIRouter:
     """The page; it is for people, so the OpenAPI document leaves it out."""
     api = APIRouter(prefix="/live", include_in_schema=False)
-    template = templates_of(served, "sfumato.serve.live").get_template("live.html")
+    template = make_templates(Assets.read(), served.settings, "sfumato.serve.live").get_template("live.html")
     live = desk.live
 
     async def shown(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
         chosen = fields(sent)
-        given: dict[str, Any] = {"price": None, "table": None, "answer": None, "error": None, "large": False}
+        given: dict[str, Any] = dict.fromkeys(("price", "refusal", "table", "sheet", "error"))
         status = 200
         if chosen["by"]:
             try:
@@ -58,19 +48,18 @@ def router(served: Served, desk: Desk) -> APIRouter:
                 planned = await desk.work(lambda: question.planned(live))
                 note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
                 if isinstance(live, FormalLive) and not ask:
-                    given["price"] = await desk.work(lambda: priced(live, planned))
+                    price = await desk.work(lambda: live.price(planned))
+                    given["price"] = as_told(planned, price)
+                    given["refusal"] = None if price.refusal is None else as_refused(price.refusal)
                 else:
                     table = await desk.table(planned)
-                    given["large"] = planned.cells > MOST_SHOWN
-                    given["table"] = table
-                    if not given["large"]:
-                        made = table_html(table.answer(everything(table)), Options())
-                        given["answer"] = Markup(made)  # noqa: S704 — it escapes every text itself
+                    given["table"], given["sheet"] = table, await desk.work(lambda: whole(table))
             except SfumatoError as error:
                 given["error"] = as_refused(error)
                 status = given["error"].status
-        left = await desk.work(live.left) if isinstance(live, FormalLive) else None
-        content = template.render(user=user, config=live_config(live, left), chosen=chosen, sent=_kept(sent), **given)
+        config = await desk.config()
+        about = {"user": user, "site": site(served, user), "config": config, "chosen": chosen, "sent": _kept(sent)}
+        content = template.render(about | given)
         return Response(content, status_code=status, media_type=HTML)
 
     @api.get("")
@@ -91,6 +80,13 @@ def router(served: Served, desk: Desk) -> APIRouter:
         return await shown(request, user, sent, ask=True)
 
     return api
+
+
+def whole(table: ServedTable) -> Sheet:
+    """All of an answer with every figure, its attributes in the rows."""
+    variables = (Variable(dimension=dimension, place="rows", wanted=(ALL,)) for dimension in table.dimensions)
+    question = Question(table=table, variables=tuple(variables), metrics=table.contents.codes)
+    return sheet_of(view_of(question, question.selection()), question)
 
 
 def fields(sent: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What a question would cost, and how far its answer would be off, in numbers and words."""
 
 from sfumato.live import FormalLive, Live
+from sfumato.live.formal import Price as FormalPrice
 from sfumato.plan import PlannedTable
-from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.serve.live.schemas import ExpectedError, Price
 
 SIZES = (10, 100, 1_000)
@@ -13,8 +13,12 @@ def priced(live: Live | FormalLive, planned: PlannedTable) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
     if isinstance(live, Live):
         return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
-    price = live.price(planned)
-    guarantee: EmployerEmployee = price.guarantee
+    return as_told(planned, live.price(planned))
+
+
+def as_told(planned: PlannedTable, price: FormalPrice) -> Price:
+    """The price of a question that costs something, in numbers and words."""
+    guarantee, refusal = price.guarantee, price.refusal
     return Price(
         cells=planned.cells,
         method=planned.method.name,
@@ -24,8 +28,8 @@ def priced(live: Live | FormalLive, planned: PlannedTable) -> Price:
         delta=0 if price.answered else float(price.delta),
         left=float(price.left.remaining_epsilon),
         answered=price.answered,
-        fits=price.refusal is None,
-        refusal="" if price.refusal is None else f"expected {price.refusal.expected}; found {price.refusal.found}",
+        fits=refusal is None,
+        refusal="" if refusal is None else f"expected {refusal.expected}; found {refusal.found}. To do: {refusal.do}.",
         error=expected_error(planned),
     )
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.live import FormalLive, Live
+from sfumato.live import Live
 from sfumato.plan import PlannedTable
 from sfumato.serve.access import require
 from sfumato.serve.audit_asked import note
@@ -21,6 +21,7 @@ from sfumato.serve.live.desk import Desk
 from sfumato.serve.live.figures import live_tables
 from sfumato.serve.live.priced import priced
 from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.page.navigation import LIVE
 from sfumato.serve.problems import responses
 from sfumato.serve.pxweb import v2
 from sfumato.serve.pxweb.documented import data_responses
@@ -28,7 +29,6 @@ from sfumato.serve.selection import everything
 from sfumato.serve.served import Rendered, Served, rendered
 from sfumato.users import Role
 
-LIVE = "/live"
 PXWEB = "/api/v2"
 Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]
 Word = Literal[
@@ -47,13 +47,14 @@ def router(served: Served, desk: Desk) -> APIRouter:
     @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
     async def config() -> Any:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
-        left = await desk.work(live.left) if isinstance(live, FormalLive) else None
-        return schemas.live_config(live, left)
+        return await desk.config()
 
     @programs.post("/prices", response_model=schemas.Price, responses=responses(400, 401, 403, 413))
-    async def price(question: Annotated[LiveQuestion, Body()]) -> Any:
+    async def price(request: Request, question: Annotated[LiveQuestion, Body()]) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
-        return await desk.work(lambda: priced(live, question.planned(live)))
+        planned = await desk.work(lambda: question.planned(live))
+        said(request, planned)
+        return await desk.work(lambda: priced(live, planned))
 
     @programs.post("/tables", responses=data_responses(400, 401, 403, 413))
     async def table(
@@ -64,8 +65,8 @@ def router(served: Served, desk: Desk) -> APIRouter:
     ) -> Response:
         """The protected table; a new question about jobs is charged first, a repeated one gets the stored answer."""
         settings = served.settings
-        options = Options.read(
-            list(outputFormatParams or ()), source=settings.source, license=settings.license, url=settings.url
+        options = replace(
+            Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
         )
         planned = await desk.work(lambda: question.planned(live))
         said(request, planned)

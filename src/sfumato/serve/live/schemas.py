@@ -4,8 +4,8 @@ from pydantic import BaseModel, Field
 
 from sfumato.live import FormalLive, Live
 from sfumato.live.formal import WIDEST
-from sfumato.methods.registry import KEYED, METHODS
 from sfumato.privacy.account import Balance
+from sfumato.serve.live.offered import Offered
 
 
 class LiveAttribute(BaseModel):
@@ -27,7 +27,9 @@ class LiveBudget(BaseModel):
     left: float = Field(description="epsilon that new questions may still cost")
     most_epsilon: float = Field(description="the largest epsilon of one question")
     alphas: tuple[float, float] = Field(description="the least and the largest alpha that may be chosen")
-    methods: list[str]
+    methods: list[str] = Field(description="those that this budget can pay for")
+    restrictions: dict[str, str] = Field(description="what some of them may be asked for, by method")
+    not_offered: dict[str, str] = Field(description="why the others are not among them, by method")
 
 
 class LiveConfig(BaseModel):
@@ -73,12 +75,12 @@ class Price(BaseModel):
     )
 
 
-def live_config(live: Live | FormalLive, left: Balance | None) -> LiveConfig:
-    """What can be asked of open data."""
+def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered | None) -> LiveConfig:
+    """What can be asked of open data; where that costs something, what is left and which methods there are."""
     release, data = live.release, live.release.data
     formal = isinstance(live, FormalLive)
     budget = None
-    if isinstance(live, FormalLive) and left is not None:
+    if isinstance(live, FormalLive) and left is not None and methods is not None:
         most = live.most
         budget = LiveBudget(
             definition=most.definition,
@@ -88,7 +90,9 @@ def live_config(live: Live | FormalLive, left: Balance | None) -> LiveConfig:
             left=float(left.remaining_epsilon),
             most_epsilon=float(release.live.most_epsilon or most.epsilon),
             alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
-            methods=[name for name in METHODS if name not in KEYED],
+            methods=list(methods.methods),
+            restrictions={name: words for name, words in methods.methods.items() if words},
+            not_offered=methods.others,
         )
     return LiveConfig(
         title=release.about.title,

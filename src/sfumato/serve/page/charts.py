@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 
-from sfumato.serve.page.bars import Bar, draw_bars
+from sfumato.serve.page.bars import OPEN, Bar, Group, draw_bars
 from sfumato.serve.page.drawing import SERIES
 from sfumato.serve.page.figures import Numbers
+from sfumato.serve.page.labels import in_common
 from sfumato.serve.page.lines import draw_lines
 from sfumato.serve.page.matrix import MOST_CODES, draw_matrix
 from sfumato.serve.page.question import Question
@@ -60,23 +61,30 @@ def _suited(view: View, question: Question) -> str:
     return "matrix" if (pair_of(placed) and columns > 1) or columns > MOST_SIDE_BY_SIDE else "bars"
 
 
+def _parts(view: View) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The texts of every row and of every column, one for each variable."""
+    rows, columns = (list(product(*(edge.texts for edge in edges))) for edges in (view.rows, view.columns))
+    return rows, columns
+
+
 def _labels(view: View) -> tuple[list[str], list[str]]:
-    rows, columns = (
-        [", ".join(texts) for texts in product(*(edge.texts for edge in edges))] for edges in (view.rows, view.columns)
-    )
+    rows, columns = ([", ".join(parts) for parts in every] for every in _parts(view))
     return rows, columns
 
 
 def _bounds(view: View) -> tuple[Numbers, Numbers] | None:
-    """Both ends of the uncertainty of the first figure: its interval, or one error to both sides."""
+    """Both ends of the uncertainty of the first figure: its interval, or one error to both sides; infinite if open."""
     value = view.metrics[view.first]
     kinds = {metric.kind: at for at, metric in enumerate(view.metrics) if metric.about == value.code}
+    figures = view.values[..., view.first]
     if "low" in kinds and "high" in kinds:
-        return view.values[..., kinds["low"]], view.values[..., kinds["high"]]
-    if "error" in kinds:
-        figures, errors = view.values[..., view.first], view.values[..., kinds["error"]]
-        return figures - errors, figures + errors
-    return None
+        low, high = (view.values[..., kinds[end]] for end in ("low", "high"))
+    elif "error" in kinds:
+        errors = view.values[..., kinds["error"]]
+        low, high = figures - errors, figures + errors
+    else:
+        return None
+    return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
 def _bar(view: View, bounds: tuple[Numbers, Numbers] | None, row: int, column: int) -> Bar:
@@ -93,12 +101,25 @@ def _bars(view: View, title: str, name: str) -> Chart:
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
     series = columns[:MOST_SERIES]
     kept = rows[: max(MOST_BARS // len(series), 1)]
-    row_texts, column_texts = _labels(view)
+    row_parts, column_parts = _parts(view)
     bounds = _bounds(view) if len(series) <= MOST_WHISKERS else None
-    groups = [(row_texts[row] or title, [_bar(view, bounds, row, column) for column in series]) for row in kept]
+    parts, shared = _told_apart([row_parts[row] or (title,) for row in kept])
+    groups = [
+        Group(own, [_bar(view, bounds, row, column) for column in series], ", ".join(row_parts[row]) or title)
+        for own, row in zip(parts, kept, strict=True)
+    ]
     notes = _cut(len(kept), len(rows), "rows") + _cut(len(series), len(columns), "columns")
-    names = [column_texts[column] for column in series] if len(columns) > 1 else []
-    return Chart(kind="bars", title=title, svg=draw_bars(groups, names, title=title, name=name), notes=notes)
+    names = [", ".join(column_parts[column]) for column in series] if len(columns) > 1 else []
+    title = f"{title}: {shared}" if shared else title
+    opened = [
+        f"{group.full}, {one}" if names else group.full
+        for group in groups
+        for one, bar in zip(names or [""], group.bars, strict=True)
+        if bar.is_open
+    ]
+    told = f"No limit to the error, or none that can be told: {'; '.join(opened)}." if opened else ""
+    drawn = draw_bars(groups, names, title=title, name=name, told=told)
+    return Chart(kind="bars", title=title, svg=drawn, notes=notes + _open(len(opened)))
 
 
 def _ranking(view: View, title: str, name: str) -> Chart:
@@ -107,14 +128,38 @@ def _ranking(view: View, title: str, name: str) -> Chart:
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
     places = [(row, column) for row in rows for column in columns if np.isfinite(view.values[row, column, view.first])]
     places.sort(key=lambda place: -view.values[place[0], place[1], view.first])
-    row_texts, column_texts = _labels(view)
-    bounds = _bounds(view)
-    groups = []
-    for rank, (row, column) in enumerate(places[:MOST_RANKS], start=1):
-        text = ", ".join(filter(None, (row_texts[row], column_texts[column] if len(columns) > 1 else "")))
-        groups.append((f"{rank}. {text}", [_bar(view, bounds, row, column)]))
+    row_parts, column_parts = _parts(view)
+    bounds, shown = _bounds(view), places[:MOST_RANKS]
+    full = [(*row_parts[row], *column_parts[column]) for row, column in shown]
+    parts, shared = _told_apart(full)
+    groups = [
+        Group(own, [_bar(view, bounds, *place)], f"{rank}. {', '.join(every)}", f"{rank}. ")
+        for rank, (own, every, place) in enumerate(zip(parts, full, shown, strict=True), start=1)
+    ]
     notes = _cut(len(groups), len(places), "figures") + ((_UNCERTAIN,) if bounds else ())
-    return Chart(kind="ranking", title=title, svg=draw_bars(groups, [], title=title, name=name), notes=notes)
+    title = f"{title}: {shared}" if shared else title
+    told = "; ".join(f"{group.full}: {_read_out(group.bars[0])}" for group in groups)
+    drawn = draw_bars(groups, [], title=title, name=name, told=told)
+    opened = sum(group.bars[0].is_open for group in groups)
+    return Chart(kind="ranking", title=title, svg=drawn, notes=notes + _open(opened))
+
+
+def _told_apart(labels: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], str]:
+    """The parts of labels that differ, and those that all of them share, in one text."""
+    same = in_common(labels)
+    if all(same):
+        return labels, ""
+    differing = [tuple(text for text, shared in zip(parts, same, strict=True) if not shared) for parts in labels]
+    return differing, ", ".join(text for text, shared in zip(labels[0], same, strict=True) if shared)
+
+
+def _read_out(bar: Bar) -> str:
+    """A figure, and whether its error can be told."""
+    return f"{bar.text}, no limit to the error" if bar.is_open else bar.text
+
+
+def _open(count: int) -> tuple[str, ...]:
+    return (f"{OPEN} There {'is one' if count == 1 else f'are {count}'}.",) if count else ()
 
 
 def _lines(view: View, title: str, name: str) -> Chart | None:

@@ -4,12 +4,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.model import ServedDimension
+from sfumato.serve.model import ServedDimension, ServedTable
 from sfumato.serve.page.question import Question, Variable, spelled
-from sfumato.serve.selection import places_of
+from sfumato.serve.page.writing import count
+from sfumato.serve.selection import places_of, valueset
 
 MOST_LISTED = 300
 """A longer list of codes is not written out: a reader searches in it."""
+
+
+class Listed(NamedTuple):
+    """A list of codes that a variable can be shown by: its single codes, or groups of them."""
+
+    id: str
+    label: str
+    size: int
+    chosen: bool
 
 
 class Choice(NamedTuple):
@@ -27,6 +37,8 @@ class Choices:
     axis: int
     """The place of the variable in the table, which names the parts of the form."""
     variable: Variable
+    lists: tuple[Listed, ...]
+    """The lists to choose from, where there are several: single codes first."""
     codes: tuple[Choice, ...]
     every: bool
     """Whether all codes are wanted."""
@@ -46,8 +58,23 @@ class Choices:
 def choices_of(question: Question) -> tuple[Choices, ...]:
     """The variables of a question as the form shows them, in the order of the reader."""
     finds = dict(question.finds)
-    axes = question.table.by_name
-    return tuple(_choices(one, axes[one.name.lower()], finds.get(one.name, "")) for one in question.variables)
+    axes, whole = question.table.by_name, question.table.dimensions
+    return tuple(
+        _choices(one, axis := axes[one.name.lower()], _lists(question.table, whole[axis], one), finds.get(one.name, ""))
+        for one in question.variables
+    )
+
+
+def _lists(table: ServedTable, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
+    if not whole.groupings:
+        return ()
+    chosen = variable.grouping
+    groups = [
+        Listed(one.id, f"{one.label} ({count(len(one.groups), 'group')})", len(one.groups), one.id == chosen)
+        for one in whole.groupings
+    ]
+    single = f"No groups ({count(len(whole), 'code')})"
+    return (Listed(valueset(table, whole), single, len(whole), not chosen), *groups)
 
 
 def matching(dimension: ServedDimension, words: str) -> list[int]:
@@ -60,7 +87,7 @@ def matching(dimension: ServedDimension, words: str) -> list[int]:
     ]
 
 
-def _choices(variable: Variable, axis: int, find: str) -> Choices:
+def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str) -> Choices:
     dimension = variable.dimension
     try:
         wanted = set(places_of(dimension, variable.wanted)) if variable.wanted else set()
@@ -75,6 +102,7 @@ def _choices(variable: Variable, axis: int, find: str) -> Choices:
     return Choices(
         axis=axis,
         variable=variable,
+        lists=lists,
         codes=tuple(
             Choice(dimension.codes[place], dimension.labels[place], place in wanted and not every) for place in listed
         ),

@@ -10,6 +10,8 @@ SERIES = ("#2f6f76", "#b5562b", "#5a5aa8", "#8a7a1f", "#8b3a62", "#3f7d3f", "#4a
 """Colours of up to eight series, as far apart for colour-blind readers as eight can be; a page may set its own."""
 _LETTER = 6.8
 """How wide a letter of 12 pixels is on average."""
+LINE = 14.0
+"""From one line of a text to the next."""
 
 
 class Scale(NamedTuple):
@@ -65,10 +67,9 @@ def room(texts: Sequence[str], most: float) -> float:
     return min(max(map(wide, texts), default=0.0) + 14, most)
 
 
-def fitting(text: str, width: float) -> str:
-    """The text, cut to what fits into a width."""
-    most = int(width / _LETTER)
-    return text if len(text) <= most else f"{text[: max(most - 1, 1)].rstrip()}…"
+def letters(width: float) -> int:
+    """How many letters fit into a width."""
+    return max(int(width / _LETTER), 2)
 
 
 def words(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "label", full: str | None = None) -> str:
@@ -78,16 +79,25 @@ def words(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "
     return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}" fill="{fill}">{escape(text)}{title}</text>'
 
 
-def path(shape: str, *, kind: str, stroke: str = GRID) -> str:
-    """A line of any shape."""
-    return f'<path d="{shape}" class="{kind}" fill="none" stroke="{stroke}"/>'
+def label(x: float, middle: float, lines: Sequence[str], *, full: str) -> str:
+    """A text of one line or several that ends at a point, around a height; `full` is what it stands for."""
+    top = middle + 4 - (len(lines) - 1) * LINE / 2
+    if len(lines) < 2:
+        return words(x, top, "".join(lines), anchor="end", full=full)
+    spans = "".join(f'<tspan x="{x:g}" y="{top + at * LINE:g}">{escape(line)}</tspan>' for at, line in enumerate(lines))
+    return f'<text text-anchor="end" class="label" fill="{INK}">{spans}<title>{escape(full)}</title></text>'
 
 
-def key(names: Sequence[str], x: float, y: float, width: float) -> tuple[list[str], float]:
-    """A key of series in lines of a width, and where it ends."""
+def path(shape: str, *, kind: str, stroke: str = GRID, dash: str = "") -> str:
+    """A line of any shape, in dashes if wanted."""
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="{shape}" class="{kind}" fill="none" stroke="{stroke}"{dashed}/>'
+
+
+def key(names: Sequence[str], shown: Sequence[str], x: float, y: float, width: float) -> tuple[list[str], float]:
+    """A key of series in lines of a width, each name as it is shown, and where it ends."""
     parts, across = [], x
-    for at, name in enumerate(names):
-        text = fitting(name, width - 30)
+    for at, (name, text) in enumerate(zip(names, shown, strict=True)):
         needed = 34 + wide(text)
         if across > x and across + needed > x + width:
             across, y = x, y + 20
@@ -99,10 +109,11 @@ def key(names: Sequence[str], x: float, y: float, width: float) -> tuple[list[st
     return parts, y + 20
 
 
-def svg(parts: Sequence[str], *, width: float, height: float, name: str) -> str:
-    """A drawing with a name that screen readers say."""
+def svg(parts: Sequence[str], *, width: float, height: float, name: str, told: str = "") -> str:
+    """A drawing with a name that screen readers say, and what is told of it in words."""
+    description = f"<desc>{escape(told)}</desc>" if told else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" role="img" aria-label="{escape(name)}" class="chart" '
-        f'font-family="system-ui, sans-serif" font-size="12">{"".join(parts)}</svg>'
+        f'font-family="system-ui, sans-serif" font-size="12">{description}{"".join(parts)}</svg>'
     )

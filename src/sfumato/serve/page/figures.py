@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.reliability import Marks
 
 Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Marks = NDArray[np.int8]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,7 +20,8 @@ class Block:
 
     values: Numbers
     """Not a number where there is none."""
-    status: Marks
+    said: Marks
+    """The numbers of `status.SAID`."""
     notes: tuple[str, ...] = ()
 
 
@@ -29,20 +30,17 @@ def gather(table: ServedTable, selection: Selection, totals: Sequence[int] = ())
     if not totals:
         answer = table.answer(selection)
         values = np.stack([column.values.astype(np.float64) for column in answer.columns], axis=-1)
-        status = np.zeros(values.shape, dtype=np.int8)
         for at, column in enumerate(answer.columns):
             if column.missing is not None:
                 values[..., at][column.missing] = np.nan
-            if column.status is not None:
-                status[..., at] = column.status
-        return Block(values=values, status=status, notes=answer.notes)
+        return Block(values=values, said=answer.said(), notes=answer.notes)
     axis, *others = totals
     inside = gather(table, selection, others)
     over = gather(table, without(selection, [axis]), others)
     at = sum(places is not None for places in selection.places[:axis])
     return Block(
         values=np.concatenate([inside.values, np.expand_dims(over.values, at)], axis=at),
-        status=np.concatenate([inside.status, np.expand_dims(over.status, at)], axis=at),
+        said=np.concatenate([inside.said, np.expand_dims(over.said, at)], axis=at),
         notes=tuple(dict.fromkeys((*inside.notes, *over.notes))),
     )
 
@@ -50,7 +48,7 @@ def gather(table: ServedTable, selection: Selection, totals: Sequence[int] = ())
 def without(selection: Selection, axes: Sequence[int]) -> Selection:
     """The selection with some dimensions left out."""
     places = tuple(None if axis in axes else places for axis, places in enumerate(selection.places))
-    return replace(selection, places=places)
+    return replace(selection, places=places, groupings=tuple(g for g in selection.groupings if g[0] not in axes))
 
 
 def published_total(

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from sfumato.serve.page.drawing import GRID, INK, SERIES, Scale, fitting, number, path, scale, svg, words
+from sfumato.serve.page.drawing import GRID, INK, SERIES, Scale, number, path, scale, svg, words
+from sfumato.serve.page.labels import distinct
 
 _WIDTH, _LEFT, _NAMES = 760.0, 84.0, 190.0
 _TOP, _BOTTOM = 16.0, 300.0
@@ -52,11 +53,11 @@ def _names(series: Sequence[tuple[str, Sequence[float]]], up: Scale, right: floa
     order = sorted(range(len(series)), key=lambda at: -last[at])
     places = _apart([up.at(last[at]) for at in order])
     parts = []
+    shown = distinct([(name,) for name, _ in series], _NAMES - 24)
     for at, place in zip(order, places, strict=True):
-        text = series[at][0]
         joint = f"M{right + 5:g} {up.at(last[at]):g}L{right + 16:g} {place:g}"
         parts.append(path(joint, kind=f"joint l{at}", stroke=SERIES[at]))
-        parts.append(words(right + 20, place + 4, fitting(text, _NAMES - 24), full=text))
+        parts.append(words(right + 20, place + 4, " ".join(shown[at]), full=series[at][0]))
     return parts
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.page.drawing import GRID, INK, SERIES, fitting, number, path, room, svg, wide, words
+from sfumato.serve.page.drawing import GRID, INK, SERIES, number, path, room, svg, wide, words
 from sfumato.serve.page.figures import Numbers
+from sfumato.serve.page.labels import distinct
 
 MOST_CODES = 60
 CLASSES = 6
@@ -67,14 +68,18 @@ def _labels(plan: _Plan, rows: Sequence[str], columns: Sequence[str], sides: tup
         words(plan.left, 14, f"{sides[1]} →", kind="tick"),
         words(plan.left - 8, plan.top - 6, f"{sides[0]} ↓", anchor="end", kind="tick"),
     ]
-    for at, label in enumerate(rows):
+    for at, (label, shown) in enumerate(zip(rows, _shown(rows, plan.left - 12), strict=True)):
         y = plan.top + (at + 0.5) * plan.size + 4
-        parts.append(words(plan.left - 8, y, fitting(label, plan.left - 12), anchor="end", kind=small, full=label))
-    for at, label in enumerate(columns):
+        parts.append(words(plan.left - 8, y, shown, anchor="end", kind=small, full=label))
+    for at, (label, shown) in enumerate(zip(columns, _shown(columns, plan.top - 30), strict=True)):
         x = plan.left + (at + 0.5) * plan.size + 4
-        turned = words(0, 0, fitting(label, plan.top - 30), kind=small, full=label)
+        turned = words(0, 0, shown, kind=small, full=label)
         parts.append(f'<g transform="translate({x:g} {plan.top - 6:g}) rotate(-90)">{turned}</g>')
     return parts
+
+
+def _shown(labels: Sequence[str], width: float) -> list[str]:
+    return [" ".join(lines) for lines in distinct([(label,) for label in labels], width)]
 
 
 def _squares(places: NDArray[np.int64], plan: _Plan, opacity: float) -> str:

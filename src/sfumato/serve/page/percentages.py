@@ -53,7 +53,7 @@ def _sums(question: Question, asked: Selection, over: Sequence[int], values: Num
     """Sums of the published figures over some dimensions, without what is a total already."""
     kept = [axis for axis, places in enumerate(asked.places) if places is not None]
     for axis in over:
-        dimension, places = question.table.dimensions[axis], asked.places[axis] or ()
+        dimension, places = question.dimensions[axis], asked.places[axis] or ()
         total = None if dimension.total is None else dimension.places[dimension.total]
         single = [at for at, place in enumerate(places) if place != total]
         # An added total is beyond the places that were asked for, and so is left out as well.

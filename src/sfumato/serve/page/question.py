@@ -37,8 +37,11 @@ class Variable:
     """A dimension of the table, where it goes, and which of its codes are wanted, as codes or expressions."""
 
     dimension: ServedDimension
+    """With groups in place of its codes, where these are wanted."""
     place: Place
     wanted: tuple[str, ...] = ()
+    grouping: str = ""
+    """The groups that are wanted in place of single codes; none when empty."""
 
     @property
     def name(self) -> str:
@@ -94,7 +97,18 @@ class Question:
                     found="none",
                     do="choose codes of it, or all",
                 )
-        return select(self.table, {**asked, self.table.contents.name: self.metrics})
+        lists = {variable.name: variable.grouping for variable in self.grouped()}
+        return select(self.table, {**asked, self.table.contents.name: self.metrics}, codelists=lists)
+
+    def grouped(self) -> tuple[Variable, ...]:
+        """The variables that are shown by groups of their codes."""
+        return tuple(one for one in self.variables if one.grouping and one.place != "out" and one.wanted)
+
+    @property
+    def dimensions(self) -> tuple[ServedDimension, ...]:
+        """The dimensions of the table in its order, with groups in place of codes where these are wanted."""
+        by_name = {variable.name: variable.dimension for variable in self.grouped()}
+        return tuple(by_name.get(dimension.name, dimension) for dimension in self.table.dimensions)
 
     def shown(self, **changes: object) -> "Question":
         """The same question, shown in another way."""
@@ -120,6 +134,8 @@ class Question:
         order = [dimension.name for dimension in self.table.dimensions]
         for variable in sorted(self.variables, key=lambda one: order.index(one.name)):
             if variable.place != "out" and variable.wanted:
+                if variable.grouping:
+                    yield f"codelist[{variable.name}]", variable.grouping
                 yield f"valueCodes[{variable.name}]", spelled(variable.dimension, variable.wanted)
         yield f"valueCodes[{self.table.contents.name}]", spelled(self.table.contents, self.metrics)
 

@@ -1,14 +1,15 @@
 """From an address to a question: as the form of the page sends it, or in the one spelling that links have."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.model import ServedDimension, ServedTable
+from sfumato.serve.model import ServedDimension, ServedTable, grouped
 from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, PLACES, Display, Place, Question, Variable
 from sfumato.serve.pxweb.asked import split
+from sfumato.serve.selection import valueset
 
 ALL = "*"
 LATEST = 12
@@ -17,7 +18,7 @@ RECENT = 4
 """How many of the latest periods are tried for figures."""
 OPENED = 20
 """How many codes may stand side by side when a table is opened."""
-_INDEXED = re.compile(r"(valuecodes|at|was|find)\[(.*)\]", re.IGNORECASE | re.DOTALL)
+_INDEXED = re.compile(r"(valuecodes|codelist|listed|at|was|find)\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
 _WORDS: dict[str, Mapping[str, str]] = {
     "chart": CHARTS,
@@ -32,7 +33,9 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
     """The question of an address; without any, one that gives a first impression of the table."""
     faults: list[RefusedError] = []
     strangers: list[str] = []
-    named: dict[str, dict[int, list[str]]] = {"valuecodes": {}, "at": {}, "was": {}, "find": {}}
+    named: dict[str, dict[int, list[str]]] = {
+        name: {} for name in ("valuecodes", "codelist", "listed", "at", "was", "find")
+    }
     words: dict[str, list[str]] = {}
     for name, text in query:
         indexed = _INDEXED.fullmatch(name)
@@ -44,10 +47,15 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
             strangers.append(indexed[2])
         else:
             named[indexed[1].lower()].setdefault(axis, []).append(text)
+    groupings = {axis: texts[-1] for axis, texts in named["codelist"].items() if texts[-1]}
+    dimensions = _dimensions(table, groupings, faults)
     codes = {
-        axis: _codes(table.axes[axis], texts, before=named["was"].get(axis, ()))
+        axis: _codes(dimensions[axis], texts, before=named["was"].get(axis, ()))
         for axis, texts in named["valuecodes"].items()
     }
+    listed = {axis: texts[-1] for axis, texts in named["listed"].items()}
+    for axis in _regrouped(table, listed, groupings, codes):
+        codes[axis] = (ALL,)
     display = _display(words, faults)
     opened = first_question(table)
     metrics = codes.pop(len(table.dimensions), ()) or opened.metrics
@@ -56,6 +64,10 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
     places = _of_form(table, named["at"], words) if named["at"] else _of_link(table, codes, words, strangers)
     variables = [
         Variable(dimension=table.dimensions[axis], place=place, wanted=codes.get(axis, ()))
+        if place == "out"
+        else Variable(
+            dimension=dimensions[axis], place=place, wanted=codes.get(axis, ()), grouping=groupings.get(axis, "")
+        )
         for place in PLACES
         # The reader orders rows and columns; a link does not tell the order of the rest.
         for axis in (places if place in ("rows", "columns") else sorted(places))
@@ -70,6 +82,34 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
         strangers=tuple(strangers),
         finds=tuple((table.axes[axis].name, texts[-1]) for axis, texts in named["find"].items() if texts[-1].strip()),
     )
+
+
+def _dimensions(table: ServedTable, groupings: dict[int, str], faults: list[RefusedError]) -> list[ServedDimension]:
+    """The axes of a table with the groups that are wanted; groups that do not exist are a fault, and taken out."""
+    found = list(table.axes)
+    for axis, grouping in list(groupings.items()):
+        if grouping == valueset(table, found[axis]):
+            del groupings[axis]  # the list of all single codes
+            continue
+        try:
+            found[axis] = grouped(found[axis], grouping)
+        except RefusedError as error:
+            faults.append(error)
+            del groupings[axis]
+    return found
+
+
+def _regrouped(
+    table: ServedTable, listed: Mapping[int, str], groupings: Mapping[int, str], codes: Mapping[int, Sequence[str]]
+) -> Iterator[int]:
+    """The variables whose ticked codes belong to another list than the one that is wanted: all of it is meant.
+
+    A link that names a list and no codes means all of it, too.
+    """
+    for axis in {*listed, *groupings}:
+        wanted = groupings.get(axis) or valueset(table, table.axes[axis])
+        if listed.get(axis, wanted) != wanted or axis not in {*listed, *codes}:
+            yield axis
 
 
 @lru_cache(maxsize=1_000)

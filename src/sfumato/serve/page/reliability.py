@@ -1,27 +1,11 @@
-"""How far figures can be relied on: the error in percent of the figure, and marks where it is large."""
+"""Errors in percent of the figures they belong to."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from sfumato.serve.model import Metric
-from sfumato.serve.page.figures import Marks, Numbers
-
-CAUTION, UNRELIABLE = 25, 50
-"""Percent of a figure from which on its error is marked, once and twice."""
-
-
-def marks_of(metrics: Sequence[Metric], values: Numbers) -> tuple[Marks, bool]:
-    """Marks of values whose relative error is large; an error that is beyond its scale is large too."""
-    marks = np.zeros(values.shape, dtype=np.int8)
-    rated = False
-    for at, metric in enumerate(metrics):
-        relative = relative_error(metrics, values, at) if metric.kind == "value" else None
-        if relative is not None:
-            rated = True
-            there = ~np.isnan(values[..., at])
-            marks[..., at] = np.where(there, (relative >= CAUTION).astype(np.int8) + (relative >= UNRELIABLE), 0)
-    return marks, rated
+from sfumato.serve.page.figures import Numbers
 
 
 def relative_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbers | None:

@@ -1,6 +1,7 @@
 """The addresses of the page: the list of tables, a table, its chart, and the files that pages need."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,20 @@ from starlette.responses import RedirectResponse, Response
 from sfumato.errors import SfumatoError
 from sfumato.serve.audit_asked import noted
 from sfumato.serve.errors import RefusedError, not_found
+from sfumato.serve.model import grouped
 from sfumato.serve.page.assets import Assets
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.choices import MOST_LISTED, matching
+from sfumato.serve.page.navigation import for_everybody, reader, role_of, site
 from sfumato.serve.page.question import Question
 from sfumato.serve.page.reading import read
 from sfumato.serve.page.start import FILTERS, listing
 from sfumato.serve.page.table_page import TablePage, titled
 from sfumato.serve.page.view import view_of
 from sfumato.serve.page.writing import HTML, make_templates
+from sfumato.serve.selection import valueset
 from sfumato.serve.served import Rendered, Served, rendered
+from sfumato.users import User
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
@@ -51,18 +56,20 @@ class Pages:
 
     async def start(self, request: Request) -> Response:
         """The list of tables."""
-        key = ("start", request.scope["query_string"])
+        user = reader(self.served, request)
+        key = ("start", role_of(user), request.scope["query_string"])
         kept = self.served.cache.get(key)
         if kept is None:
             found = listing(self.served.catalogue, dict(request.query_params))
-            kept = self._written("start.html", found=found, filters=FILTERS, total=len(self.served.catalogue))
+            total = len(self.served.catalogue)
+            kept = self._written("start.html", user, found=found, filters=FILTERS, total=total)
             self.served.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
     async def table(self, id: str, request: Request) -> Response:  # noqa: A002
         """A table; a form that was sent is answered with the address of what it asks for."""
-        base = _base(self.served, request)
-        key = ("page", id, base, request.scope["query_string"])
+        base, user = _base(self.served, request), reader(self.served, request)
+        key = ("page", id, base, role_of(user), request.scope["query_string"])
         kept = self.served.cache.get(key)
         if kept is not None:
             return kept.respond(request)
@@ -70,13 +77,14 @@ class Pages:
         try:
             question = read(self.served.catalogue[id], asked)
         except RefusedError as error:
-            return _unkept(self._written("error.html", error=error, status=error.status), error.status)
-        pages = TablePage(served=self.served, templates=self.templates)
+            page: Response = request.app.state.error_page(request, error.status, error, {})
+            return page
+        pages = TablePage(served=self.served, templates=self.templates, site=site(self.served, user))
         try:
             if "form" in request.query_params and not question.finds:
                 question.selection()
                 return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
-            kept = await self.served.turns.page(lambda: pages.write(question, base))
+            kept = await self._in_turn(lambda: pages.write(question, base), request)
         except SfumatoError as error:
             status = error.status if isinstance(error, RefusedError) else 400
             return _unkept(pages.refuse(question, error, asked, base), status)
@@ -86,7 +94,7 @@ class Pages:
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
         question = read(self.served.catalogue[id], request.query_params.multi_items())
-        return (await self.served.turns.page(lambda: _chart(self.served, question))).respond(request)
+        return (await self._in_turn(lambda: _chart(self.served, question), request)).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
@@ -95,10 +103,14 @@ class Pages:
         axis = table.by_name.get(name.lower(), len(table.dimensions))
         if axis == len(table.dimensions):
             raise not_found("variable", name, "choose one of the table")
-        dimension = table.dimensions[axis]
+        dimension, listed = table.dimensions[axis], request.query_params.get("codelist", "")
+        if listed not in ("", valueset(table, dimension)):
+            dimension = grouped(dimension, listed)
         places = matching(dimension, request.query_params.get("find", ""))
-        found = self._written("codes.html", dimension=dimension, places=places[:MOST_LISTED], found=len(places))
-        return found.respond(request)
+        given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places)}
+        return rendered(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
+            request
+        )
 
     async def static(self, version: str, name: str, request: Request) -> Response:
         """A file that pages need."""
@@ -107,8 +119,12 @@ class Pages:
             raise not_found("file", name, "load the page again")
         return found.respond(request)
 
-    def _written(self, template: str, **given: Any) -> Rendered:
-        return rendered(self.templates.get_template(template).render(given).encode(), media_type=HTML)
+    async def _in_turn(self, write: Callable[[], Rendered], request: Request) -> Rendered:
+        return await self.served.turns.page(write, client=self.served.client(request.scope))
+
+    def _written(self, template: str, user: User | None, **given: Any) -> Rendered:
+        content = self.templates.get_template(template).render(given, site=site(self.served, user)).encode()
+        return for_everybody(self.served, rendered(content, media_type=HTML))
 
 
 def _unkept(page: Rendered, status: int) -> Response:

@@ -1,5 +1,6 @@
 """A view as text: heads with spans, lines with cells, and a legend of every symbol that occurs."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,21 +11,15 @@ import numpy as np
 
 from sfumato.serve.model import Metric
 from sfumato.serve.page.question import Question
-from sfumato.serve.page.reliability import CAUTION, UNRELIABLE, relative_error
+from sfumato.serve.page.reliability import relative_error
 from sfumato.serve.page.view import Edge, View
-from sfumato.serve.status import NO_FIGURE, STATUSES
+from sfumato.serve.status import BEYOND, HAS_NONE, IS_BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES
 
 MOST_SHOWN = 3_000
 """How many figures a page shows; downloads have all."""
 MOST_ACROSS = 120
 """How many figures stand side by side at most."""
-MARKS = ("", "*", "**")
-_MARKED = (
-    "",
-    f"use with caution: the error is {CAUTION} % or more of the figure",
-    f"too uncertain for most uses: the error is {UNRELIABLE} % or more of the figure",
-)
-_SPOKEN = ("", f"error {CAUTION} % or more", f"error {UNRELIABLE} % or more")
+_LEGEND = (*STATUSES[1:], NO_FIGURE, BEYOND, *RELIABILITY[1:])
 
 
 class Head(NamedTuple):
@@ -90,7 +85,7 @@ def sheet_of(view: View, question: Question) -> Sheet:
     above = tuple(tuple(heads) for heads in _above(levels, wide * len(metrics)))
     complex_heads = len(levels) > 1 or len(view.rows) > 1
     texts = _texts(view, metrics, order, wide, relative=relative)
-    used: dict[tuple[int, str, str], int] = {}
+    used: Counter[str] = Counter()
     lines = []
     totals = view.row_totals()
     row_heads, row_ids = _beside(view.rows, order)
@@ -99,16 +94,15 @@ def sheet_of(view: View, question: Question) -> Sheet:
         cells = []
         for place in range(wide * len(metrics)):
             column, metric = divmod(place, len(metrics))
-            text, mark, spoken, kind = _cell(view, (row, column, metric), texts[at][place], used)
             headers = f"{row_ids[at]} {column_ids[place]}" if complex_heads else ""
-            cells.append(Cell(text, mark, spoken, kind, headers))
+            cells.append(_cell(metrics[metric], int(view.said[row, column, metric]), texts[at][place], headers, used))
         lines.append(Line(row_heads[at], tuple(cells), bool(totals[row])))
     return Sheet(
         names=tuple(edge.label for edge in view.rows),
         above=above,
         levels=tuple(edge.label for edge in levels),
         lines=tuple(lines),
-        legend=tuple((symbol, meaning, count) for (_, symbol, meaning), count in sorted(used.items())),
+        legend=tuple((one.symbol, one.meaning, used[one.symbol]) for one in _LEGEND if used[one.symbol]),
         rows=view.values.shape[0],
         columns=view.values.shape[1] * len(metrics),
         across=wide * len(metrics),
@@ -160,31 +154,15 @@ def _digits(metric: Metric, *, relative: bool, percent: bool) -> int:
     return 1 if shares or (relative and metric.kind == "error") else metric.decimals
 
 
-def _cell(
-    view: View, place: tuple[int, int, int], text: str, used: dict[tuple[int, str, str], int]
-) -> tuple[str, str, str, str]:
-    """A figure with its mark, counted for the legend."""
-    kind = view.metrics[place[-1]].kind
-    found = STATUSES[view.status[place]]
-    if not text:
-        missing = found if found.symbol else NO_FIGURE
-        _count(used, 0, missing.symbol, missing.meaning)
-        return "", missing.symbol, missing.text, f"{kind} none"
-    mark = int(view.marks[place])
-    symbols, spoken = [], []
-    if kind == "value" and found.symbol:
-        _count(used, 1, found.symbol, found.meaning)
-        symbols.append(found.symbol)
-        spoken.append(found.text)
-    if mark:
-        _count(used, 2, MARKS[mark], _MARKED[mark])
-        symbols.append(MARKS[mark])
-        spoken.append(_SPOKEN[mark])
-    return text, " ".join(symbols), ", ".join(spoken), f"{kind} mark{mark}" if mark else kind
-
-
-def _count(used: dict[tuple[int, str, str], int], group: int, symbol: str, meaning: str) -> None:
-    used[group, symbol, meaning] = used.get((group, symbol, meaning), 0) + 1
+def _cell(metric: Metric, number: int, text: str, headers: str, used: Counter[str]) -> Cell:
+    """A figure with what is said of it, counted for the legend."""
+    said = SAID[number]
+    if not text and not said.hides:
+        # The page made no figure of one that there is: a share of nothing, or an error in percent of 0.
+        said = SAID[IS_BEYOND if metric.kind == "error" else HAS_NONE]
+    used.update(part.symbol for part in said.parts)
+    kind = f"{metric.kind} none" if not text else f"{metric.kind} mark{said.mark}" if said.mark else metric.kind
+    return Cell(text, said.symbol, said.text, kind, headers)
 
 
 def _above(levels: Sequence[Edge], wide: int) -> Iterator[list[Head]]:

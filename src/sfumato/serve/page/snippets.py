@@ -1,7 +1,7 @@
 """How to get a selection with other programs: a few lines of R, Python or Power Query that work as they are."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
@@ -26,12 +26,12 @@ def data_address(question: Question, base: str, written: str, *parameters: str, 
 
 def snippets(question: Question, selection: Selection, base: str) -> tuple[Snippet, ...]:
     """Lines for exactly this selection; `base` is the address of the server."""
-    wanted = _wanted(question, selection)
+    wanted, lists = _wanted(question, selection), {one.name: one.grouping for one in question.grouped()}
     stat, text = data_address(question, base, "json-stat2"), data_address(question, base, "csv")
     chosen = ",\n".join(f"    {_quoted(name)}: {json.dumps(codes, ensure_ascii=False)}" for name, codes in wanted)
     vectors = ",\n".join(f"  {_quoted(name)} = c({', '.join(map(_quoted, codes))})" for name, codes in wanted)
     old = f"{base}/api/v1/{LANGUAGE}/{DATABASE}/{question.table.id}"
-    return (
+    found = (
         Snippet(
             "excel",
             "Excel, Power Query",
@@ -45,7 +45,8 @@ def snippets(question: Question, selection: Selection, base: str) -> tuple[Snipp
             "Python, pxwebpy",
             "pip install pxwebpy pandas",
             f"import pandas as pd\nfrom pxweb import PxApi\n\napi = PxApi({_quoted(base + BASE)})\n"
-            f"data = api.get_table_data({_quoted(question.table.id)}, {{\n{chosen},\n}})\nframe = pd.DataFrame(data)",
+            f"data = api.get_table_data({_quoted(question.table.id)}, {{\n{chosen},\n}}{_code_list(lists)})\n"
+            "frame = pd.DataFrame(data)",
         ),
         Snippet(
             "pyjstat",
@@ -69,17 +70,24 @@ def snippets(question: Question, selection: Selection, base: str) -> tuple[Snipp
             f"library(rjstat)\n\nframe <- fromJSONstat({_quoted(stat)})",
         ),
     )  # fmt: skip
+    # PxWebApi 1 knows no groups of codes.
+    return tuple(snippet for snippet in found if not (lists and snippet.id == "pxweb"))
 
 
 def _wanted(question: Question, selection: Selection) -> list[tuple[str, Sequence[str]]]:
     """The codes of every variable that is not left out; a star for all."""
     found: list[tuple[str, Sequence[str]]] = []
-    axes = zip(question.table.axes, (*selection.places, selection.metrics), strict=True)
+    axes = zip((*question.dimensions, question.table.contents), (*selection.places, selection.metrics), strict=True)
     for dimension, places in axes:
         if places is not None:
             every = len(places) == len(dimension)
             found.append((dimension.name, ["*"] if every else [dimension.codes[place] for place in places]))
     return found
+
+
+def _code_list(lists: Mapping[str, str]) -> str:
+    """The groupings as pxwebpy takes them."""
+    return f", code_list={json.dumps(lists, ensure_ascii=False)}" if lists else ""
 
 
 def _quoted(text: str) -> str:

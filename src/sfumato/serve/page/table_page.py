@@ -12,7 +12,8 @@ from sfumato.serve.errors import RefusedError, shortened
 from sfumato.serve.model import ServedTable
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.choices import choices_of
-from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, Question
+from sfumato.serve.page.navigation import Site, for_everybody
+from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, Question, Variable
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.snippets import data_address, snippets
 from sfumato.serve.page.view import View, view_of
@@ -37,6 +38,8 @@ class TablePage:
 
     served: Served
     templates: Environment
+    site: Site
+    """What the head of the page offers."""
 
     def write(self, question: Question, base: str) -> Rendered:
         """The page that answers a question; `base` is the address of the server."""
@@ -52,11 +55,15 @@ class TablePage:
             "headline": headline(view),
             "downloads": [_download(question, *one) for one in DOWNLOADS],
             "snippets": snippets(question, selection, base),
+            "grouped": [
+                _groups(one, selection.places[question.table.by_name[one.name.lower()]] or ())
+                for one in question.grouped()
+            ],
             "cells": selection.cells,
             "most_shown": MOST_SHOWN,
         }
         page = self._page(question, base, answer=answer, cells=selection.cells)
-        return rendered(page, media_type=HTML, noted=noted(question.table, selection))
+        return for_everybody(self.served, rendered(page, media_type=HTML, noted=noted(question.table, selection)))
 
     def refuse(self, question: Question, error: SfumatoError, asked: Sequence[tuple[str, str]], base: str) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
@@ -71,6 +78,7 @@ class TablePage:
         table = question.table
         chosen = set(question.metrics) if question.metrics != ("*",) else {metric.code for metric in table.metrics}
         context = {
+            "site": self.site,
             "answer": None,
             "error": None,
             "asked": (),
@@ -84,6 +92,12 @@ class TablePage:
             "has_totals": any(dimension.eliminable for dimension in table.dimensions),
         }
         return self.templates.get_template("table.html").render(context | given).encode()
+
+
+def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
+    """A variable, and the groups of it that are shown with the codes they are made of."""
+    dimension = variable.dimension
+    return dimension.label, [(dimension.labels[place], dimension.members(place)) for place in places]
 
 
 def titled(view: View, question: Question) -> str:

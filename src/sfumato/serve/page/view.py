@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.serve.model import Metric, Selection, ServedDimension
-from sfumato.serve.page.figures import Flags, Marks, Numbers, gather
+from sfumato.serve.page.figures import Flags, Numbers, gather
 from sfumato.serve.page.percentages import percentages
 from sfumato.serve.page.question import Place, Question
-from sfumato.serve.page.reliability import marks_of
+from sfumato.serve.reliability import Marks
 
 T = TypeVar("T", bound=np.generic)
 _TOTAL = "Total"
@@ -42,10 +42,8 @@ class View:
     """How many of the metrics are shown."""
     values: Numbers
     """By row, column and metric; not a number where there is no figure."""
-    status: Marks
-    """The numbers of `status.STATUSES`."""
-    marks: Marks
-    """For every figure 0, or 1 and 2 where its error is large."""
+    said: Marks
+    """What is said of every figure, by its number in `status.SAID`."""
     order: tuple[int, ...]
     """The rows in the order in which they are shown."""
     percent: bool
@@ -90,14 +88,18 @@ def view_of(question: Question, selection: Selection) -> View:
     }
     totals: list[int] = []
     if display.totals:
-        asked, totals = _with_totals(table.dimensions, asked, [*placed["rows"], *placed["columns"]])
+        asked, totals = _with_totals(question.dimensions, asked, [*placed["rows"], *placed["columns"]])
     block = gather(table, asked, totals)
     notes = [*block.notes]
     kept = [axis for axis, places in enumerate(asked.places) if places is not None]
-    edges = {axis: _edge(table.dimensions[axis], asked.places[axis] or (), axis in totals) for axis in kept}
+    edges = {
+        axis: _edge(
+            question.dimensions[axis], asked.places[axis] or (), table.dimensions[axis] if axis in totals else None
+        )
+        for axis in kept
+    }
     chosen = tuple(table.metrics[place] for place in metrics)
     values = block.values
-    marks, rated = marks_of(chosen, values)
     if display.percent != "none":
         values, said = percentages(question, asked, totals=totals, placed=placed, metrics=chosen, values=values)
         notes += said
@@ -117,12 +119,11 @@ def view_of(question: Question, selection: Selection) -> View:
         metrics=chosen,
         shown=len(selection.metrics),
         values=laid_out(values),
-        status=laid_out(block.status),
-        marks=laid_out(marks),
+        said=laid_out(block.said),
         order=tuple(range(shape[1])),
         percent=display.percent != "none",
         notes=tuple(notes),
-        rated=rated,
+        rated=any(table.rating[place] for place in metrics),
     )
     # Who asks for a ranking wants to read it in the table as well.
     order_asked = "largest" if (display.order, display.chart) == ("listed", "ranking") else display.order
@@ -158,10 +159,12 @@ def _with_totals(
     return replace(asked, places=tuple(places)), totals
 
 
-def _edge(dimension: ServedDimension, places: Sequence[int], added: bool) -> Edge:
+def _edge(dimension: ServedDimension, places: Sequence[int], added: ServedDimension | None) -> Edge:
+    """The labels of the codes that are shown, and of a total over the whole dimension if one is added."""
     texts = tuple(dimension.labels[place] for place in places)
-    if added:
-        whole = _TOTAL if len(places) == len(dimension) else f"{_TOTAL} of all {len(dimension)}"
+    if added is not None:
+        single = sorted(code for place in places for code in dimension.members(place))
+        whole = _TOTAL if single == sorted(added.codes) else f"{_TOTAL} of all {len(added)}"
         return Edge(dimension.label, (*texts, whole), len(texts), dimension.role == "time")
     total = None if dimension.total is None else dimension.places[dimension.total]
     at = places.index(total) if total in places else None

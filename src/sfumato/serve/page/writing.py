@@ -1,9 +1,10 @@
 """Templates, compiled once; every text that comes from data or from a reader is escaped by them."""
 
 import re
+from decimal import Decimal
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from sfumato import __version__
@@ -14,10 +15,10 @@ HTML = "text/html; charset=utf-8"
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def make_templates(assets: Assets, settings: Settings) -> Environment:
-    """The templates of the page, with what all of them say."""
+def make_templates(assets: Assets, settings: Settings, *packages: str) -> Environment:
+    """The templates of the page and of other packages beside it, with what all of them say."""
     templates = Environment(
-        loader=PackageLoader("sfumato.serve.page"),
+        loader=ChoiceLoader([PackageLoader(package) for package in ("sfumato.serve.page", *packages)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -25,7 +26,7 @@ def make_templates(assets: Assets, settings: Settings) -> Environment:
         auto_reload=False,
     )
     templates.globals |= {"asset": assets.path, "settings": settings, "version": __version__}
-    templates.filters |= {"prose": prose, "count": count}
+    templates.filters |= {"prose": prose, "count": count, "figure": figure, "sentence": sentence}
     return templates
 
 
@@ -45,3 +46,24 @@ def count(number: Any, one: str, many: str = "") -> str:
     ('1 row', '1,200 rows', '2 matches')
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def figure(number: float, digits: int = 3) -> str:
+    """A number as people write it: so many digits that count, never an exponent.
+
+    >>> figure(129.6), figure(1296.4, 2), figure(0.25), figure(1e-6), figure(123_456.7, 6)
+    ('130', '1,300', '0.25', '0.000001', '123,457')
+    """
+    rounded = Decimal(f"{number:.{digits}g}")
+    text = f"{rounded:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def sentence(text: str) -> str:
+    """Words that begin with a capital and end with a point, whatever they began and ended with.
+
+    >>> sentence("choose another"), sentence("ε = 1."), sentence("")
+    ('Choose another.', 'ε = 1.', '')
+    """
+    first = text[:1].upper() if text[:1].isascii() else text[:1]
+    return f"{first}{text[1:].rstrip('.')}." if text else ""

@@ -11,6 +11,7 @@ from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
 from sfumato.serve.live.desk import Desk
+from sfumato.serve.page.writing import figure
 
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
@@ -69,7 +70,8 @@ def budgets(desk: Desk) -> Budgets:
     if isinstance(live, FormalLive):
         spent = live.ledger.balance_of(live.release.account, LIVE, live.most)
         part = _left("Ad-hoc questions", spent)
-    return Budgets(accounts=[_left(str(a), ledger.balance(a)) for a in known if ledger is not None], live=part)
+    accounts = [_left(f"{a.population}, {a.period}", ledger.balance(a)) for a in known if ledger is not None]
+    return Budgets(accounts=accounts, live=part)
 
 
 def _left(name: str, balance: Balance) -> AccountLeft:
@@ -95,10 +97,22 @@ def history(desk: Desk, most: int = SHOWN) -> list[Charged]:
     return [Charged(**_line(entry)) for entry in reversed(entries)]
 
 
+def _promised(guarantee: EmployerEmployee) -> str:
+    """A guarantee with its numbers as people write them."""
+    words = "individuals only" if guarantee.definition == "individuals" else guarantee.definition
+    numbers = (
+        ("α", guarantee.alpha),
+        ("ε", guarantee.epsilon),
+        *((("δ", guarantee.delta),) if guarantee.delta else ()),
+    )
+    shown = ", ".join(f"{letter} = {figure(float(number), 6)}" for letter, number in numbers)
+    return f"{words}, {shown}{f'; {guarantee.condition}' if guarantee.condition else ''}"
+
+
 def _line(entry: Entry) -> dict[str, Any]:
     match entry.guarantee:
         case EmployerEmployee():
-            guarantee = str(entry.guarantee)
+            guarantee = _promised(entry.guarantee)
         case NoFormalGuarantee():
             guarantee = "no formal guarantee"
         case None:

@@ -13,8 +13,9 @@ from sfumato.methods.registry import KEYED, METHODS
 from sfumato.serve.access import require
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.live.desk import Desk, as_refused
-from sfumato.serve.live.page import templates_of
-from sfumato.serve.page.writing import HTML
+from sfumato.serve.page.assets import Assets
+from sfumato.serve.page.navigation import STEWARD, site
+from sfumato.serve.page.writing import HTML, figure, make_templates
 from sfumato.serve.problems import responses
 from sfumato.serve.served import Served
 from sfumato.serve.steward.accounts import SHOWN, Budgets, Charged, budgets, history
@@ -22,7 +23,6 @@ from sfumato.serve.steward.queries import Queries, queries
 from sfumato.serve.steward.what_if import WhatIf, chart, what_if
 from sfumato.users import Role, User
 
-STEWARD = "/steward"
 _DEFAULT = {"method": "smooth-pareto", "alpha": "0.1", "epsilon": "1", "delta": "0.000001", "size": "100"}
 Parameter = Annotated[float, Query(gt=0, le=1_000, allow_inf_nan=False)]
 
@@ -30,7 +30,7 @@ Parameter = Annotated[float, Query(gt=0, le=1_000, allow_inf_nan=False)]
 def router(served: Served, desk: Desk) -> APIRouter:
     """The routes of the steward."""
     api = APIRouter(prefix=STEWARD, tags=["Steward"])
-    template = templates_of(served, "sfumato.serve.steward").get_template("steward.html")
+    template = make_templates(Assets.read(), served.settings, "sfumato.serve.steward").get_template("steward.html")
     steward = require(Role.steward)
     defaults = _defaults(desk)
 
@@ -72,6 +72,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
             error = as_refused(refused)
         content = template.render(
             user=user,
+            site=site(served, user),
             budgets=await desk.work(lambda: budgets(desk)),
             history=await desk.work(lambda: history(desk)),
             queries=await desk.work(lambda: queries(served.settings.audit)),
@@ -79,6 +80,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
             chosen=chosen,
             found=found,
             chart=None if found is None else Markup(chart(found)),  # noqa: S704 — drawn here, texts escaped
+            cut=None if found is None else found.cut,
             error=error,
         )
         return Response(content, status_code=200 if error is None else error.status, media_type=HTML)
@@ -90,7 +92,8 @@ def _defaults(desk: Desk) -> dict[str, str]:
     live = desk.live
     if not isinstance(live, FormalLive):
         return _DEFAULT
-    return _DEFAULT | {"alpha": f"{float(live.most.alpha):g}", "epsilon": f"{float(live.most.epsilon) / 4:g}"}
+    numbers = {"alpha": live.most.alpha, "epsilon": live.most.epsilon / 4}
+    return _DEFAULT | {name: figure(float(number), 6).replace(",", "") for name, number in numbers.items()}
 
 
 def _exact(number: float) -> Fraction:
@@ -99,14 +102,15 @@ def _exact(number: float) -> Fraction:
 
 def _numbers(chosen: dict[str, str]) -> dict[str, Any]:
     """The numbers of the form, which come as texts."""
-    limits = {"alpha": (0, 1_000), "epsilon": (0, 1_000), "delta": (-1, 1), "size": (0, 10_000_000)}
+    limits = {"alpha": 1_000, "epsilon": 1_000, "delta": 1, "size": 10_000_000}
     found: dict[str, Any] = {}
-    for name, (low, high) in limits.items():
+    for name, high in limits.items():
         try:
-            number = float(chosen[name])
+            number = float(chosen[name].replace(",", ""))
         except ValueError:
-            number = low
-        if not low < number <= high:
-            raise RefusedError(name, expected=f"a number up to {high:,}", found=chosen[name], do="correct the form")
+            number = -1
+        if not (0 <= number < high if name == "delta" else 0 < number <= high):
+            words = f"a number from 0, below {high}" if name == "delta" else f"a number above 0, up to {high:,}"
+            raise RefusedError(name, expected=words, found=chosen[name], do="correct the form")
         found[name] = max(int(number), 1) if name == "size" else _exact(number)
     return found

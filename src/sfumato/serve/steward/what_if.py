@@ -1,8 +1,7 @@
 """What other parameters would do to errors: computed from the methods alone, nothing is charged and nothing is read."""
 
-from collections.abc import Sequence
 from fractions import Fraction
-from math import nan
+from math import inf, nan
 
 from pydantic import BaseModel, Field
 
@@ -11,10 +10,13 @@ from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED, METHODS, build
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.page.lines import draw_lines
+from sfumato.serve.page.writing import figure
 
 ALPHAS = (Fraction(1, 2), Fraction(1), Fraction(2))
 EPSILONS = tuple(Fraction(step) for step in ("1/4", "1/2", "3/4", "1", "3/2", "2", "3", "4"))
 """Multiples of the parameters that are asked for."""
+WIDEST = 10
+"""How many times the middle error may be in a chart."""
 
 
 class Expected(BaseModel):
@@ -47,6 +49,13 @@ class WhatIf(BaseModel):
     def error(self, alpha: float, epsilon: float) -> float | None:
         """The error at one point."""
         return next(one.error for one in self.points if (one.alpha, one.epsilon) == (alpha, epsilon))
+
+    @property
+    def cut(self) -> float | None:
+        """The error above which points would press all others flat in a chart; None where there are no such."""
+        known = sorted(point.error for point in self.points if point.error is not None)
+        most = WIDEST * known[len(known) // 2] if known else 0.0
+        return most if known and known[-1] > most else None
 
 
 def what_if(method: str, alpha: Fraction, epsilon: Fraction, delta: Fraction, size: int) -> WhatIf:
@@ -83,13 +92,16 @@ def _error(name: str, alpha: Fraction, epsilon: Fraction, delta: Fraction, size:
 
 def chart(found: WhatIf) -> str:
     """Errors by epsilon, a line for every alpha."""
-    series: Sequence[tuple[str, list[float]]] = [
-        (f"α = {alpha:g}", [nan if (error := found.error(alpha, e)) is None else error for e in found.epsilons])
-        for alpha in found.alphas
-    ]
+    most = inf if found.cut is None else found.cut
+
+    def shown(alpha: float, epsilon: float) -> float:
+        error = found.error(alpha, epsilon)
+        return nan if error is None or error > most else error
+
+    series = [(f"α = {figure(alpha, 6)}", [shown(alpha, one) for one in found.epsilons]) for alpha in found.alphas]
     return draw_lines(
         series,
-        [f"{epsilon:g}" for epsilon in found.epsilons],
+        [figure(epsilon, 6) for epsilon in found.epsilons],
         title="Expected error in jobs, by ε",
         name=f"Expected error of {found.method} by epsilon, for three alphas",
     )

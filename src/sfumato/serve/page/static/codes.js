@@ -5,18 +5,29 @@ const boxes = (field) => [...field.querySelectorAll('[data-listed] input[type="c
 const every = (field) => field.querySelector("[data-all]");
 const kept = (field) => field.querySelector("[data-kept]");
 
+// The list of codes that is wanted in place of the one that is shown, if it is another: all of its codes are.
+function other(field) {
+  const option = field.querySelector("[data-list]")?.selectedOptions[0];
+  return option && !option.defaultSelected ? option : null;
+}
+
 /** How many codes of a variable are selected. */
 export function selected(field) {
+  if (other(field)) return Number(other(field).dataset.size);
   if (every(field).checked) return Number(field.dataset.size);
   const further = kept(field)?.checked ? Number(kept(field).dataset.kept) : 0;
   return further + boxes(field).filter((box) => box.checked).length;
 }
 
 function say(field) {
-  const size = Number(field.dataset.size).toLocaleString("en");
+  const size = Number(other(field)?.dataset.size ?? field.dataset.size).toLocaleString("en");
   const left = field.querySelector("[data-place]").value === "out";
   const text = left ? `Total of all ${size}` : `${selected(field).toLocaleString("en")} of ${size} selected`;
   field.querySelector("[data-count]").textContent = text;
+  const said = field.querySelector("[data-regrouped]");
+  if (!said) return;
+  said.hidden = !other(field);
+  for (const part of field.querySelectorAll(".tools, .list")) part.hidden = Boolean(other(field));
 }
 
 function tickAll(field, ticked) {
@@ -45,6 +56,8 @@ async function searchFar(field, text) {
   const address = new URL(`${field.closest("form").action}/codes`, location.href);
   address.searchParams.set("variable", field.dataset.variable);
   address.searchParams.set("find", text);
+  const named = field.querySelector("[data-list]")?.value;
+  if (named) address.searchParams.set("codelist", named);
   const response = await fetch(address);
   if (!response.ok || turn !== waiting) return;
   const found = new DOMParser().parseFromString(await response.text(), "text/html");

@@ -1,0 +1,73 @@
+"""What a server says when it starts: where everything is, and what is left of its budget."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sfumato.economy.generate import Economy
+from sfumato.live import FormalLive, open_formal
+from sfumato.release_file import load
+from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.live.desk import Desk
+from sfumato.serve.settings import Settings
+from sfumato.serve.starting import addresses, warnings
+from sfumato.users import Role, Users
+from tests.serve.live_serving import of_jobs
+
+
+@pytest.fixture
+def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
+    """Jobs whose ad-hoc questions may cost 2, of a whole budget of 4."""
+    release = load(of_jobs(economy.folder, tmp_path / "economy", budget=4.0))
+    with open_formal(release, epsilon=Fraction(2)) as opened:
+        yield opened
+
+
+def said(live: FormalLive, state: Path, budget: str = "2") -> list[str]:
+    return list(warnings(Settings(state=state), Desk(live=live), budget=budget))
+
+
+def ask(live: FormalLive, epsilon: str) -> None:
+    live.answered(live.planned(by=("ownership",), epsilon=Fraction(epsilon)))
+
+
+def test_the_budget_is_told_when_little_or_nothing_is_left(live: FormalLive, tmp_path: Path) -> None:
+    Users(tmp_path / "state").add("ann", Role.analyst)
+    assert said(live, tmp_path / "state") == []
+    ask(live, "1.9")
+    assert said(live, tmp_path / "state") == ["The budget for ad-hoc questions is nearly spent: ε = 0.1 of 2 is left."]
+    ask(live, "0.1")
+    (spent,) = said(live, tmp_path / "state")
+    assert "is spent (ε = 0 of 2 is left)" in spent
+
+
+def test_a_whole_budget_that_is_smaller_is_told(economy: Economy, tmp_path: Path) -> None:
+    Users(tmp_path / "state").add("ann", Role.analyst)
+    release = load(of_jobs(economy.folder, tmp_path / "economy", budget=4.0))
+    with open_formal(release, epsilon=Fraction(4)) as live:
+        ask(live, "1")
+        (words,) = said(live, tmp_path / "state")
+    assert "has ε = 3 left, which is less than the 4 that ad-hoc questions may cost" in words
+
+
+def test_a_server_that_nobody_can_ask_says_how_to_add_somebody(live: FormalLive, tmp_path: Path) -> None:
+    (words,) = said(live, tmp_path / "state")
+    assert words.startswith("Nobody can ask yet: sfumato users add")
+
+
+def test_a_budget_without_anything_to_ask_is_told(tmp_path: Path) -> None:
+    (words,) = warnings(Settings(state=tmp_path), None, budget="1")
+    assert "--budget-epsilon has no effect" in words
+
+
+def test_every_interface_is_named_and_only_what_is_on(catalogue: Catalogue, live: FormalLive) -> None:
+    address = "http://localhost:8000"
+    first, *public = addresses(catalogue, address, None)
+    assert address in first
+    for path in ("/", "/api/v2", "/api/v1", "/sdmx/2.1"):
+        assert any(f"{address}{path}" in line for line in public)
+    assert not any(path in line for line in public for path in ("/live", "/steward"))
+    both = list(addresses(catalogue, address, Desk(live=live)))
+    assert [line for line in both if f"{address}/live" in line or f"{address}/steward" in line] == both[-2:]
