@@ -21,8 +21,8 @@ def samplers_section(results: Results) -> Section:
         notes=(
             f"CPU seconds, medians of {rounds} rounds. Every sampler is judged by its slowest setting, which is named; "
             "NumPy's figure is for the same setting. Every cell of a block is a draw. A weighted choice and a "
-            "private median are one draw each, however many candidates have to be weighed or values sorted for it: their "
-            "speed is that of reading these, which is given too.",
+            "private median are one draw each, however many candidates have to be weighed or values sorted for it: "
+            "their speed is that of reading these, which is given too.",
             f"{peer}: its discrete Laplace noise of scale 1,000 for a whole vector at a time; beside the noise with a "
             "cap, its geometric noise of scale 10 within bounds of ±200, which runs in constant time; beside the "
             "weighted choice, its noisy maximum of 20 candidates.",
