@@ -8,10 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
 
 from sfumato.economy.generate import Economy, generate
 from sfumato.frame import Frame
 from tests.tiny import TINY
+
+settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
+settings.load_profile("sfumato")
 
 
 @pytest.fixture

@@ -141,7 +141,9 @@ class Measure(Described):
 class Jobs(Described):
     """The table with one row a job, or one row a job and period; it links a worker to a workplace."""
 
-    path: str = Field(description="Parquet file, folder of them, or pattern such as jobs/*.parquet; or an address: s3://office/jobs")
+    path: str = Field(
+        description="Parquet file, folder of them, or pattern such as jobs/*.parquet; or an address: s3://office/jobs"
+    )
     workplace: str = Field("workplace", description="column that names the workplace of the job")
     worker: str | None = Field(None, description="column that names the worker; needed when `workers` is given")
     period: str | None = Field(

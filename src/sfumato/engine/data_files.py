@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
-from urllib.parse import quote, urlsplit
-from urllib.request import url2pathname
+from urllib.parse import quote, unquote, urlsplit
 
 from sfumato.errors import DataError
 from sfumato.frame import Data
@@ -136,7 +135,7 @@ def local_path(folder: Path, path: str) -> Path:
             found=f"the machine '{address.netloc}'",
             do="leave the machine out, or mount its folder",
         )
-    return Path(url2pathname(address.path))
+    return Path(unquote(address.path))
 
 
 def _on_disk(whole: Path) -> list[DataFile]:
