@@ -32,11 +32,18 @@ class Parted:
     """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
 
     layout: PartLayout
-    rows: "ir.Table"
+    found: "ir.Table"
     """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
 
-    Cells that hold a job have a row. So does every listed block, with `_inside` −1, and every part, with −2.
+    Cells that hold a job have a row. So does every listed block, with `_inside` −1. In a table without worker
+    attributes a cell is a block, and one row tells both.
     """
+    tables: Tables
+
+    @property
+    def rows(self) -> "ir.Table":
+        """The same with a row for every part, whose `_inside` is −2: one without any establishment is there too."""
+        return self.found.union(self.tables.lend(_marks(self.layout)))
 
 
 @contextmanager
@@ -65,12 +72,11 @@ def _parted(counted: EstablishmentGroups, question: Question, parts: int | None)
     blocks = _blocks(counted.frame, counted.tables, question)
     layout = _layout(counted.frame, question, blocks, parts)
     places = _with_parts(counted.tables, blocks, layout)
-    marks = counted.tables.lend(_marks(layout))
-    cells, own = (
-        _cells(counted, question, places, layout),
-        _of_blocks(counted, places, layout),
-    )
-    return Parted(layout=layout, rows=cells.union(own).union(marks))
+    if layout.inside:
+        found = _cells(counted, question, places, layout).union(_of_blocks(counted, places, layout))
+    else:
+        found = _workplace_cells(counted, question, places, layout)
+    return Parted(layout=layout, found=found, tables=counted.tables)
 
 
 def _layout(frame: Frame, question: Question, blocks: "ir.Table", parts: int | None) -> PartLayout:
@@ -135,31 +141,53 @@ def _with_parts(tables: Tables, blocks: "ir.Table", layout: PartLayout) -> "ir.T
     return bucketed.inner_join(lent, "_bucket").select("_workplace", "_block", "_part")
 
 
-def _cells(
-    counted: EstablishmentGroups,
-    question: Question,
-    places: "ir.Table",
-    layout: PartLayout,
-) -> "ir.Table":
+def _cells(counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout) -> "ir.Table":
     """Sum establishments to the cells that hold a job."""
     groups = _chosen(counted, question)
     chosen = groups.select("_workplace", "_jobs", _inside=place_in(layout.inside, groups))
     if len(layout.inside) < len(question.worker_attributes(counted.frame)):
         chosen = chosen.group_by(["_workplace", "_inside"]).agg(_jobs=chosen["_jobs"].sum())
-    placed = chosen.inner_join(places, "_workplace")
-    below, distorted = (
-        "count_below_threshold" in layout.columns,
-        "distorted" in layout.columns,
+    placed = _with_employers(counted, chosen.inner_join(places, "_workplace"), layout)
+    sums = _sums(placed, question, layout)
+    return _shaped(placed.group_by(["_part", "_block", "_inside"]).agg(**sums), layout)
+
+
+def _workplace_cells(
+    counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout
+) -> "ir.Table":
+    """Sum establishments to workplace cells: every one that has an establishment, with jobs or without."""
+    groups = _chosen(counted, question)
+    if question.worker_attributes(counted.frame):
+        groups = groups.group_by("_workplace").agg(_jobs=groups["_jobs"].sum())
+    placed = places.left_join(groups, "_workplace").drop("_workplace_right")
+    placed = _with_employers(counted, placed, layout)
+    sums = {"_establishments": placed.count(), **_sums(placed, question, layout)}
+    if "largest_employer" in layout.columns:
+        sums["_largest_employer"] = placed["_total"].max()
+    return _shaped(placed.group_by(["_part", "_block"]).agg(**sums).mutate(_inside=0), layout)
+
+
+def _with_employers(counted: EstablishmentGroups, placed: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """Rows of establishments with what the columns need to know of each: its whole workforce, its factor."""
+    needs_total = "count_below_threshold" in layout.columns or (
+        "largest_employer" in layout.columns and not layout.inside
     )
-    placed = placed.inner_join(_employers(counted), "_workplace") if below else placed
-    placed = placed.inner_join(counted.factors, "_workplace") if distorted and counted.factors is not None else placed
+    if needs_total:
+        placed = placed.left_join(_employers(counted), "_workplace").drop("_workplace_right")
+    if "distorted" in layout.columns and counted.factors is not None:
+        placed = placed.left_join(counted.factors, "_workplace").drop("_workplace_right")
+    return placed
+
+
+def _sums(placed: "ir.Table", question: Question, layout: PartLayout) -> "dict[str, ir.Scalar]":
+    """What is added up of the establishments of a cell; one without jobs counts for nothing."""
     jobs = placed["_jobs"]
     sums = {"_count": jobs.sum(), "_largest": jobs.max()}
-    if below:
+    if "count_below_threshold" in layout.columns:
         sums["_count_below_threshold"] = (placed["_total"] < question.threshold).ifelse(jobs, 0).sum()
-    if distorted:
+    if "distorted" in layout.columns:
         sums["_distorted"] = (jobs * placed["_factor"]).sum()
-    return _shaped(placed.group_by(["_part", "_block", "_inside"]).agg(**sums), layout)
+    return sums
 
 
 def _chosen(counted: EstablishmentGroups, question: Question) -> "ir.Table":
@@ -191,7 +219,7 @@ def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: PartLay
         placed = places.left_join(_employers(counted), "_workplace")
         found = placed.group_by(["_part", "_block"]).agg(
             _establishments=placed.count(),
-            _largest_employer=placed["_total"].max().fill_null(0),
+            _largest_employer=placed["_total"].max(),
         )
     return _shaped(found.mutate(_inside=THE_BLOCK), layout)
 
@@ -220,5 +248,5 @@ def _shaped(found: "ir.Table", layout: PartLayout) -> "ir.Table":
         _part=found["_part"].cast("int32"),
         _block=found["_block"].cast("int64"),
         _inside=found["_inside"].cast("int64"),
-        **{name: column.cast("int64") for name, column in named.items()},
+        **{name: column.fill_null(0).cast("int64") for name, column in named.items()},
     )

@@ -71,9 +71,11 @@ class PartLayout:
     def cells(self, rows: pa.Table) -> Cells:
         """The true cells of one part from its rows, in any order: what no row tells of is zero."""
         block, inside = (_numbers(rows, name) for name in ("_block", "_inside"))
-        own, occupied = np.flatnonzero(inside == THE_BLOCK), np.flatnonzero(inside >= 0)
+        occupied = np.flatnonzero(inside >= 0)
+        own = np.flatnonzero(inside == THE_BLOCK) if self.inside else occupied
         own = own[np.argsort(block[own])]
-        blocks = self.all_blocks(int(_numbers(rows, "_part")[0])) if self.every_block else block[own]
+        part = int(_numbers(rows, "_part")[0]) if len(block) else 0
+        blocks = self.all_blocks(part) if self.every_block else block[own]
         positions = self._placed(blocks)
         at = np.searchsorted(blocks, block[occupied]) * self.width + inside[occupied]
         columns = {}

@@ -25,4 +25,4 @@ def tabulate(
     jobs times the factor of their establishment.
     """
     with parted(frame, tables, questions, dict.fromkeys(questions, 1), factors) as found:
-        return {name: part.layout.cells(part.rows.to_pyarrow()) for name, part in found.items()}
+        return {name: part.layout.cells(part.found.to_pyarrow()) for name, part in found.items()}
