@@ -29,7 +29,7 @@ docs: .venv/.tools chromium
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_page_pictures.py
 
-bench: .venv/.package
+bench: .venv/.package java
 	$(BIN)/python bench/run.py
 
 # Spark runs on Java. Without it, and without the right to install it, its tests skip (under CI they fail).
@@ -58,4 +58,4 @@ chromium:
 	@touch $@ .venv/.package
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis bench/.environments

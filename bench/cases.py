@@ -1,6 +1,7 @@
 """The cases: a release of one table, with the workers declared or not, on files validated before or never."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sfumato.run import run
 
 BY = ("place", "industry", "ownership")
 TABLE = "jobs_by_place_industry"
+BUDGET = "budget = { alpha = 0.1, epsilon = 4.0 }"
 _WORKER_ATTRIBUTES = ("age", "sex", "race", "ethnicity", "education")
 
 # The jobs name their worker in both: the guarantee is about one job each, so repeated rows have to be refused.
@@ -17,7 +19,7 @@ _RELEASE = """\
 [release]
 title = "Jobs by place, industry and ownership"
 period = "2025"
-budget = {{ alpha = 0.1, epsilon = 4.0 }}
+{terms}
 ledger = "{name}.sqlite"
 bundle = "{name}.bundle"
 
@@ -35,8 +37,8 @@ public = {public}
 [[table]]
 name = "{table}"
 count = "jobs"
-by = {public}
-protect = {{ method = "smooth-pareto", epsilon = 2.0 }}
+by = {by}
+protect = {{ {protect} }}
 """
 
 
@@ -81,18 +83,44 @@ def write_cases(folder: Path) -> tuple[Case, ...]:
     )
 
 
-def _write(folder: Path, name: str, *, workers: bool) -> Path:
-    attributes = (*BY, *_WORKER_ATTRIBUTES) if workers else BY
+def write_release(
+    folder: Path, name: str, *, by: Sequence[str], terms: str, protect: str, workers: Sequence[str]
+) -> Path:
+    """Write the release of one table of jobs, with these attributes of the workers declared, or without any."""
     path = folder / f"{name}.toml"
     path.write_text(
         _RELEASE.format(
             name=name,
             table=TABLE,
-            public=str(list(BY)).replace("'", '"'),
+            terms=terms,
+            by=quoted(by),
+            public=quoted(BY),
+            protect=protect,
             workers='workers = { path = "workers.parquet", key = "worker" }' if workers else "",
-            attributes="\n".join(f'{a} = {{ codelist = "codelists/{a}.csv" }}' for a in attributes),
+            attributes=attributes_of((*BY, *workers)),
             measures='[data.measures]\nearnings = { unit = "dollars a year" }' if workers else "",
         ),
         encoding="utf-8",
     )
     return path
+
+
+def attributes_of(names: Sequence[str]) -> str:
+    """The attributes of an economy, with the codelists that come with it."""
+    return "\n".join(f'{name} = {{ codelist = "codelists/{name}.csv" }}' for name in names)
+
+
+def quoted(names: Sequence[str]) -> str:
+    """A list in TOML."""
+    return str(list(names)).replace("'", '"')
+
+
+def _write(folder: Path, name: str, *, workers: bool) -> Path:
+    return write_release(
+        folder,
+        name,
+        by=BY,
+        terms=BUDGET,
+        protect='method = "smooth-pareto", epsilon = 2.0',
+        workers=_WORKER_ATTRIBUTES if workers else (),
+    )

@@ -31,6 +31,15 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table of figures that are no claims, such as those of other tools."""
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One part of the report, in the terminal and in the documentation."""
 
@@ -38,6 +47,7 @@ class Section:
     heading: str
     lines: tuple[Claim, ...]
     notes: tuple[str, ...]
+    grids: tuple[Grid, ...] = ()
 
 
 def foundation_section(results: Results) -> Section:
@@ -92,7 +102,7 @@ def _commands(results: Results) -> list[Claim]:
 
 
 def _others(results: Results) -> list[Claim]:
-    sampler, imports = results["draws_a_second"], results["import_seconds"]
+    imports = results["import_seconds"]
     lines = [
         limited(f"`{command}`", seconds, f"{seconds:.1f} s", 60, " s")
         for command, seconds in (
@@ -106,17 +116,6 @@ def _others(results: Results) -> list[Claim]:
             ("import sfumato", imports["sfumato"], 0.3),
             ("import sfumato.release_file, sfumato.run", imports["what publishing needs"], None),
         )
-    ]
-    slower = sampler["inexact"] / sampler["exact"]
-    lines += [
-        Claim(
-            what="Exact noise from the operating system's randomness, on one core",
-            figure=f"{sampler['exact'] / 1e6:.1f} million draws a second",
-        ),
-        Claim(
-            what="Inexact floating-point noise by NumPy, on one core",
-            figure=f"{sampler['inexact'] / 1e6:.1f} million draws a second ({slower:.2f}× the exact ones)",
-        ),
     ]
     return lines
 

@@ -56,7 +56,7 @@ class Truth:
 
     def check_floor(self, found: pa.Table) -> None:
         """Refuse an answer of the floor that is not, number for number, the true table."""
-        order, positions = _sorted_positions(found, self.cells.dimensions)
+        order, positions = sorted_positions(found, self.cells.dimensions)
         occupied = self.cells["count"] > 0
         if not (
             np.array_equal(positions, self.cells.positions[occupied])
@@ -67,14 +67,8 @@ class Truth:
 
     def check_published(self, release: Release) -> Errors:
         """Refuse a bundle that is not whole, was not charged once, or is further from the truth than it should be."""
-        read_manifest(release.bundle)
-        history = Ledger.open(release.ledger).history(release.account)
-        charged = [entry.table for entry in history if entry.kind == "charge"]
-        name = self.planned.table.name
-        if charged != [name]:
-            raise WrongResultError(f"the run should have charged '{name}' once; it charged {charged}")
-        published = pq.read_table(release.bundle / "tables" / f"{name}.parquet")
-        order, positions = _sorted_positions(published, self.cells.dimensions)
+        published = pq.read_table(published_file(release, self.planned.table.name))
+        order, positions = sorted_positions(published, self.cells.dimensions)
         values = published["value"].to_numpy()[order]
         listed = np.isin(positions, self.cells.positions)
         if not np.array_equal(positions[listed], self.cells.positions) or values[~listed].any():
@@ -99,7 +93,17 @@ class Truth:
         return errors
 
 
-def _sorted_positions(found: pa.Table, by: Sequence[Dimension]) -> tuple[Integers, Integers]:
+def published_file(release: Release, name: str) -> Path:
+    """The file of a table in a bundle that is whole; refused unless the run was charged for it once."""
+    read_manifest(release.bundle)
+    history = Ledger.open(release.ledger).history(release.account)
+    charged = [entry.table for entry in history if entry.kind == "charge"]
+    if charged != [name]:
+        raise WrongResultError(f"the run should have charged '{name}' once; it charged {charged}")
+    return release.bundle / "tables" / f"{name}.parquet"
+
+
+def sorted_positions(found: pa.Table, by: Sequence[Dimension]) -> tuple[Integers, Integers]:
     """The order that sorts the rows by their place in the product of the dimensions, and these places, sorted."""
     places = [
         pc.index_in(found[d.name].cast(pa.string()), value_set=pa.array(d.codes, pa.string())).to_numpy() for d in by

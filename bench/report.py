@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from claims import Section
+from claims import Grid, Section
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,11 @@ def print_report(console: Console, section: Section) -> None:
     for line in section.lines:
         table.add_row(line.what, line.figure, line.target, line.verdict, style=_COLOURS[line.verdict])
     console.print(table)
+    for grid in section.grids:
+        shown = Table(*grid.columns, box=box.SIMPLE_HEAD, title=grid.heading, title_justify="left")
+        for row in grid.rows:
+            shown.add_row(*row)
+        console.print(shown)
     for paragraph in section.notes:
         console.print(paragraph, highlight=False)
 
@@ -38,6 +43,7 @@ def update_page(page: Path, section: Section) -> None:
             "|---|---|---|---|",
             *rows,
             "",
+            *(line for grid in section.grids for line in _written(grid)),
             "\n\n".join(section.notes),
             "",
             end,
@@ -47,3 +53,8 @@ def update_page(page: Path, section: Section) -> None:
     if times != 1:
         raise ValueError(f"{page.name} must have the lines {begin} and {end} once")
     page.write_text(changed, encoding="utf-8")
+
+
+def _written(grid: Grid) -> list[str]:
+    lines = [grid.columns, ("---",) * len(grid.columns), *grid.rows]
+    return [f"**{grid.heading}**", "", *(f"| {' | '.join(line)} |" for line in lines), ""]

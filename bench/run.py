@@ -1,4 +1,4 @@
-"""The benchmark: sfumato beside DuckDB alone, on the same data, in one run on this machine.
+"""The benchmark: sfumato beside DuckDB alone and beside other tools, on the same data, in one run on this machine.
 
 `make bench` runs all parts at full size; a part can be named to run it alone. Results go to a folder; the page
 docs/benchmarks.md and its chart are rewritten whenever that is the committed one, so that they always show what is
@@ -27,14 +27,25 @@ from foundation import Tell, measure_foundation
 from gate import Truth, WrongResultError
 from infusion import PERSONS, measure_infusion
 from infusion_claims import infusion_section
+from large import measure_large
+from large_claims import large_section
+from large_data import CELLS
 from machine import Machine
+from nation import SIZES, measure_nation
+from nation_chart import draw_nation
+from nation_claims import nation_section
+from peer_chart import draw_peers
+from peer_claims import peers_section
+from peer_measure import measure_peers
 from processes import command_seconds, demo_seconds, import_seconds, make_economy, peak_memory
 from records import RECORDS
 from report import print_report, update_page
 from rich.console import Console
-from sampler import measure_sampler
+from samplers import measure_samplers
+from samplers_claims import samplers_section
 from server import measure_server
 from server_claims import server_section
+from steps import measure_steps, steps_section
 from survey import QUOTES
 
 from sfumato.errors import SfumatoError
@@ -47,6 +58,16 @@ _SECTIONS: dict[str, Callable[[Results], Section]] = {
     "infusion": infusion_section,
     "cube": cube_section,
     "server": server_section,
+    "samplers": samplers_section,
+    "large": large_section,
+    "nation": nation_section,
+    "steps": steps_section,
+    "peers": peers_section,
+}
+_CHARTS: dict[str, Callable[[Path, Results], None]] = {
+    "foundation": draw_chart,
+    "nation": draw_nation,
+    "peers": draw_peers,
 }
 
 
@@ -70,21 +91,25 @@ def main() -> int:
         (asked.out / f"{part}.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         if asked.out.resolve() == _COMMITTED:
             update_page(_ROOT / "docs" / "benchmarks.md", section)
-            if part == "foundation":
-                draw_chart(_ROOT / "docs" / "images" / "foundation.svg", results)
+            if part in _CHARTS:
+                _CHARTS[part](_ROOT / "docs" / "images" / f"{part}.svg", results)
     return 0
 
 
 def _measure(part: str, folder: Path, asked: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    if part == "contributors":
-        return measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell)
-    if part == "server":
-        return measure_server(folder, records=asked.records, repeat=asked.repeat, tell=tell)
-    if part == "infusion":
-        return measure_infusion(folder, persons=asked.persons, tell=tell)
-    if part == "cube":
-        return measure_cube(folder, records=asked.quotes, tell=tell)
-    return _foundation(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell)
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
+        "foundation": lambda: _foundation(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell),
+        "contributors": lambda: measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell),
+        "infusion": lambda: measure_infusion(folder, persons=asked.persons, tell=tell),
+        "cube": lambda: measure_cube(folder, records=asked.quotes, tell=tell),
+        "server": lambda: measure_server(folder, records=asked.records, repeat=asked.repeat, tell=tell),
+        "samplers": lambda: measure_samplers(folder, repeat=asked.repeat, tell=tell),
+        "large": lambda: measure_large(folder, jobs=asked.jobs, cells=asked.cells, tell=tell),
+        "nation": lambda: measure_nation(folder, sizes=asked.sizes, repeat=asked.repeat, tell=tell),
+        "steps": lambda: measure_steps(folder, jobs=asked.jobs, before=asked.before, repeat=asked.repeat, tell=tell),
+        "peers": lambda: measure_peers(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell),
+    }
+    return measures[part]()
 
 
 def _foundation(folder: Path, *, jobs: int, repeat: int, tell: Tell) -> dict[str, Any]:
@@ -99,8 +124,6 @@ def _foundation(folder: Path, *, jobs: int, repeat: int, tell: Tell) -> dict[str
     commands = command_seconds(folder, plain, truth, repeat=repeat, tell=tell)
     tell("peak memory")
     peak = peak_memory(folder, [case for case in cases if case.first], truth)
-    tell("the sampler")
-    sampler = measure_sampler(truth, repeat=repeat)
     tell("imports")
     imports = import_seconds()
     tell("the demo")
@@ -115,7 +138,6 @@ def _foundation(folder: Path, *, jobs: int, repeat: int, tell: Tell) -> dict[str
         "economy_seconds": economy_seconds,
         "demo_seconds": demo_seconds(),
         "import_seconds": imports,
-        "draws_a_second": asdict(sampler),
     }
 
 
@@ -144,6 +166,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=RECORDS, help="records to perturb (default: %(default)s)")
     parser.add_argument("--persons", type=int, default=PERSONS, help="size of the workforce (default: %(default)s)")
     parser.add_argument("--quotes", type=int, default=QUOTES, help="records of the cube (default: %(default)s)")
+    parser.add_argument("--cells", type=int, default=CELLS, help="cells of a table in parts (default: %(default)s)")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=SIZES, help="jobs of the nations (default: %(default)s)"
+    )
+    parser.add_argument("--before", type=Path, help="an earlier checkout, whose steps are measured beside these")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=_COMMITTED, help="folder for the results (default: bench/results)")
     asked = parser.parse_args()

@@ -86,7 +86,7 @@ def _between(page: str, marker: str, content: str) -> str:
 def _keys(model: type[BaseModel]) -> Iterator[str]:
     yield from ("| key | type | default | meaning |", "|---|---|---|---|")
     for name, field in model.model_fields.items():
-        if not field.exclude:
+        if name != "folder":  # where the release file is: nobody writes it
             yield f"| `{field.alias or name}` | {_type(field.annotation)} | {_default(field)} | {field.description} |"
 
 

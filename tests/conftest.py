@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
 
 from sfumato.economy.generate import Economy, generate
 from sfumato.frame import Frame
@@ -17,6 +18,9 @@ from tests.tiny import TINY
 if TYPE_CHECKING:
     from sfumato.serve.catalogue import Catalogue
     from tests.serve.running import Server
+
+settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
+settings.load_profile("sfumato")
 
 
 @pytest.fixture
@@ -71,10 +75,16 @@ def release_folder(economy: Economy, tmp_path: Path) -> Path:
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> str:
     """Each engine in turn; Spark is left out where there is no Java, except under CI."""
-    if request.param == "spark" and shutil.which("java") is None and os.environ.get("CI") != "true":
-        pytest.skip("Spark needs Java 17 or 21: install a Java runtime to run this test")
+    if request.param == "spark":
+        need_java()
     os.environ["PYSPARK_SUBMIT_ARGS"] = "--conf spark.sql.shuffle.partitions=2 pyspark-shell"  # the data are tiny
     return str(request.param)
+
+
+def need_java() -> None:
+    """Leave a test out where there is no Java, except under CI."""
+    if shutil.which("java") is None and os.environ.get("CI") != "true":
+        pytest.skip("Spark needs Java 17 or 21: install a Java runtime to run this test")
 
 
 def write(path: Path, columns: dict[str, list[Any]]) -> Path:

@@ -1,6 +1,6 @@
 """Cells: what tabulation hands to a method, and the only thing a method ever sees."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -88,9 +88,8 @@ class Cells:
 
     def codes(self, dimension: str) -> NDArray[np.intp]:
         """Each cell's place in the codelist of one dimension."""
-        names = [d.name for d in self.dimensions]
-        shape = tuple(map(len, self.dimensions))
-        return np.unravel_index(self.positions, shape)[names.index(dimension)]
+        at = [d.name for d in self.dimensions].index(dimension)
+        return _remainder(self.positions // prod(map(len, self.dimensions[at + 1 :])), len(self.dimensions[at]))
 
     @property
     def worker_cells(self) -> int:
@@ -106,6 +105,8 @@ class Cells:
         array([[0, 2],
                [1, 3]])
         """
+        if self._workers_are_last() and self._are_whole_blocks():
+            return np.arange(len(self), dtype=np.intp).reshape(-1, self.worker_cells)
         workplace, worker = np.zeros_like(self.positions), np.zeros_like(self.positions)
         for dimension in self.dimensions:
             part = workplace if dimension.public else worker
@@ -119,6 +120,20 @@ class Cells:
             raise ValueError("every workplace cell must list all its worker cells")
         return order
 
+    def _workers_are_last(self) -> bool:
+        """Whether the cells of a workplace cell follow one another: no public dimension stands after another one."""
+        public = [dimension.public for dimension in self.dimensions]
+        return public == sorted(public, reverse=True)
+
+    def _are_whole_blocks(self) -> bool:
+        """Whether every run of as many cells as there are worker cells begins a workplace cell and has all of it."""
+        first, last = self.positions[:: self.worker_cells], self.positions[self.worker_cells - 1 :: self.worker_cells]
+        return (
+            len(self) % self.worker_cells == 0
+            and bool(np.all(last - first == self.worker_cells - 1))
+            and bool(np.all(_remainder(first, self.worker_cells) == 0))
+        )
+
     def equals(self, other: Any) -> bool:
         """Whether both hold the same cells with the same numbers."""
         return (
@@ -128,3 +143,18 @@ class Cells:
             and self.columns.keys() == other.columns.keys()
             and all(np.array_equal(self[name], other[name]) for name in self.columns)
         )
+
+
+def places(positions: Integers, dimensions: Sequence[Dimension]) -> tuple[Integers, ...]:
+    """The place of some positions in the codelist of each dimension."""
+    found = []
+    for dimension in reversed(dimensions):
+        left = positions // len(dimension)
+        found.append(positions - left * len(dimension))
+        positions = left
+    return tuple(reversed(found))
+
+
+def _remainder(numbers: Integers, divisor: int) -> Integers:
+    """What a division leaves: numpy divides by one number several times as quickly as it finds remainders."""
+    return numbers - numbers // divisor * divisor

@@ -1,7 +1,7 @@
 """Check a release: its plan, and its data against their description; nothing is charged or published."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from sfumato.cells import Cells
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling
-from sfumato.engine.connect import data_files
-from sfumato.engine.memory import Memory, file_state
+from sfumato.engine.cell_parts import Parted
+from sfumato.engine.data_files import data_files
+from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
+from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
+from sfumato.engine.question import Question
+from sfumato.engine.shared_folder import refuse_unshared
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.methods.small_samples import SmallSamples
+from sfumato.parts import Part
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
@@ -47,7 +52,7 @@ class Checked:
     plan: Plan
     opened: OpenJobs | OpenRecords
     fingerprint: str
-    states: list[list[int]]
+    states: list[list[int | str]]
 
     def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
@@ -57,6 +62,28 @@ class Checked:
         counted: dict[str, Cells | Samples] = {**self.opened.answer(summed, self.plan.secret), **values}
         _refuse_changed(self.plan.release, self.states)
         return counted
+
+    @contextmanager
+    def in_parts(self, planned: Mapping[str, PlannedTable]) -> Iterator[Mapping[str, Parted]]:
+        """Cut the cells of some tables of jobs into parts; they are tabulated when they are worked on."""
+        if not planned:
+            yield {}
+            return
+        if not isinstance(self.opened, OpenJobs):
+            raise TypeError("tables in parts are counts of jobs")
+        asked = {name: table.question for name, table in planned.items() if isinstance(table.question, Question)}
+        numbers = {name: table.table.parts for name, table in planned.items()}
+        with self.opened.in_parts(asked, numbers, self.plan.secret) as cut:
+            yield cut
+
+    def each_part(self, parted: Parted, work: OfRows) -> Iterator[Part]:
+        """Tabulate a table and work on every part, of the very files that were fingerprinted and validated."""
+        yield from each_part(self.opened.tables.backend, parted, work)
+        _refuse_changed(self.plan.release, self.states)
+
+    def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
+        """Work on the files of stored parts."""
+        yield from each_file(self.opened.tables.backend, numbers, work)
 
     def cube(self, planned: PlannedCube) -> tuple[Cube, Sampling | None]:
         """Tabulate a true cube, and fit how sampling errors depend on a total where there are replicate weights."""
@@ -100,6 +127,8 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             opened.check_columns()
             codelists = opened.codelists()
         plan = make_plan(release, codelists)
+        if any(planned.in_parts for planned in plan.tables):
+            refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent])
         progress("fingerprint")
         fingerprint = digesting.result()
         progress("validate")
@@ -159,11 +188,11 @@ def _declared_codes(release: Release) -> dict[str, Codelist]:
     return codelists
 
 
-def _states(release: Release) -> list[list[int]]:
-    return [file_state(path) for paths in data_files(release.data).values() for path in paths]
+def _states(release: Release) -> list[list[int | str]]:
+    return [file.state() for files in data_files(release.data).values() for file in files]
 
 
-def _refuse_changed(release: Release, seen: list[list[int]]) -> None:
+def _refuse_changed(release: Release, seen: list[list[int | str]]) -> None:
     if _states(release) != seen:
         raise DataError(
             "data files",

@@ -141,7 +141,9 @@ class Measure(Described):
 class Jobs(Described):
     """The table with one row a job, or one row a job and period; it links a worker to a workplace."""
 
-    path: str = Field(description="Parquet file, folder of Parquet files, or pattern such as jobs/*.parquet")
+    path: str = Field(
+        description="Parquet file, folder of them, or pattern such as jobs/*.parquet; or an address: s3://office/jobs"
+    )
     workplace: str = Field("workplace", description="column that names the workplace of the job")
     worker: str | None = Field(None, description="column that names the worker; needed when `workers` is given")
     period: str | None = Field(
@@ -174,14 +176,61 @@ class Unit(Described):
     key: str = Field(description="column that names each unit once")
 
 
+_SECRET = re.compile(
+    r"secret|password|passwd|token|credential|(access|account|private|session)[._-]?key", re.IGNORECASE
+)
+
+
+def spark_settings(written: dict[str, Any], within: str = "") -> dict[str, str]:
+    """Settings of Spark by their full names, as texts.
+
+    >>> spark_settings({"master": "spark://head:7077", "spark": {"speculation": True, "executor": {"cores": 2}}})
+    {'master': 'spark://head:7077', 'spark.speculation': 'true', 'spark.executor.cores': '2'}
+    """
+    found: dict[str, str] = {}
+    for key, value in written.items():
+        name = f"{within}{key}"
+        if isinstance(value, dict):
+            found |= spark_settings(value, f"{name}.")
+        elif name != "master" and not name.startswith("spark."):
+            raise ValueError(f"`master`, or a setting whose name begins with spark., but not '{name}'")
+        elif _SECRET.search(name):
+            raise ValueError(
+                f"no secrets, as a release file is read by many: '{name}' belongs in the environment or in Spark's own "
+                "configuration (spark-defaults.conf)"
+            )
+        elif isinstance(value, list):
+            raise ValueError(f"one value for '{name}', not a list")
+        else:
+            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found
+
+
 class Data(Described):
     """What every kind of `[data]` section describes: attributes that classify, and measures that are summed."""
 
     engine: Literal["duckdb", "spark"] = Field("duckdb", description="what reads and counts the data")
+    spark: dict[str, str] = Field(
+        {},
+        exclude=True,
+        description="settings of Spark: `master`, and any whose name begins with `spark.`; see docs/cluster.md",
+    )
+    memory: int | None = Field(
+        None,
+        ge=1,
+        exclude=True,  # it changes no number: what was validated with less memory is valid
+        description="gigabytes of memory that DuckDB may use, beyond which it works on disk; four fifths of the "
+        "machine's when not given",
+    )
     public: tuple[str, ...] = Field((), description="attributes known to everyone, of workplaces or of businesses")
     attributes: dict[str, Attribute] = Field({}, description="columns that can classify a table, by name")
     measures: dict[str, Measure] = Field({}, description="numbers of a record, by name")
     folder: Path = Field(Path(), exclude=True, description="paths are relative to this folder")
+
+    @field_validator("spark", mode="before")
+    @classmethod
+    def _reads_settings(cls, settings: Any) -> Any:
+        return spark_settings(settings) if isinstance(settings, dict) else settings
 
     @model_validator(mode="before")
     @classmethod

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, triu
-from scipy.sparse.csgraph import connected_components
 
 from sfumato.errors import MethodError
 
@@ -77,7 +76,9 @@ class Bipartite:
         for indices, end in ((rows, workers), (columns, employers)):
             if len(indices) and not (indices.min() >= 0 and indices.max() < end):
                 raise ValueError("indices must be from 0 to below the number of workers, or of employers")
-        incidence = csr_array(coo_array((np.ones(len(rows), np.int64), (rows, columns)), shape=(workers, employers)))
+        incidence = scipy.sparse.csr_array(
+            scipy.sparse.coo_array((np.ones(len(rows), np.int64), (rows, columns)), shape=(workers, employers))
+        )
         incidence.data[:] = 1  # repeated jobs were added up
         return cls(incidence=incidence)
 
@@ -109,12 +110,12 @@ class Bipartite:
     def employer_projection(self, *, limit: int = MOST_PAIRS) -> "Any":
         """BᵀB: the workers that two employers share; on the diagonal, the workers of one."""
         _refuse_more(self.employers_of_workers(), limit, onto="employers", through="workers with many employers")
-        return csr_array(self.incidence.T @ self.incidence)
+        return scipy.sparse.csr_array(self.incidence.T @ self.incidence)
 
     def worker_projection(self, *, limit: int = MOST_PAIRS) -> "Any":
         """BBᵀ: the employers that two workers share; on the diagonal, the employers of one."""
         _refuse_more(self.workers_of_employers(), limit, onto="workers", through="employers with many workers")
-        return csr_array(self.incidence @ self.incidence.T)
+        return scipy.sparse.csr_array(self.incidence @ self.incidence.T)
 
     def employer_degrees(self) -> Integers:
         """With how many other employers each employer shares a worker."""
@@ -168,8 +169,10 @@ class Bipartite:
         """The parts of the graph between which there are no jobs."""
         jobs = self.incidence.tocoo()
         size = self.workers + self.employers
-        links = coo_array((jobs.data, (jobs.row, jobs.col.astype(np.int64) + self.workers)), shape=(size, size))
-        number, part = connected_components(links, directed=False)
+        links = scipy.sparse.coo_array(
+            (jobs.data, (jobs.row, jobs.col.astype(np.int64) + self.workers)), shape=(size, size)
+        )
+        number, part = scipy.sparse.csgraph.connected_components(links, directed=False)
         part = part.astype(np.int64)
         return Components(number=int(number), workers=part[: self.workers], employers=part[self.workers :])
 
@@ -230,7 +233,7 @@ def _each_once(
 
 
 def _edges(projection: "Any") -> Edges:
-    upper = triu(projection, k=1, format="csr")
+    upper = scipy.sparse.triu(projection, k=1, format="csr")
     upper.sort_indices()
     pairs = upper.tocoo()
     return Edges(

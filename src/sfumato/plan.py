@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import prod
 from typing import Any, cast
 
 from sfumato import __version__
@@ -25,6 +26,7 @@ from sfumato.engine.question import (
 )
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist, Frame
+from sfumato.in_parts import is_in_parts
 from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
 from sfumato.methods.method import Method
@@ -46,7 +48,9 @@ from sfumato.table import LISTED_CELLS, Table
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
 MOST_CELLS = 50_000_000
-"""Tables are held in memory; beyond this many cells a release is refused before it is charged."""
+"""Tables in one piece are held in memory; beyond this many cells a release is refused before it is charged."""
+MOST_CELLS_IN_PARTS = 100_000_000_000
+"""Of these, only the cells in which there is an establishment are made."""
 
 
 _PLACES = {"predict": "Predicted at {}", "quantiles": "Percentile {}", "mean": "Mean"}
@@ -65,6 +69,8 @@ class PlannedTable:
     """The column with the period of a panel."""
     key: str = ""
     """The fingerprint of the key, when the method has one: another key gives another answer."""
+    in_parts: bool = False
+    """Whether the table is made part by part. That changes no number: an answer in one piece stays the answer."""
 
     @property
     def name(self) -> str:
@@ -138,6 +144,13 @@ class PlannedTable:
         if isinstance(counted, Samples):
             return cast(Any, self.method).protect(counted, OperatingSystem())  # type: ignore[no-any-return]
         return self.method.protect(counted, self.randomness(secret, counted))
+
+    def answer(self, counted: Cells | Samples, secret: Secret | None) -> Cells:
+        """The answer to a charged question, drawn by chance, with what is public of it: keep it, and give no other."""
+        drawn = self.protect(counted, secret)
+        if not (isinstance(counted, Cells) and "establishments" in counted.columns):
+            return drawn
+        return drawn.with_column("establishments", counted["establishments"])
 
     @property
     def noise(self) -> str:
@@ -216,7 +229,15 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     for table in release.tables:
         question = release.question(table, codelists)
         named = f"table '{table.name}'"
-        _refuse_too_large(named, question, do="use fewer or coarser attributes, or split the table with `where`")
+        in_parts = is_in_parts(release, table, question)
+        _refuse_too_large(
+            named,
+            question,
+            do="use fewer or coarser attributes, or split the table with `where`",
+            most=MOST_CELLS_IN_PARTS if in_parts else MOST_CELLS,
+        )
+        if in_parts:
+            _refuse_too_wide(named, question)
         with naming(named):
             method = release.method(table, question)
         lacking = sorted(method.needs - _countable(release.data, question))
@@ -237,6 +258,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
                 links=release.data.links(),
                 period=release.period or "",
                 key=key,
+                in_parts=in_parts,
             )
         )
     plan = Plan(
@@ -281,13 +303,25 @@ def _cubes(release: Release, codelists: Mapping[str, Codelist]) -> tuple[Planned
     return tuple(planned)
 
 
-def _refuse_too_large(named: str, question: Asked | CubeQuestion, *, do: str) -> None:
-    if question.cells > MOST_CELLS:
+def _refuse_too_large(named: str, question: Asked | CubeQuestion, *, do: str, most: int = MOST_CELLS) -> None:
+    if question.cells > most:
         raise ReleaseError(
             named,
-            expected=f"at most {MOST_CELLS:,} cells",
+            expected=f"at most {most:,} cells",
             found=f"{question.cells:,}: {' × '.join(f'{len(d):,} {d.name}' for d in question.by)}",
             do=do,
+        )
+
+
+def _refuse_too_wide(named: str, question: Asked) -> None:
+    """Refuse workplace cells that are too large for a part: all cells of one are protected together."""
+    inside = [dimension for dimension in question.by if not dimension.public]
+    if prod(map(len, inside)) > MOST_CELLS:
+        raise ReleaseError(
+            named,
+            expected=f"at most {MOST_CELLS:,} worker cells in a workplace cell",
+            found=f"{prod(map(len, inside)):,}: {' × '.join(f'{len(d):,} {d.name}' for d in inside)}",
+            do="use fewer or coarser attributes of workers",
         )
 
 

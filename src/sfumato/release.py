@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, mod
 
 from sfumato.asking import ask, ask_records
 from sfumato.cube.section import CubeSection
+from sfumato.engine.data_files import is_stored, local_path
 from sfumato.engine.question import Asked
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
@@ -233,7 +234,8 @@ class Release(Described):
         codelists = [str(a.codelist) for a in self.data.attributes.values() if a.codelist is not None]
         totals = [str(c.totals) for cube in self.cubes for c in cube.controls if c.totals is not None]
         kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
-        inside = [*kept, *(self.data.folder / path for path in (*self.data.sources().values(), *codelists, *totals))]
+        sources = [path for path in self.data.sources().values() if not is_stored(path)]
+        inside = [*kept, *(local_path(self.data.folder, path) for path in (*sources, *codelists, *totals))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
                 raise ReleaseError(

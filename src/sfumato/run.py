@@ -12,17 +12,16 @@ from sfumato.cube.sampling import Sampling
 from sfumato.cube.stored import read_figures, stored
 from sfumato.durable import alone
 from sfumato.errors import LedgerError
-from sfumato.keys import Secret
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan, PlannedTable
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
-from sfumato.privacy.answers import Answers
+from sfumato.privacy.answers import AnswerParts, Answers
 from sfumato.privacy.ledger import Ledger
+from sfumato.protected_parts import ProtectPart
 from sfumato.publish.bundle import refuse_foreign, write_bundle
 from sfumato.rekeyed import refuse_another_key
 from sfumato.release import Release
-from sfumato.samples import Samples
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""
@@ -69,20 +68,32 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                     answer, release=release, ledger=ledger, answers=answers, question=question, table=name
                 )
 
+            def keep_in_parts(large: Mapping[str, PlannedTable]) -> None:
+                with ready.in_parts(large) as cut:
+                    for name, parted in cut.items():
+                        question = questions[name]
+                        answers.forget(question)
+                        folder = answers.draft(question)
+                        work = ProtectPart(planned=large[name], secret=plan.secret, layout=parted.layout, folder=folder)
+                        answered[question] = answers.keep_parts(question, ready.each_part(parted, work))
+                        ledger.record_answer(release.account, question, name, answered[question])
+
             progress("tabulate")
-            counted = ready.count(unanswered) if unanswered else {}
+            whole = {name: planned for name, planned in unanswered.items() if not planned.in_parts}
+            counted = ready.count(whole) if whole else {}
             progress("protect")
-            for name, planned in unanswered.items():
-                keep(name, protected(planned, counted[name], plan.secret))
+            for name, planned in whole.items():
+                keep(name, planned.answer(counted[name], plan.secret))
+            keep_in_parts({name: planned for name, planned in unanswered.items() if planned.in_parts})
             for name, cube in cubes.items():  # one after the other: true cubes are large
                 keep(name, _cube(cube, *ready.cube(cube)))
 
         progress("publish")
         kept = {name: (question, answered[question]) for name, question in questions.items()}
-        given = {planned.table.name: answers.read(*kept[planned.table.name]) for planned in plan.tables}
+        given = {planned.name: _given(planned, answers, *kept[planned.name]) for planned in plan.tables}
         files = {cube.name: answers.read_file(*kept[cube.name]) for cube in plan.cubes}
         identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
-        bundle = write_bundle(plan, given, identifiers, release.bundle, cubes=files)
+        bundle = write_bundle(plan, given, identifiers, release.bundle, cubes=files, each_file=ready.each_file)
         return Published(
             bundle=bundle,
             plan=plan,
@@ -104,14 +115,6 @@ def open_ledger(release: Release, *, remembers: bool = False) -> Ledger:
     return Ledger.open(release.ledger, create=True, remembers=remembers)
 
 
-def protected(planned: PlannedTable, counted: Cells | Samples, secret: Secret | None) -> Cells:
-    """The answer to a charged question, drawn by chance: keep it, and give no other."""
-    drawn = planned.protect(counted, secret)
-    if not (isinstance(counted, Cells) and "establishments" in counted.columns):
-        return drawn
-    return drawn.with_column("establishments", counted["establishments"])
-
-
 def keep_answer(
     answer: Cells | bytes, *, release: Release, ledger: Ledger, answers: Answers, question: str, table: str
 ) -> str:
@@ -120,6 +123,14 @@ def keep_answer(
     digest = answers.keep_file(question, answer) if isinstance(answer, bytes) else answers.keep(question, answer)
     ledger.record_answer(release.account, question, table, digest)
     return digest
+
+
+def _given(planned: PlannedTable, answers: Answers, question: str, digest: str) -> Cells | AnswerParts:
+    """The answer to publish: in parts when there are several, and the table need not be seen as a whole."""
+    found = answers.in_parts(question, digest)
+    if found is None or len(found) == 1 or not planned.in_parts:
+        return answers.read(question, digest)
+    return found
 
 
 def _cube(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:

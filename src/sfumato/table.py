@@ -192,6 +192,13 @@ class Table(Described):
         description="whether combinations without any establishment are rows (exactly 0) or left out; "
         f"auto lists them in tables of up to {LISTED_CELLS:,} cells",
     )
+    parts: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="make the table in so many parts, a folder of Parquet files, so that it need not fit into memory; "
+        "large counts of jobs are made in parts by themselves",
+    )
 
     @field_validator("name")
     @classmethod

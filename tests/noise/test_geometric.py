@@ -84,3 +84,13 @@ def test_next_to_a_step_no_magnitude_is_called_certain_that_is_not(epsilon: str)
     assert certain.sum() > 0
     for head, magnitude in zip(heads[certain].tolist(), found[certain].tolist(), strict=True):
         assert noise.magnitude_bounds(head, bits) == (magnitude, magnitude)
+
+
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(1, 2**64), Fraction(1, 1000), Fraction(3), Fraction(700), Fraction(1000), 2**64]
+)
+def test_the_variance_is_told_at_every_epsilon_without_a_warning(epsilon: Fraction) -> None:
+    noise = Geometric(epsilon=epsilon)
+    with localcontext(prec=80, Emin=-(10**6)):
+        ratio = (-Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp() if epsilon < 10**5 else Decimal(0)
+        assert noise.variance == pytest.approx(float(2 * ratio / (1 - ratio) ** 2), rel=1e-9)

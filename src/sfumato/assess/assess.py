@@ -20,8 +20,8 @@ from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.engine.opened import OpenJobs, OpenRecords
 from sfumato.engine.question import SampleQuestion
-from sfumato.errors import LedgerError
-from sfumato.plan import Plan, PlannedTable
+from sfumato.errors import LedgerError, ReleaseError
+from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.nested import nested_sums
 from sfumato.release import Release
@@ -46,6 +46,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
     with checked(release, progress) as ready:
         planned = {table.table.name: table for table in ready.plan.tables}
+        _refuse_too_large(ready.plan)
         answers = stored_answers(release)
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
@@ -99,6 +100,19 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
             cubes=tuple(cubes),
             people=tuple(people),
         )
+
+
+def _refuse_too_large(plan: Plan) -> None:
+    """Refuse tables that fit into memory in parts only: an assessment looks at all cells at once."""
+    for planned in plan.tables:
+        if planned.cells > MOST_CELLS:
+            raise ReleaseError(
+                f"table '{planned.name}'",
+                expected=f"at most {MOST_CELLS:,} cells, to be assessed as a whole",
+                found=f"{planned.cells:,}",
+                do="assess a trial of it that counts some places or industries only (`where = …`), with a ledger and a "
+                "bundle of its own that nobody else gets",
+            )
 
 
 def _is_estimated(planned: PlannedTable) -> bool:

@@ -2,14 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from sfumato.engine.data_files import DataFile, arrow_dataset, data_files
+from sfumato.engine.limits import limit_memory
+from sfumato.engine.spark_session import spark_session
 from sfumato.errors import DataError, EngineError
 from sfumato.frame import Data, Frame
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends import BaseBackend
 
-    Reader = Callable[[str, list[str]], ir.Table]
+    Reader = Callable[[str, list[DataFile]], ir.Table]
     Lender = Callable[[pa.Table], ir.Table]
 
 
@@ -32,39 +34,6 @@ class Tables:
     workers: "ir.Table | None"
     lend: "Lender"
     """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
-
-
-def files(frame: Data, path: str) -> list[Path]:
-    """The Parquet files behind a path of the release file, which may be one file, a folder or a pattern."""
-    whole = (frame.folder / path).absolute()
-    if whole.is_dir():
-        found = sorted(whole.rglob("*.parquet"))
-    elif whole.exists():
-        found = [whole]
-    else:
-        found = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
-    if not found or any(file.suffix != ".parquet" for file in found):
-        wrong = next((file.name for file in found if file.suffix != ".parquet"), None)
-        raise DataError(
-            f"data file {path}",
-            expected="a Parquet file, a folder of them, or a pattern such as jobs/*.parquet",
-            found=wrong or f"nothing at {whole}",
-            do="convert the file to Parquet" if wrong else "check the path; it is relative to the release file",
-        )
-    odd = next((file for file in found if set(str(file)) & set("*?[]{}")), None)
-    if odd is not None:
-        raise DataError(
-            f"data file {path}",
-            expected="a path without the characters * ? [ ] { }, which engines read as patterns",
-            found=str(odd),
-            do="rename the file or folder",
-        )
-    return found
-
-
-def data_files(frame: Data) -> dict[str, list[Path]]:
-    """The files of each table of a frame."""
-    return {name: files(frame, path) for name, path in frame.sources().items()}
 
 
 @contextmanager
@@ -85,16 +54,17 @@ def open_tables(data: Data) -> "Iterator[tuple[BaseBackend, dict[str, ir.Table],
     """Open the engine that data of any kind ask for: the engine, its tables by name, and what lends it more."""
     paths = data_files(data)
     with ExitStack() as stack:
-        backend, read, lend = _duckdb(stack) if data.engine == "duckdb" else _spark(stack)
+        backend, read, lend = _duckdb(stack) if data.engine == "duckdb" else _spark(stack, data.spark)
+        limit_memory(backend, data.memory)
         yield backend, {name: _readable(name, listed, read) for name, listed in paths.items()}, lend
 
 
-def _readable(name: str, paths: list[Path], read: "Reader") -> "ir.Table":
+def _readable(name: str, listed: list[DataFile], read: "Reader") -> "ir.Table":
     try:
-        return read(name, [str(path) for path in paths])
+        return read(name, listed)
     except Exception as error:  # the engines raise their own kinds for a damaged file
         raise DataError(
-            f"data file of {name}: {paths[0].name}",
+            f"data file of {name}: {listed[0].name}",
             expected="a readable Parquet file",
             found=str(error).strip().splitlines()[0],
             do="write the file again",
@@ -121,13 +91,21 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
         backend.con.register(name, table)
         return backend.table(name)
 
-    return backend, lambda _, paths: backend.read_parquet(paths, hive_partitioning=False), lend
+    def read(name: str, listed: list[DataFile]) -> "ir.Table":
+        if all(file.storage is None for file in listed):
+            return backend.read_parquet([file.path for file in listed], hive_partitioning=False)
+        # DuckDB would need an extension for object storage; Arrow reads it, and hands over what a query asks for.
+        view = f"sfumato_{name}"
+        backend.con.register(view, arrow_dataset(listed))
+        return backend.table(view)
+
+    return backend, read, lend
 
 
-def _spark(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
+def _spark(stack: ExitStack, settings: Mapping[str, str]) -> "tuple[BaseBackend, Reader, Lender]":
     try:
         import ibis
-        from pyspark.sql import SparkSession
+        import pyspark.sql  # noqa: F401 (to say at once that it is not installed)
     except ImportError as error:
         raise EngineError(
             'engine = "spark"',
@@ -142,21 +120,14 @@ def _spark(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
             found="none",
             do='install a Java runtime, or use engine = "duckdb"',
         )
-    session = (
-        SparkSession.builder.appName("sfumato")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.optimizer.canChangeCachedPlanOutputPartitioning", "true")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+    session = spark_session(settings)
     backend = ibis.pyspark.connect(session)
 
-    def read(name: str, paths: list[str]) -> "ir.Table":
+    def read(name: str, listed: list[DataFile]) -> "ir.Table":
         view = f"sfumato_{name}"
         # Ibis itself takes one path only. Columns come from the files, never from the names of their folders.
-        session.read.option("recursiveFileLookup", "true").parquet(*paths).createOrReplaceTempView(view)
+        reader = session.read.option("recursiveFileLookup", "true")
+        reader.parquet(*(file.address for file in listed)).createOrReplaceTempView(view)
         return backend.table(view)
 
     lent = count()

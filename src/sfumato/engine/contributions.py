@@ -6,9 +6,8 @@ import numpy as np
 
 from sfumato.cells import Cells, Integers
 from sfumato.engine.connect import Tables
-from sfumato.engine.positions import positions_of
+from sfumato.engine.establishment_groups import establishment_groups, located, place_in
 from sfumato.engine.question import Question
-from sfumato.engine.tabulate import establishment_groups
 from sfumato.engine.text import text
 from sfumato.frame import Frame
 
@@ -46,17 +45,21 @@ def contributions(frame: Frame, tables: Tables, question: Question, cells: Cells
     """The jobs of every establishment in the cells that tabulation found for a question without `where`."""
     if question.where or tables.workplaces is None or frame.workplaces is None:
         raise ValueError("contributions are counted for whole populations with a table of workplaces")
-    workers = question.worker_attributes(frame)
-    groups = establishment_groups(frame, tables, workers, ())
     register = tables.workplaces
-    public = {name: text(register[name], name) for name in question.workplace_attributes(frame)}
-    placed = groups.inner_join(register.select(_workplace=register[frame.workplaces.key], **public), "_workplace")
-    found = placed.select("_jobs", *public, *workers, _unit=text(placed["_workplace"], "_unit")).to_pyarrow()
+    public = {dimension.name: dimension.codes for dimension in question.by if frame.is_public(dimension.name)}
+    named = register.select(
+        _workplace=register[frame.workplaces.key], **{name: text(register[name], name) for name in public}
+    )
+    with establishment_groups(frame, tables, {"": Question(by=question.by)}, None) as counted:
+        placed = counted.groups.inner_join(located(tables, named, public), "_workplace")
+        found = placed.select(
+            "_jobs", _position=place_in(question.by, placed), _unit=text(placed["_workplace"], "_unit")
+        ).to_pyarrow()
     encoded = found["_unit"].combine_chunks().dictionary_encode()
     return Contributions(
         units=tuple(encoded.dictionary.to_pylist()),
         unit=encoded.indices.to_numpy().astype(np.int64),
-        cell=np.searchsorted(cells.positions, positions_of(found, question.by, question.by)),
+        cell=np.searchsorted(cells.positions, found["_position"].to_numpy()),
         jobs=found["_jobs"].to_numpy().astype(np.int64),
         cells=len(cells),
     )

@@ -1,10 +1,12 @@
 """The permanent factor of every employer as a table of the engine."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sfumato.engine.connect import Tables
+from sfumato.engine.spark_parts import spark_column
 from sfumato.engine.text import text
 from sfumato.frame import Frame
 from sfumato.keys import Secret
@@ -30,6 +32,18 @@ def factor_table(frame: Frame, tables: Tables, factors: Factors) -> "ir.Table":
         keys = tables.workplaces.select(_workplace=tables.workplaces[frame.workplaces.key])
     else:
         keys = tables.jobs.select(_workplace=tables.jobs[frame.jobs.workplace]).distinct()
-    named = keys.mutate(_name=text(keys["_workplace"], "_name")).to_pyarrow()
-    found = factors.of(hashes(named["_name"]))
-    return tables.lend(pa.table({"_workplace": named["_workplace"], "_factor": found}))
+    named = keys.mutate(_name=text(keys["_workplace"], "_name"))
+    if tables.backend.name == "pyspark":  # neither keys nor factors leave the executors
+        return spark_column(tables.backend, named, "_factor", _FactorsOfNames(factors=factors)).drop("_name")
+    found = named.to_pyarrow()
+    return tables.lend(pa.table({"_workplace": found["_workplace"], "_factor": factors.of(hashes(found["_name"]))}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FactorsOfNames:
+    """The factors of employers by their names: a plain value, which may be sent to another process."""
+
+    factors: Factors
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.Array:
+        return pa.array(self.factors.of(hashes(batch["_name"])))

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.durable import write_durably
-from sfumato.errors import DataError
+from sfumato.engine.data_files import DataFile
+
+_PIECE = 1 << 22
+"""Bytes that are read at a time."""
 
 
 class Memory:
@@ -23,11 +26,11 @@ class Memory:
         except (OSError, ValueError, KeyError, TypeError):
             self._files, self._validated = {}, set()
 
-    def fingerprint(self, tables: Mapping[str, Iterable[Path]]) -> str:
+    def fingerprint(self, tables: Mapping[str, Iterable[DataFile]]) -> str:
         """One digest of the content of all files; an unchanged file is not read again."""
-        listed = [(name, path) for name, paths in tables.items() for path in paths]
+        listed = [(name, file) for name, files in tables.items() for file in files]
         with ThreadPoolExecutor() as pool:
-            digests = list(pool.map(self._digest, (path for _, path in listed)))
+            digests = list(pool.map(self._digest, (file for _, file in listed)))
         named = [[name, digest] for (name, _), digest in zip(listed, digests, strict=True)]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
@@ -41,26 +44,14 @@ class Memory:
         content = {"files": self._files, "validated": sorted(self._validated)}
         write_durably(self._path, json.dumps(content).encode())
 
-    def _digest(self, path: Path) -> str:
-        state = file_state(path)
-        known = self._files.get(str(path))
+    def _digest(self, file: DataFile) -> str:
+        state = file.state()
+        known = self._files.get(file.address)
         if isinstance(known, list) and known[:-1] == state:
             return str(known[-1])
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(
-                f"data file {path.name}",
-                expected="a file that can be read",
-                found=str(error),
-                do="check the file's permissions",
-            ) from error
-        self._files[str(path)] = [*state, digest]
-        return digest
-
-
-def file_state(path: Path) -> list[int]:
-    """What changes when a file is written again: its size, time and place on the disk."""
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        with file.open() as content:
+            digest = hashlib.sha256()
+            while piece := content.read(_PIECE):
+                digest.update(piece)
+        self._files[file.address] = [*state, digest.hexdigest()]
+        return digest.hexdigest()

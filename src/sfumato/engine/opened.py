@@ -10,12 +10,14 @@ from sfumato.cells import Cells, Dimension
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling, fitted
 from sfumato.engine.answer import answer
+from sfumato.engine.cell_parts import Parted, parted
 from sfumato.engine.connect import Tables, connect
 from sfumato.engine.contributors import contributors
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals, record_totals, tabulated_cube
 from sfumato.engine.cube_sampling import replicate_estimates
+from sfumato.engine.factor_table import factors_of
 from sfumato.engine.identifiers import refuse_other_lengths
-from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, SampleQuestion
+from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.engine.record_faults import validate_records
 from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
 from sfumato.engine.samples import LARGEST_GROUP, clipped_values, refuse_unsuitable, sampled, samples
@@ -90,6 +92,15 @@ class OpenJobs:
     def answer(self, asked: Mapping[str, Asked], secret: Secret | None) -> dict[str, Cells]:
         """Counts, indicators, flows and graphs."""
         return answer(self.frame, self.tables, asked, secret)
+
+    @contextmanager
+    def in_parts(
+        self, asked: Mapping[str, Question], parts: Mapping[str, int | None], secret: Secret | None
+    ) -> Iterator[dict[str, Parted]]:
+        """Counts that are cut into parts, in as many as `parts` says where it does."""
+        factors = None if secret is None else factors_of(secret)
+        with parted(self.frame, self.tables, asked, parts, factors) as cut:
+            yield cut
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.spending import balance
 from sfumato.publish.table import published_table
 from sfumato.release import Release
-from sfumato.run import keep_answer, open_ledger, protected
+from sfumato.run import keep_answer, open_ledger
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
@@ -142,7 +142,7 @@ class FormalLive:
         name = planned.table.name
         with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
             counted = self.ready.count({name: planned})[name]
-        answer = protected(planned, counted, None)
+        answer = planned.answer(counted, None)
         return keep_answer(
             answer, release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
         )

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from sfumato.methods.cumulative_curve import Percentiles, shares_of
 from sfumato.methods.log_normal_fit import WITHIN, LogNormalFit
@@ -73,7 +73,7 @@ class ChosenBins:
     def _errors(self, people: Integers, logs: Floats) -> Floats:
         """What choosing would do to a log-normal cell with these percentiles, which may be anywhere in their bins."""
         shares = shares_of(self.at)
-        z = ndtri(shares)
+        z = scipy.special.ndtri(shares)
         usual = WITHIN * self.bins.guess[1]
         away = z - z.mean()
         spread = np.full(len(logs), usual)

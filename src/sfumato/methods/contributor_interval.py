@@ -8,8 +8,8 @@ directions the amount is nearly normal around its mean, with the variance of the
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,9 @@ def _half_widths(scales: Floats, sampling: Floats, spread: float, confidence: fl
     low, high = np.zeros(len(scales)), np.abs(scales).sum(axis=1) + _FAR * deviation
     for _ in range(_HALVINGS):
         middle = ((low + high) / 2)[:, None]
-        inside = (ndtr((middle - centres) / some) - ndtr((-middle - centres) / some)).mean(axis=1)
+        inside = (scipy.special.ndtr((middle - centres) / some) - scipy.special.ndtr((-middle - centres) / some)).mean(
+            axis=1
+        )
         enough = inside >= confidence
         low, high = np.where(enough, low, middle[:, 0]), np.where(enough, middle[:, 0], high)
     widths: Floats = np.where(deviation > 0, high, 0.0)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from sfumato.methods.public_bins import PublicBins
 
@@ -83,7 +83,9 @@ class LogNormalFit:
     @property
     def below(self) -> Floats:
         """The share of people below every edge: one row a cell."""
-        return self._at_edges(ndtr((self.bins.logs[1:-1] - self.mean[:, None]) / self.spread[:, None]), last=1.0)
+        return self._at_edges(
+            scipy.special.ndtr((self.bins.logs[1:-1] - self.mean[:, None]) / self.spread[:, None]), last=1.0
+        )
 
     @property
     def shares(self) -> Floats:
@@ -92,7 +94,7 @@ class LogNormalFit:
 
     def logs_at(self, share: Floats) -> Floats:
         """The logarithm below which a share of the people is; infinite at 0 and 1."""
-        logs: Floats = self.mean[:, None] + self.spread[:, None] * ndtri(share)
+        logs: Floats = self.mean[:, None] + self.spread[:, None] * scipy.special.ndtri(share)
         return logs
 
     @property
@@ -104,7 +106,7 @@ class LogNormalFit:
         z = (self.bins.logs[1:-1] - self.mean[:, None]) / self.spread[:, None]
         density = np.exp(-z * z / 2) * (self.people / np.sqrt(2 * np.pi))[:, None]
         slopes = np.empty((len(z), 3, len(self.bins)))
-        slopes[:, 0] = np.diff(self._at_edges(ndtr(z), last=1.0), axis=1)
+        slopes[:, 0] = np.diff(self._at_edges(scipy.special.ndtr(z), last=1.0), axis=1)
         slopes[:, 1] = np.diff(self._at_edges(density / -self.spread[:, None]), axis=1)
         slopes[:, 2] = np.diff(self._at_edges(density * -z), axis=1)
         return slopes

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from sfumato.errors import MethodError
 from sfumato.methods.adaptive_curve import AdaptiveCurve
@@ -34,8 +34,8 @@ _CLASSES: Mapping[CurveName, Any] = MappingProxyType(
 CURVES: tuple[CurveName, ...] = tuple(_CLASSES)
 """Every curve by its name in a release file."""
 
-_MEANS, _SPREADS = (ndtri((np.arange(number) + 0.5) / number) for number in (15, 5))
-"""The middles of equal parts of a normal distribution: where the means and the spreads of planned cells lie."""
+_MEANS, _SPREADS = 15, 5
+"""How many means, and how many spreads, the planned cells have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilo
     True
     """
     usual, spread = bins.guess
-    means, spreads = (places.ravel() for places in np.meshgrid(_MEANS, _SPREADS))
+    means, spreads = (places.ravel() for places in np.meshgrid(_middles(_MEANS), _middles(_SPREADS)))
     cells = LogNormalFit(
         bins=bins,
         people=np.full(len(means), float(size)),
@@ -89,3 +89,9 @@ def recommended(*, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction, 
     """Every curve at cells of this size, from the least expected error to the largest; nothing is spent by asking."""
     plans = [planned(name, bins=bins, at=at, epsilon=epsilon, size=size) for name in CURVES]
     return sorted(plans, key=lambda plan: plan.error)
+
+
+def _middles(number: int) -> Floats:
+    """The middles of equal parts of a normal distribution."""
+    middles: Floats = scipy.special.ndtri((np.arange(number) + 0.5) / number)
+    return middles

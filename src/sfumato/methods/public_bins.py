@@ -7,8 +7,8 @@ from itertools import pairwise
 from math import exp
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from sfumato.errors import MethodError
 
@@ -79,7 +79,7 @@ class PublicBins:
                 f"minimum = {minimum}, median = {median}, maximum = {maximum}",
                 "correct the bounds of the measure, or the guess",
             )
-        inner = np.exp(np.log(float(median)) + float(sigma) * ndtri(np.arange(1, number) / number))
+        inner = np.exp(np.log(float(median)) + float(sigma) * scipy.special.ndtri(np.arange(1, number) / number))
         if not (inner[0] > minimum and inner[-1] < maximum):
             raise _refused(
                 f"bounds outside the edges of {number} bins of equal mass",
@@ -106,7 +106,10 @@ class PublicBins:
     @cached_property
     def guess(self) -> tuple[float, float]:
         """μ and σ of the log-normal distribution that gives every bin the same mass, or nearly so."""
-        inner, z = np.log(np.array(self.edges[1:-1], dtype=np.float64)), ndtri(np.arange(1, len(self)) / len(self))
+        inner, z = (
+            np.log(np.array(self.edges[1:-1], dtype=np.float64)),
+            scipy.special.ndtri(np.arange(1, len(self)) / len(self)),
+        )
         if len(inner) == 1:
             return float(inner[0]), _USUAL_SPREAD
         slope = float(z @ inner) / float(z @ z)  # z is symmetric about 0
@@ -116,7 +119,7 @@ class PublicBins:
     def middles(self) -> Floats:
         """The logarithm at which the guess has half of each bin's people on either side."""
         mean, spread = self.guess
-        places: Floats = mean + spread * ndtri((np.arange(len(self)) + 0.5) / len(self))
+        places: Floats = mean + spread * scipy.special.ndtri((np.arange(len(self)) + 0.5) / len(self))
         return np.clip(places, self.logs[:-1], self.logs[1:])
 
     def grouped(self, number: int) -> "PublicBins":

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import pdtr
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -231,18 +231,22 @@ def _effects(one: Integers, two: Integers, other: Integers, layout: PairLayout) 
 def _mean_below(mean: Floats, minimum: int) -> Floats:
     """The mean of a Poisson variable that is known to be below the minimum."""
     mean = np.minimum(mean, minimum + _BEYOND)
-    expected: Floats = mean * pdtr(minimum - 2, mean) / pdtr(minimum - 1, mean) if minimum > 1 else np.zeros_like(mean)
+    expected: Floats = (
+        mean * scipy.special.pdtr(minimum - 2, mean) / scipy.special.pdtr(minimum - 1, mean)
+        if minimum > 1
+        else np.zeros_like(mean)
+    )
     return expected
 
 
 def _drawn(mean: Floats, words: NDArray[np.uint64], minimum: int) -> Integers:
     """Poisson variables below the minimum, by inverting their distribution function: the least k beyond the word."""
     mean = np.minimum(mean, minimum + _BEYOND)
-    share = (words >> np.uint64(11)) * 2.0**-53 * pdtr(minimum - 1, mean)
+    share = (words >> np.uint64(11)) * 2.0**-53 * scipy.special.pdtr(minimum - 1, mean)
     low, high = np.zeros(len(mean), dtype=np.int64), np.full(len(mean), minimum - 1, dtype=np.int64)
     while bool(np.any(low < high)):
         middle = (low + high) // 2
-        enough = pdtr(middle, mean) > share
+        enough = scipy.special.pdtr(middle, mean) > share
         low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
     return low
 

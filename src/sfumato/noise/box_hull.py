@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.twofold import Twofold
 from sfumato.noise.vector_words import choices, heads_of, word_blocks
 
 Integers = NDArray[np.int64]
@@ -48,6 +49,14 @@ class HullPoints:
         uniforms = self.heads * 2.0**-self.bits
         np.put_along_axis(uniforms, self.zero[:, None], 0.0, axis=1)
         return uniforms[:, 1:] - uniforms[:, :1]
+
+
+def exact_coordinates(uniforms: Twofold, zero: Integers) -> Twofold:
+    """The coordinates of points at the lower ends of their uniforms, with two floats for a number."""
+    ends = Twofold(uniforms.high.copy(), uniforms.low.copy())
+    for part in (ends.high, ends.low):
+        np.put_along_axis(part, zero[:, None], 0.0, axis=1)
+    return ends[:, 1:] - ends[:, :1]
 
 
 def coordinate_bounds(heads: Sequence[int], zero: int, bits: int) -> list[tuple[Decimal, Decimal]]:

@@ -1,6 +1,6 @@
 """Box Laplace noise on logarithms: exponential in the hull norm, published after exponentiation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -10,11 +10,13 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.noise.box_hull import HullPoints, coordinate_bounds, hull_norm
+from sfumato.noise.box_hull import HullPoints, coordinate_bounds, exact_coordinates, hull_norm
 from sfumato.noise.box_tail import Tail, hull_tail
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.second_pass import Uniforms, settled_rows
 from sfumato.noise.symmetric import FIRST_BITS
-from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest, refine_block
+from sfumato.noise.twofold import ERROR, Twofold
+from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
 from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
 
 Integers = NDArray[np.int64]
@@ -67,11 +69,17 @@ class BoxLaplace:
             heads = heads_of(word_blocks(rows, self.cells + 1, randomness), first_bits)
             points = HullPoints.draw(rows, self.cells, randomness, bits=first_bits)
             values[part], certain = self.first_pass(bases[part], heads, points, unit=unit, offset=offset)
-            for row in np.flatnonzero(~certain.all(axis=1)):
-                sizes = [unit * base for base in bases[part][row].tolist()]
-                bounds = partial(self.value_bounds, sizes, offset, int(points.zero[row]))
-                known = [*heads[row].tolist(), *points.heads[row].tolist()]
-                values[part][row] = refine_block(bounds, heads=known, bits=first_bits, randomness=randomness)
+            if len(doubtful := np.flatnonzero(~certain.all(axis=1))):
+                known = np.concatenate([heads[doubtful], points.heads[doubtful]], axis=1)
+                values[part.start + doubtful] = self._settled(
+                    bases[part][doubtful],
+                    known,
+                    points.zero[doubtful],
+                    randomness,
+                    unit=unit,
+                    offset=offset,
+                    first_bits=first_bits,
+                )
         return values
 
     def first_pass(
@@ -95,6 +103,47 @@ class BoxLaplace:
             low, high = np.floor(size - shift - error + 0.5), np.floor(size - shift + error + 0.5)
             certain = (low == high) & (doubt <= 0.5)
         return np.where(certain, high, 0).astype(np.int64), certain
+
+    def second_pass(
+        self, bases: Integers, zero: Integers, uniforms: Uniforms, *, unit: Fraction, offset: Fraction
+    ) -> tuple[Integers, NDArray[np.bool_]]:
+        """The same with two floats for a number; the uniforms are those of R, then those of the points.
+
+        R errs by (d + 1 + (d + 1)R)·ERROR, so the exponent by less than b(d + 8)(R + 1)·ERROR besides.
+        """
+        b, shift, own = float(self.scale), float(offset), self.cells + 1
+        radius = -uniforms.lower[:, :own].log().sums()
+        unknown = uniforms.unknown[:, :own].sum(axis=1, keepdims=True) + uniforms.step * radius.high
+        exponent = exact_coordinates(uniforms.lower[:, own:], zero) * (radius * Twofold.of(self.scale))
+        doubt = b * (unknown + (radius.high + 1) * ((16 + 2 * self.cells) * ERROR))
+        size = exponent.exp() * (Twofold.of_integers(bases) * Twofold.of(unit))
+        error = size.high * (2 * doubt + (1 + np.abs(exponent.high)) * (16 * ERROR)) + (size.high + shift + 1) * (
+            16 * ERROR
+        )
+        found, certain = (size - Twofold.of(offset) + 0.5).whole_parts(below=error, above=error)
+        return found, certain & (doubt <= 0.5)
+
+    def _settled(
+        self,
+        bases: Integers,
+        heads: Integers,
+        zero: Integers,
+        randomness: Randomness,
+        *,
+        unit: Fraction,
+        offset: Fraction,
+        first_bits: int,
+    ) -> Integers:
+        """The values of rows that the first pass left in doubt."""
+
+        def second(rows: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+            return self.second_pass(bases[rows], zero[rows], uniforms, unit=unit, offset=offset)
+
+        def bounds(row: int) -> Callable[[Sequence[int], int], Bounds]:
+            sizes = [unit * base for base in bases[row].tolist()]
+            return partial(self.value_bounds, sizes, offset, int(zero[row]))
+
+        return settled_rows(heads, randomness, first_bits=first_bits, second_pass=second, bounds=bounds)
 
     def value_bounds(
         self, sizes: Sequence[Fraction], offset: Fraction, zero: int, heads: Sequence[int], bits: int

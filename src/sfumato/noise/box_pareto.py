@@ -1,6 +1,6 @@
 """Box Pareto noise: heavy-tailed in the hull norm, with a scale of its own in every cell of a block."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -10,11 +10,13 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.noise.box_hull import HullPoints, coordinate_bounds, hull_norm
+from sfumato.noise.box_hull import HullPoints, coordinate_bounds, exact_coordinates, hull_norm
 from sfumato.noise.box_tail import Tail, hull_tail
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.second_pass import Uniforms, settled_rows
 from sfumato.noise.symmetric import FIRST_BITS
-from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest, refine_block
+from sfumato.noise.twofold import ERROR, Twofold
+from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
 from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
 
 Integers = NDArray[np.int64]
@@ -62,11 +64,11 @@ class BoxPareto:
             heads = heads_of(word_blocks(rows, self.cells + 1, randomness), first_bits)
             points = HullPoints.draw(rows, self.cells, randomness, bits=first_bits)
             noise[part], certain = self.first_pass(multiples[part], heads, points)
-            for row in np.flatnonzero(~certain.all(axis=1)):
-                scales = [self.unit * multiple for multiple in multiples[part][row].tolist()]
-                bounds = partial(self.noise_bounds, scales, int(points.zero[row]))
-                known = [*heads[row].tolist(), *points.heads[row].tolist()]
-                noise[part][row] = refine_block(bounds, heads=known, bits=first_bits, randomness=randomness)
+            if len(doubtful := np.flatnonzero(~certain.all(axis=1))):
+                known = np.concatenate([heads[doubtful], points.heads[doubtful]], axis=1)
+                noise[part.start + doubtful] = self._settled(
+                    multiples[part][doubtful], known, points.zero[doubtful], first_bits, randomness
+                )
         return noise
 
     def first_pass(
@@ -90,6 +92,40 @@ class BoxPareto:
             low, high = np.floor(noise - error + 0.5), np.floor(noise + error + 0.5)
             certain = low == high
         return np.where(certain, high, 0).astype(np.int64), certain
+
+    def second_pass(
+        self, multiples: Integers, zero: Integers, uniforms: Uniforms
+    ) -> tuple[Integers, NDArray[np.bool_]]:
+        """The same with two floats for a number; the uniforms are those of R, then those of the points.
+
+        The analysis of SimplexPareto's holds for P, and W errs by one operation.
+        """
+        share, own = self._shares, self.cells + 1
+        scale = Twofold.of_integers(multiples) * Twofold.of(self.unit)
+        exponent = (-uniforms.lower[:, :own].log() * self._exact_shares).sums()
+        unknown = (share * uniforms.unknown[:, :own]).sum(axis=1, keepdims=True) + uniforms.step
+        growth = exponent.exp()
+        noise = exact_coordinates(uniforms.lower[:, own:], zero) * (growth - 1.0) * scale
+        reach = growth.high * scale.high
+        error = (reach + 1) * (exponent.high + (1 + share.sum())) * ((16 + 4 * self.cells) * ERROR) + reach * unknown
+        return (noise + 0.5).whole_parts(below=error, above=error)
+
+    def _settled(
+        self, multiples: Integers, heads: Integers, zero: Integers, first_bits: int, randomness: Randomness
+    ) -> Integers:
+        """The noise of rows that the first pass left in doubt."""
+
+        def bounds(row: int) -> Callable[[Sequence[int], int], Bounds]:
+            scales = [self.unit * multiple for multiple in multiples[row].tolist()]
+            return partial(self.noise_bounds, scales, int(zero[row]))
+
+        return settled_rows(
+            heads,
+            randomness,
+            first_bits=first_bits,
+            second_pass=lambda rows, uniforms: self.second_pass(multiples[rows], zero[rows], uniforms),
+            bounds=bounds,
+        )
 
     def noise_bounds(self, scales: Sequence[Fraction], zero: int, heads: Sequence[int], bits: int) -> Bounds:
         """The least and the greatest whole number that the noise of each cell may round to, in many digits."""
@@ -148,7 +184,11 @@ class BoxPareto:
 
     @cached_property
     def _shares(self) -> Floats:
-        return np.array([float(1 / (self.tail + i)) for i in range(self.cells + 1)])
+        return self._exact_shares.high
+
+    @cached_property
+    def _exact_shares(self) -> Twofold:
+        return Twofold.row(1 / (self.tail + i) for i in range(self.cells + 1))
 
 
 def _radius(exponent: Decimal, outward: Decimal) -> Decimal:

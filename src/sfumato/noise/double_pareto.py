@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sfumato.noise.first_pass import first_pass
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import refine
+from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, check_multiples, draw
+from sfumato.noise.twofold import ERROR, Twofold
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,11 +54,36 @@ class DoublePareto:
         def first(part: slice, heads: Integers) -> tuple[Integers, NDArray[np.bool_]]:
             return first_pass(tail=self.tail, unit=self.unit, multiples=multiples[part], heads=heads, bits=first_bits)
 
-        def refined(i: int, head: int) -> int:
-            scale = self.unit * int(multiples[i])
-            return refine(tail=self.tail, scale=scale, numerator=head, bits=first_bits, randomness=randomness)
+        def second(places: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+            return self.second_pass(multiples[places], uniforms)
 
-        return draw(len(multiples), randomness, first_bits=first_bits, first_pass=first, refine=refined)
+        def refined(i: int, known: int, bits: int) -> int:
+            scale = self.unit * int(multiples[i])
+            return refine(tail=self.tail, scale=scale, numerator=known, bits=bits, randomness=randomness)
+
+        return draw(
+            len(multiples),
+            randomness,
+            first_bits=first_bits,
+            first_pass=first,
+            second_pass=second,
+            refine=refined,
+        )
+
+    def second_pass(self, multiples: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+        """The first pass again, with two floats for a number.
+
+        y = −ln(U)/a errs by (1/a + 2y)·ERROR, e^y by (1/a + 1 + 3y)·ERROR of itself, and |Z| = s(e^y − 1) with the
+        products by less than (1/a + 4 + 3y)(|Z| + s)·ERROR.
+        """
+        share = 1 / self.tail
+        scale = Twofold.of_integers(multiples) * Twofold.of(self.unit)
+        y = -uniforms.lower.log() * Twofold.of(share)
+        magnitude = (y.exp() - 1.0) * scale
+        reach = magnitude.high + scale.high
+        error = (reach + 1) * (y.high + float(share) + 1) * (16 * ERROR)
+        width = reach * uniforms.unknown * float(share)
+        return (magnitude + 0.5).whole_parts(below=error + width, above=error)
 
     def log_density(self, z: Floats, multiples: Multiples) -> Floats:
         """The logarithm of the density of Z, before rounding."""

@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
+from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, draw
+from sfumato.noise.twofold import ERROR, Twofold
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -20,6 +23,7 @@ Floats = NDArray[np.float64]
 _ERROR = 2.0**-46
 # The interval's width is itself computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30
+_DIGITS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +56,13 @@ class Geometric:
         def first(_: slice, heads: Integers) -> tuple[Integers, NDArray[np.bool_]]:
             return self.first_pass(heads, first_bits)
 
-        def refined(_: int, head: int) -> int:
-            return until_certain(self.magnitude_bounds, numerator=head, bits=first_bits, randomness=randomness)
+        def second(_: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+            return self.second_pass(uniforms)
 
-        return draw(n, randomness, first_bits=first_bits, first_pass=first, refine=refined)
+        def refined(_: int, known: int, bits: int) -> int:
+            return until_certain(self.magnitude_bounds, numerator=known, bits=bits, randomness=randomness)
+
+        return draw(n, randomness, first_bits=first_bits, first_pass=first, second_pass=second, refine=refined)
 
     def first_pass(self, heads: Integers, bits: int) -> tuple[Integers, NDArray[np.bool_]]:
         """The magnitudes |J| for U in [h, h + 1]/2^bits, and which of them no further bit of U could change.
@@ -74,6 +81,12 @@ class Geometric:
             high = np.floor(magnitude + error)
             certain = np.floor(magnitude - error - width) == high
         return np.where(certain, high, 0).astype(np.int64), certain
+
+    def second_pass(self, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+        """The same with two floats for a number: c − ln U errs by less than 4(1 + c − ln U)·ERROR."""
+        magnitude = (self._offset - uniforms.lower.log()) * Twofold.of(1 / Fraction(self.epsilon))
+        error = (magnitude.high + float(1 / self.epsilon) + 1) * (16 * ERROR)
+        return magnitude.whole_parts(below=error + uniforms.unknown * float(1 / self.epsilon), above=error)
 
     def magnitude_bounds(self, numerator: int, bits: int) -> tuple[int, int]:
         """The least and the greatest |J| when U is known to its first `bits` bits.
@@ -94,6 +107,13 @@ class Geometric:
             # At U = 0, |J| may be as large as it likes.
             return least, within(Fraction(numerator, 2**bits), 1) if numerator else SATURATION
 
+    @cached_property
+    def _offset(self) -> Twofold:
+        """c = ln(2/(1 + r)), to so many digits that a small ε loses none."""
+        with localcontext(precise(_DIGITS)):
+            epsilon = Decimal(self.epsilon.numerator) / Decimal(self.epsilon.denominator)
+            return Twofold.of((2 / (1 + (-epsilon).exp())).ln())
+
     def log_mass(self, j: Integers) -> Floats:
         """The logarithm of P(J = j)."""
         step = float(self.epsilon)
@@ -109,7 +129,9 @@ class Geometric:
     @property
     def variance(self) -> float:
         """2r/(1 − r)²."""
-        return float(0.5 / np.sinh(float(self.epsilon) / 2) ** 2) if self.epsilon < 1400 else 0.0
+        # Divided twice: the square of the sine would overflow where the variance is only tiny.
+        sine = np.sinh(float(self.epsilon) / 2) if self.epsilon < 1400 else np.inf
+        return float(0.5 / sine / sine)
 
     @property
     def expected_magnitude(self) -> float:

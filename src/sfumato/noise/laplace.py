@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
+from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, check_multiples, draw
+from sfumato.noise.twofold import ERROR, Twofold
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -53,16 +55,26 @@ class RoundedLaplace:
         def first(part: slice, heads: Integers) -> tuple[Integers, NDArray[np.bool_]]:
             return self.first_pass(multiples[part], heads, first_bits)
 
-        def refined(i: int, head: int) -> int:
+        def second(places: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+            return self.second_pass(multiples[places], uniforms)
+
+        def refined(i: int, known: int, bits: int) -> int:
             scale = self.unit * int(multiples[i])
             return until_certain(
                 lambda numerator, bits: magnitude_bounds(scale=scale, numerator=numerator, bits=bits),
-                numerator=head,
-                bits=first_bits,
+                numerator=known,
+                bits=bits,
                 randomness=randomness,
             )
 
-        return draw(len(multiples), randomness, first_bits=first_bits, first_pass=first, refine=refined)
+        return draw(
+            len(multiples),
+            randomness,
+            first_bits=first_bits,
+            first_pass=first,
+            second_pass=second,
+            refine=refined,
+        )
 
     def first_pass(self, multiples: Integers, heads: Integers, bits: int) -> tuple[Integers, NDArray[np.bool_]]:
         """The rounded magnitudes |Z|, and which of them no further bit of U could change.
@@ -80,6 +92,13 @@ class RoundedLaplace:
             low = np.floor(magnitude - error - width + 0.5)
             certain = low == high
         return np.where(certain, high, 0).astype(np.int64), certain
+
+    def second_pass(self, multiples: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+        """Again with two floats for a number: ln U errs by (1 + |ln U|)·ERROR, so |Z| by less than 4(|Z| + s)·ERROR."""
+        scale = Twofold.of_integers(multiples) * Twofold.of(self.unit)
+        magnitude = -uniforms.lower.log() * scale
+        error = (magnitude.high + scale.high + 1) * (16 * ERROR)
+        return (magnitude + 0.5).whole_parts(below=error + scale.high * uniforms.unknown, above=error)
 
     def log_density(self, z: Floats, multiples: Multiples) -> Floats:
         """The logarithm of the density of Z, before rounding."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from math import floor
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
+from sfumato.noise.second_pass import Uniforms, settled
 from sfumato.noise.symmetric import FIRST_BITS, check_first_bits, check_multiples, chunks
+from sfumato.noise.twofold import ERROR, Twofold
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -61,9 +64,9 @@ class LogLaplace:
             heads = (words >> np.uint64(64 - first_bits)).view(np.int64)
             upward = (words & np.uint64(1)) == 0
             values, certain = self.first_pass(multiples[part], heads, upward, first_bits)
-            for i in np.flatnonzero(~certain):
-                values[i] = self._refined(
-                    self.unit * int(multiples[part][i]), bool(upward[i]), int(heads[i]), first_bits, randomness
+            if len(doubtful := np.flatnonzero(~certain)):
+                values[doubtful] = self._settled(
+                    multiples[part][doubtful], heads[doubtful], upward[doubtful], first_bits, randomness
                 )
             drawn[part] = values
         return drawn
@@ -87,6 +90,21 @@ class LogLaplace:
             low = np.floor(value - error - np.where(upward, width, 0.0) + 0.5)
             certain = low == high
         return np.where(certain, high, 0).astype(np.int64), certain
+
+    def second_pass(
+        self, multiples: Integers, upward: NDArray[np.bool_], uniforms: Uniforms
+    ) -> tuple[Integers, NDArray[np.bool_]]:
+        """The same with two floats for a number.
+
+        y errs by (λ + 2y)·ERROR, e^(±y) by (2 + 3y)·ERROR of itself, and with the products and the sum X by less than
+        8(X + 2·offset)(1 + y)·ERROR.
+        """
+        y = -uniforms.lower.log() * Twofold.of(self.spread)
+        product = y.where(upward, -y).exp() * (Twofold.of_integers(multiples) * Twofold.of(self.unit))
+        error = (product.high + float(self.offset) + 1) * (y.high + 1) * (16 * ERROR)
+        width = product.high * uniforms.unknown * float(self.spread)
+        value = product - Twofold.of(self.offset) + 0.5
+        return value.whole_parts(below=error + np.where(upward, width, 0.0), above=error + np.where(upward, 0.0, width))
 
     def value_bounds(self, median: Fraction, upward: bool, numerator: int, bits: int) -> tuple[int, int]:
         """The least and the greatest integer that X may round to when U is known to its first `bits` bits.
@@ -145,13 +163,19 @@ class LogLaplace:
             raise ValueError(f"probability must be in [0, 1), not {probability}")
         return float(-np.log1p(-probability)) * float(self.spread)
 
-    def _refined(self, median: Fraction, upward: bool, head: int, bits: int, randomness: Randomness) -> int:
-        return until_certain(
-            lambda numerator, known: self.value_bounds(median, upward, numerator, known),
-            numerator=head,
-            bits=bits,
-            randomness=randomness,
-        )
+    def _settled(
+        self, multiples: Integers, heads: Integers, upward: NDArray[np.bool_], first_bits: int, randomness: Randomness
+    ) -> Integers:
+        """The values of draws that the first pass left in doubt."""
+
+        def second(places: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+            return self.second_pass(multiples[places], upward[places], uniforms)
+
+        def refined(i: int, known: int, bits: int) -> int:
+            bounds = partial(self.value_bounds, self.unit * int(multiples[i]), bool(upward[i]))
+            return until_certain(bounds, numerator=known, bits=bits, randomness=randomness)
+
+        return settled(heads, randomness, first_bits=first_bits, second_pass=second, refine=refined)
 
     def _value(self, median: Fraction, upward: bool, uniform: Fraction, digits: int) -> tuple[Decimal, Decimal]:
         """X + ½ at one U to many digits, with a bound of its error."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.noise.quartic_draws import first_pass, resolve
+from sfumato.noise.quartic_draws import first_pass, resolved
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.symmetric import FIRST_BITS, check_first_bits, check_multiples, chunks, signs
 
@@ -113,16 +113,17 @@ class Quartic:
         across, up = ((half >> shift).view(np.int64) for half in (place, height))
         scale = self._scale(multiples[waiting])
         magnitudes, accepted, certain = first_pass(scale=scale, across=across, up=up, bits=bits)
-        for i in np.flatnonzero(~certain):
-            resolved = resolve(
-                scale=self.unit * int(multiples[waiting[i]]),
-                across=int(across[i]),
-                up=int(up[i]),
+        if len(doubtful := np.flatnonzero(~certain)):
+            found = resolved(
+                unit=self.unit,
+                multiples=multiples[waiting[doubtful]],
+                across=across[doubtful],
+                up=up[doubtful],
                 bits=bits,
                 randomness=randomness,
             )
-            accepted[i] = resolved is not None
-            magnitudes[i] = resolved or 0
+            accepted[doubtful] = found >= 0
+            magnitudes[doubtful] = np.maximum(found, 0)
         noise[waiting[accepted]] = (magnitudes * signs(place))[accepted]
         return waiting[~accepted]
 

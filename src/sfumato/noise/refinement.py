@@ -18,7 +18,8 @@ SATURATION = 2**62
 Bounds = Callable[[int, int], tuple[int, int]]
 """The least and the greatest integer a draw may be, given the first bits of U as a whole number, and how many."""
 
-_WORD = 64
+WORD = 64
+"""Bits of a random word."""
 _HALF = Decimal("0.5")
 
 
@@ -37,8 +38,8 @@ def until_certain(bounds: Bounds, *, numerator: int, bits: int, randomness: Rand
         low, high = bounds(numerator, bits)
         if low == high:
             return low
-        numerator = numerator << _WORD | int(randomness.words(1)[0])
-        bits += _WORD
+        numerator = numerator << WORD | int(randomness.words(1)[0])
+        bits += WORD
 
 
 def magnitude_bounds(*, tail: Fraction, scale: Fraction, numerator: int, bits: int) -> tuple[int, int]:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from sfumato.noise.double_pareto import DoublePareto
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION
+from sfumato.noise.second_pass import Uniforms, settled_rows
 from sfumato.noise.symmetric import FIRST_BITS, check_multiples, signs
-from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest, refine_block
+from sfumato.noise.twofold import ERROR, Twofold
+from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
 from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
 
 Integers = NDArray[np.int64]
@@ -61,10 +63,8 @@ class SimplexPareto:
             words = word_blocks(part.stop - part.start, self.cells, randomness)
             heads = heads_of(words, first_bits)
             magnitudes, certain = self.first_pass(multiples[part], heads, first_bits)
-            for row in np.flatnonzero(~certain.all(axis=1)):
-                bounds = partial(self.magnitude_bounds, self.unit * int(multiples[part][row]))
-                known = heads[row].tolist()
-                magnitudes[row] = refine_block(bounds, heads=known, bits=first_bits, randomness=randomness)
+            if len(doubtful := np.flatnonzero(~certain.all(axis=1))):
+                magnitudes[doubtful] = self._settled(multiples[part][doubtful], heads[doubtful], first_bits, randomness)
             np.multiply(magnitudes, signs(words), out=noise[part])
         return noise
 
@@ -91,6 +91,31 @@ class SimplexPareto:
             certain = low == high
         # Certain magnitudes are below 2^52, where the error alone reaches 1, and convert exactly.
         return np.where(certain, np.abs(high), 0).astype(np.int64), certain
+
+    def second_pass(self, multiples: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
+        """The same with two floats for a number.
+
+        With t the sum of the 1/(tail + i − 1), Y errs by (t + (2 + d)Y)·ERROR, P by (t + 1 + (3 + d)Y)·ERROR of itself,
+        and a difference of two by less than (8 + 2d)(1 + Y + t)·ERROR of sP.
+        """
+        share, unit = self._shares, Twofold.of(self.unit)
+        scale = Twofold.of_integers(multiples[:, None]) * unit
+        exponent = (-uniforms.lower.log() * self._exact_shares).running_sums()
+        unknown = np.cumsum(share * uniforms.unknown, axis=1)
+        reach = exponent.exp() * scale
+        magnitude = reach - scale.beside(reach[:, :-1])
+        error = (reach.high + 1) * (exponent.high + (1 + share.sum())) * ((16 + 4 * self.cells) * ERROR)
+        return (magnitude + 0.5).whole_parts(below=error + reach.high * unknown, above=error)
+
+    def _settled(self, multiples: Integers, heads: Integers, first_bits: int, randomness: Randomness) -> Integers:
+        """The magnitudes of rows that the first pass left in doubt."""
+        return settled_rows(
+            heads,
+            randomness,
+            first_bits=first_bits,
+            second_pass=lambda rows, uniforms: self.second_pass(multiples[rows], uniforms),
+            bounds=lambda row: partial(self.magnitude_bounds, self.unit * int(multiples[row])),
+        )
 
     def magnitude_bounds(self, scale: Fraction, heads: Sequence[int], bits: int) -> Bounds:
         """The least and the greatest whole number that each magnitude may round to, in many digits.
@@ -124,4 +149,8 @@ class SimplexPareto:
 
     @cached_property
     def _shares(self) -> Floats:
-        return np.array([float(1 / (self.tail + i)) for i in range(self.cells)])
+        return self._exact_shares.high
+
+    @cached_property
+    def _exact_shares(self) -> Twofold:
+        return Twofold.row(1 / (self.tail + i) for i in range(self.cells))

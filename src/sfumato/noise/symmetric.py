@@ -1,4 +1,4 @@
-"""Draw symmetric noise in two passes: floating point for almost all draws, more bits for the doubtful ones."""
+"""Draw symmetric noise in passes: floating point for most draws, more digits and more bits for the doubtful ones."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,18 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.second_pass import SecondPass, settled
 
 Integers = NDArray[np.int64]
 FirstPass = Callable[[slice, Integers], tuple[Integers, NDArray[np.bool_]]]
 """The draws of a part, given the first bits of U of each as whole numbers, and which of them are certain."""
-Refine = Callable[[int, int], int]
-"""One draw, given its place among all and the first bits of its U."""
+Refine = Callable[[int, int, int], int]
+"""One draw, given its place among all, the bits of its U that are known, and how many these are."""
 
 FIRST_BITS = 53  # of each word, as many as a float64 holds exactly; the word's last bit is the sign
 _CHUNK = 1 << 14  # draws at a time: the working arrays stay in the processor's cache
 
 
-def draw(n: int, randomness: Randomness, *, first_bits: int, first_pass: FirstPass, refine: Refine) -> Integers:
+def draw(
+    n: int,
+    randomness: Randomness,
+    *,
+    first_bits: int,
+    first_pass: FirstPass,
+    second_pass: SecondPass,
+    refine: Refine,
+) -> Integers:
     """One magnitude for each of n draws with a sign of its own, positive as often as negative."""
     check_first_bits(first_bits)
     drawn = np.empty(n, dtype=np.int64)
@@ -25,8 +34,15 @@ def draw(n: int, randomness: Randomness, *, first_bits: int, first_pass: FirstPa
         words = randomness.words(part.stop - part.start)
         heads = (words >> np.uint64(64 - first_bits)).view(np.int64)
         magnitudes, certain = first_pass(part, heads)
-        for i in np.flatnonzero(~certain):
-            magnitudes[i] = refine(part.start + int(i), int(heads[i]))
+        if len(doubtful := np.flatnonzero(~certain)):
+            places = part.start + doubtful
+            magnitudes[doubtful] = settled(
+                heads[doubtful],
+                randomness,
+                first_bits=first_bits,
+                second_pass=lambda some, uniforms, places=places: second_pass(places[some], uniforms),  # type: ignore[misc]
+                refine=lambda i, known, bits, places=places: refine(int(places[i]), known, bits),  # type: ignore[misc]
+            )
         np.multiply(magnitudes, signs(words), out=drawn[part])
     return drawn
 

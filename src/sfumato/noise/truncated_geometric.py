@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import MethodError
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import digits_for, precise, until_certain
+from sfumato.noise.second_pass import left_in_doubt
 from sfumato.noise.symmetric import FIRST_BITS, draw
 
 Integers = NDArray[np.int64]
@@ -54,10 +55,10 @@ class TruncatedGeometric:
             certain = (upto == 0) | (floors[upto - 1] != heads)
             return self.cap - upto, certain
 
-        def refined(_: int, head: int) -> int:
-            return until_certain(self._magnitude_bounds, numerator=head, bits=first_bits, randomness=randomness)
+        def refined(_: int, known: int, bits: int) -> int:
+            return until_certain(self._magnitude_bounds, numerator=known, bits=bits, randomness=randomness)
 
-        return draw(n, randomness, first_bits=first_bits, first_pass=first, refine=refined)
+        return draw(n, randomness, first_bits=first_bits, first_pass=first, second_pass=left_in_doubt, refine=refined)
 
     @cached_property
     def probabilities(self) -> Floats:

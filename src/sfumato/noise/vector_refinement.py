@@ -6,9 +6,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, ROUND_HALF_EVEN, Context, D
 from fractions import Fraction
 
 from sfumato.noise.randomness import Randomness
-from sfumato.noise.refinement import SATURATION
+from sfumato.noise.refinement import SATURATION, WORD
 
-_WORD = 64
 _HALF = Decimal("0.5")
 
 Bounds = list[tuple[int, int]]
@@ -28,8 +27,8 @@ def refine_block(
         if all(low == high for low, high in found):
             return [low for low, _ in found]
         words = randomness.words(len(heads))
-        heads = [head << _WORD | int(word) for head, word in zip(heads, words, strict=True)]
-        bits += _WORD
+        heads = [head << WORD | int(word) for head, word in zip(heads, words, strict=True)]
+        bits += WORD
 
 
 @contextmanager

@@ -12,18 +12,19 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sfumato.cells import Cells
 from sfumato.cube.stored import read_figures
 from sfumato.durable import alone, sync_folder
+from sfumato.engine.each_part import EachFile, side_by_side
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
 from sfumato.manifest import MANIFEST, read_manifest
-from sfumato.plan import Plan
+from sfumato.parts import settled
+from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.answers import AnswerParts
 from sfumato.publish.agreeing import agreeing
 from sfumato.publish.csv_text import csv_text
+from sfumato.publish.parts import PublishPart, parquet
 from sfumato.publish.statement import statement
 from sfumato.publish.structure import structure
 from sfumato.publish.table import published_table
@@ -33,17 +34,18 @@ _PIECE = 100_000
 
 def write_bundle(
     plan: Plan,
-    answers: Mapping[str, Cells],
+    answers: Mapping[str, Cells | AnswerParts],
     charges: Mapping[str, str],
     folder: Path,
     *,
     cubes: Mapping[str, bytes] | None = None,
+    each_file: EachFile = side_by_side,
 ) -> Path:
     """Publish stored answers as a bundle; the same plan and answers give the same bytes.
 
     `charges` holds, for every table, the random identifier of its entry in the ledger: the only thing of the ledger
-    that may be known outside. `cubes` holds the stored file of every cube. A bundle that is
-    already there is replaced only when it differs.
+    that may be known outside. `cubes` holds the stored file of every cube; `each_file` is where answers in parts are
+    worked on. A bundle that is already there is replaced only when it differs.
     """
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +55,7 @@ def write_bundle(
                 shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
         draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
         try:
-            _write_draft(plan, answers, charges, draft, cubes or {})
+            _write_draft(plan, answers, charges, draft, cubes=cubes or {}, each_file=each_file)
             _put_in_place(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -93,9 +95,20 @@ def _strange_files(folder: Path) -> list[str]:
 
 
 def _write_draft(
-    plan: Plan, answers: Mapping[str, Cells], charges: Mapping[str, str], draft: Path, cubes: Mapping[str, bytes]
+    plan: Plan,
+    answers: Mapping[str, Cells | AnswerParts],
+    charges: Mapping[str, str],
+    draft: Path,
+    *,
+    cubes: Mapping[str, bytes],
+    each_file: EachFile,
 ) -> None:
-    listed = _write_files(plan, answers, draft, cubes)
+    whole = {name: answer for name, answer in answers.items() if isinstance(answer, Cells)}
+    large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerParts)}
+    listed = _write_files(plan, whole, draft, cubes, large=large)
+    for planned in plan.tables:
+        if planned.name in large:
+            listed |= _write_parts(planned, large[planned.name], draft, each_file)
     manifest = {
         "software": f"sfumato {plan.software}",
         "title": plan.release.about.title,
@@ -110,10 +123,27 @@ def _write_draft(
         sync_folder(path)
 
 
-def _write_files(
-    plan: Plan, answers: Mapping[str, Cells], draft: Path, cubes: Mapping[str, bytes]
+def _write_parts(
+    planned: PlannedTable, answer: AnswerParts, draft: Path, each_file: EachFile
 ) -> dict[str, dict[str, Any]]:
-    """Write every file but the manifest, side by side, and say what the manifest has to list."""
+    """Write the files of a table in parts, and say what the manifest has to list."""
+    folder = draft / "tables" / planned.name
+    folder.mkdir()
+    parts = settled(folder, each_file(range(len(answer)), PublishPart(planned=planned, answer=answer, folder=folder)))
+    for part in parts:
+        (folder / part.name).chmod(0o644)  # answers are their owner's alone; what is published is everyone's
+    return {f"tables/{planned.name}/{part.name}": {"sha256": part.sha256, "bytes": part.bytes} for part in parts}
+
+
+def _write_files(
+    plan: Plan,
+    answers: Mapping[str, Cells],
+    draft: Path,
+    cubes: Mapping[str, bytes],
+    *,
+    large: Mapping[str, AnswerParts],
+) -> dict[str, dict[str, Any]]:
+    """Write all but the manifest and the tables in parts, side by side, and say what the manifest has to list."""
     for name, filled in (("tables", plan.tables), ("cubes", plan.cubes), ("codelists", (plan,))):
         if filled:
             (draft / name).mkdir()
@@ -126,20 +156,22 @@ def _write_files(
 
         for planned in plan.tables:
             name = planned.table.name
+            if name in large:
+                continue
             table = published_table(planned, answers[name], agreed[name])
             # Text is the slowest part: large tables are written in pieces side by side.
             pieces = [
                 pool.submit(csv_text, table.slice(at, _PIECE), header=at == 0)
                 for at in range(0, len(table) or 1, _PIECE)
             ]
-            write(f"tables/{name}.parquet", _parquet(table))
+            write(f"tables/{name}.parquet", parquet(table))
             write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
         for cube in plan.cubes:
             write(f"cubes/{cube.name}.parquet", cubes[cube.name])
         classified = [planned.classified_by for planned in plan.tables] + [cube.section.by for cube in plan.cubes]
         for attribute in dict.fromkeys(name for names in classified for name in names):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
-        write("structure.json", json.dumps(structure(plan), indent=2, ensure_ascii=False).encode() + b"\n")
+        write("structure.json", json.dumps(structure(plan, large), indent=2, ensure_ascii=False).encode() + b"\n")
         figures = {name: read_figures(content) for name, content in cubes.items()}
         calibrations = {name: found.calibration for name, found in figures.items() if found.calibration is not None}
         write("statement.md", statement(plan, calibrations).encode())
@@ -157,12 +189,6 @@ def _write(draft: Path, name: str, *pieces: Any) -> dict[str, Any]:
         file.flush()
         os.fsync(file.fileno())
     return {"sha256": digest.hexdigest(), "bytes": size}
-
-
-def _parquet(table: pa.Table) -> pa.Buffer:
-    content = pa.BufferOutputStream()
-    pq.write_table(table, content, compression="zstd")
-    return content.getvalue()
 
 
 def _codelist(codelist: Codelist) -> bytes:

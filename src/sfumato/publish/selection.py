@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.cube.asked import By, Where, kept_codes, listed_once, unknown
 from sfumato.errors import SfumatoError
 from sfumato.indicators import INDICATORS, NAME
 from sfumato.manifest import read_listed
+from sfumato.publish.rows import each_rows
 
 Places = NDArray[np.int64]
 
@@ -99,11 +99,7 @@ def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where |
         for code in wanted:
             if code not in codes[dimension]:
                 raise unknown(f"dimension {dimension!r}", "codes of its codelist", code, codes[dimension])
-    table = pq.read_table(
-        pa.BufferReader(read_listed(bundle, about["files"]["parquet"])), use_threads=False, pre_buffer=False
-    )
-    for dimension, wanted in kept.items():
-        table = table.filter(pc.is_in(table[dimension].cast(pa.string()), value_set=pa.array(wanted, pa.string())))
+    table = pa.concat_tables(_with_codes(rows, kept) for rows in each_rows(bundle, about))
     summed = tuple(d for d in names if d not in asked and len(set(kept.get(d, codes[d]))) > 1)
     if summed:
         _refuse_sums(about, table, summed, {**codes, **kept})
@@ -113,6 +109,12 @@ def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where |
         rows=_sums(table, asked, codes) if summed else _in_order(table, asked, names, codes),
         summed=summed,
     )
+
+
+def _with_codes(rows: pa.Table, kept: Mapping[str, Sequence[str]]) -> pa.Table:
+    for dimension, wanted in kept.items():
+        rows = rows.filter(pc.is_in(rows[dimension].cast(pa.string()), value_set=pa.array(wanted, pa.string())))
+    return rows
 
 
 def _structure(bundle: Path) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The structure of a bundle for machines: dimensions, codes, labels, columns, methods and guarantees."""
 
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +13,7 @@ from sfumato.frame import Frame
 from sfumato.indicators import INDICATORS
 from sfumato.methods.status import STATUSES
 from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.answers import AnswerParts
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import cube_structure
@@ -30,19 +33,21 @@ COLUMNS = {
     "distortions of employers average out more slowly than with as many independent observations",
     "establishments": "number of establishments, which is public; 0 means that value is exactly 0",
 }
+IN_ONE_PIECE: Mapping[str, AnswerParts] = MappingProxyType({})
+"""No table is in parts."""
 _INFUSED = ("status", "convergence_ratio")
 _NOISED = ("error", "low", "high")
 
 
-def structure(plan: Plan) -> dict[str, Any]:
-    """Describe every table of a release."""
+def structure(plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE) -> dict[str, Any]:
+    """Describe every table of a release; `large` are the answers that are published in parts."""
     about = plan.release.about
     return {
         "title": about.title,
         "population": about.population,
         "period": about.period,
         "guarantee": describe(plan.guarantee),
-        "tables": [_table(plan, planned) for planned in plan.tables],
+        "tables": [_table(plan, planned, large.get(planned.name)) for planned in plan.tables],
         **(
             {"cubes": [cube_structure(plan, cube, describe(cube.guarantee)) for cube in plan.cubes]}
             if plan.cubes
@@ -65,7 +70,7 @@ def number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
+def _table(plan: Plan, planned: PlannedTable, parts: AnswerParts | None) -> dict[str, Any]:
     table = planned.table
     return {
         "name": table.name,
@@ -79,11 +84,18 @@ def _table(plan: Plan, planned: PlannedTable) -> dict[str, Any]:
         "columns": _columns(plan, planned),
         "method": planned.method.name,
         "guarantee": describe(planned.guarantee),
-        "structural_zeros": _structural_zeros(plan, planned),
+        "structural_zeros": _structural_zeros(plan, planned, listed=planned.lists_structural_zeros and parts is None),
         "nonnegative": table.nonnegative,
         "reconciled": table.name in reconciled_tables(plan),
-        "files": {"parquet": f"tables/{table.name}.parquet", "csv": f"tables/{table.name}.csv"},
+        "files": _files(table.name, parts),
     }
+
+
+def _files(table: str, parts: AnswerParts | None) -> dict[str, str | int]:
+    """Where the rows of a table are: in one file of each kind, or in a folder of so many Parquet files."""
+    if parts is None:
+        return {"parquet": f"tables/{table}.parquet", "csv": f"tables/{table}.csv"}
+    return {"parquet": f"tables/{table}", "parts": len(parts), "rows": parts.rows}
 
 
 def _statistic(table: Table) -> dict[str, Any]:
@@ -121,12 +133,12 @@ def _left_out(plan: Plan, planned: PlannedTable) -> set[str]:
     return lacking
 
 
-def _structural_zeros(plan: Plan, planned: PlannedTable) -> str:
+def _structural_zeros(plan: Plan, planned: PlannedTable, *, listed: bool) -> str:
     if isinstance(planned.question, PairQuestion):
         return "none known: every pair of codes is listed" + ("" if planned.table.directed else ", each once")
     if not isinstance(plan.release.data, Frame) or plan.release.data.joined:
         return "none known: every combination of codes is protected and listed"
-    if planned.lists_structural_zeros:
+    if listed:
         return "listed: a row with establishments = 0 has the value 0, exactly"
     return "implied: a combination of codes without a row has no establishment and the value 0, exactly"
 

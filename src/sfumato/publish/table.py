@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.adjust.nonnegative import nonnegative
-from sfumato.cells import Cells
+from sfumato.cells import Cells, places
 from sfumato.engine.question import IndicatorQuestion, SampleQuestion
 from sfumato.indicators import BEHIND, CODES
 from sfumato.methods.small_samples import NO_ERROR
@@ -22,13 +22,17 @@ CONFIDENCE = 0.9
 Columns = dict[str, NDArray[Any]]
 
 
-def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None = None) -> pa.Table:
+def published_table(
+    planned: PlannedTable, answer: Cells, agreed: Cells | None = None, *, listed: bool | None = None
+) -> pa.Table:
     """Lay out a stored answer as the table that readers get.
 
     The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
     functions of the protected value and the public parameters. `agreed` has the values after tables were made to agree;
-    the figures stay those of the answer, whose noise is the only one that is known.
+    the figures stay those of the answer, whose noise is the only one that is known. `listed` says whether combinations
+    without any establishment are rows, as the plan has it when not given.
     """
+    listed = planned.lists_structural_zeros if listed is None else listed
     shown = agreed if agreed is not None else answer
     if "rse" in answer.columns:
         columns = _perturbed(planned, answer)
@@ -39,7 +43,7 @@ def published_table(planned: PlannedTable, answer: Cells, agreed: Cells | None =
     if "establishments" in answer.columns:
         columns["establishments"] = answer["establishments"]
     positions = answer.positions
-    if planned.lists_structural_zeros and len(answer) < answer.domain:
+    if listed and len(answer) < answer.domain:
         # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
         positions = np.arange(answer.domain, dtype=np.int64)
         columns = {name: _laid_out(column, answer) for name, column in columns.items()}
@@ -98,9 +102,8 @@ def _is_hidden(status: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _arrow(answer: Cells, positions: NDArray[np.int64], columns: Columns) -> pa.Table:
-    places = np.unravel_index(positions, tuple(map(len, answer.dimensions)))
     arrays: dict[str, pa.Array] = {}
-    for dimension, place in zip(answer.dimensions, places, strict=True):
+    for dimension, place in zip(answer.dimensions, places(positions, answer.dimensions), strict=True):
         arrays[dimension.name] = pa.DictionaryArray.from_arrays(place.astype(np.int32), list(dimension.codes))
     for name, column in columns.items():
         if name == "status":

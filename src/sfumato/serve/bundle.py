@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sfumato.cube.query import open_cube
 from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.engine.question import TOTAL
 from sfumato.errors import BundleError
 from sfumato.manifest import MANIFEST, read_listed, read_manifest
+from sfumato.publish.rows import all_rows
 from sfumato.serve.cube_figures import CubeFigures
 from sfumato.serve.groupings import GroupingSection, of_dimension
 from sfumato.serve.metrics import cube_metrics, table_metrics
@@ -63,8 +63,7 @@ class OpenBundle:
 
     def table(self, about: Mapping[str, Any], *, prefix: str) -> ServedTable:
         """One published table."""
-        rows = pq.read_table(pa.BufferReader(read_listed(self.folder, about["files"]["parquet"])))
-        return self.of_rows(about, rows, prefix=prefix)
+        return self.of_rows(about, all_rows(self.folder, about), prefix=prefix)
 
     def of_rows(self, about: Mapping[str, Any], rows: pa.Table, *, prefix: str) -> ServedTable:
         """A table with its rows, as the bundle describes it."""

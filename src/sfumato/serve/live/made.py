@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.engine.connect import data_files
+from sfumato.engine.data_files import data_files
 from sfumato.frame import Codelist
 from sfumato.live import FormalLive, Live
 from sfumato.plan import Plan, PlannedTable
@@ -72,8 +72,8 @@ def made_table(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -
 
 def _updated(release: Release) -> datetime:
     """When the data were written last: an answer says the same whenever it is given."""
-    files = [path for paths in data_files(release.data).values() for path in paths]
-    return datetime.fromtimestamp(max(int(path.stat().st_mtime) for path in files), tz=UTC)
+    written = [file.written() for files in data_files(release.data).values() for file in files]
+    return datetime.fromtimestamp(max(written), tz=UTC)
 
 
 def _title(table: ServedTable, planned: PlannedTable) -> str:

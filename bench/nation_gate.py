@@ -1,0 +1,101 @@
+"""The gate of a nation: every published table is compared with what DuckDB alone counted."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from gate import TOLERANCE, WrongResultError, sorted_positions
+from nation_releases import RELEASES, Nation
+
+from sfumato.cells import Cells, Dimension, Integers
+from sfumato.check import checked
+from sfumato.manifest import read_manifest
+from sfumato.plan import PlannedTable
+from sfumato.privacy.ledger import Ledger
+from sfumato.release_file import load
+
+
+def check_release(nation: Nation, release: str) -> dict[str, tuple[float, float]]:
+    """Refuse a bundle that is not whole, not charged once, or further from the truth than it should be.
+
+    Returns the observed and the expected mean error of every table.
+    """
+    described = load(nation.file(release))
+    read_manifest(described.bundle)
+    history = Ledger.open(described.ledger).history(described.account)
+    charged = sorted(entry.table for entry in history if entry.kind == "charge")
+    if charged != sorted(RELEASES[release]):
+        raise WrongResultError(f"the run should have charged every table of '{release}' once; it charged {charged}")
+    with checked(described) as ready:
+        plan = ready.plan
+    return {planned.table.name: _check_table(nation.folder, planned, described.bundle) for planned in plan.tables}
+
+
+def _check_table(folder: Path, planned: PlannedTable, bundle: Path) -> tuple[float, float]:
+    name = planned.table.name
+    published = pq.read_table(bundle / "tables" / f"{name}.parquet")
+    order, positions = sorted_positions(published, planned.question.by)
+    values, listed = published["value"].to_numpy()[order], _listed(folder, planned)
+    shown = np.isin(positions, listed)
+    if not np.array_equal(positions[shown], listed) or values[~shown].any():
+        raise WrongResultError(f"{name}: the published cells are not the cells that have an establishment")
+    cells = Cells(dimensions=planned.question.by, positions=listed, columns=_true_columns(folder, planned, listed))
+    found = np.abs(values[shown] - cells["count"])
+    expected = planned.method.expected_error(cells)
+    observed, predicted = float(np.mean(found)), float(np.mean(expected))
+    alike = float(np.mean(found / expected))
+    # A few large establishments carry the mean; a mean in which every cell counts alike is the sharper test.
+    allowed = max(TOLERANCE, 10 / np.sqrt(len(cells)))
+    if abs(alike - 1) > allowed:
+        raise WrongResultError(
+            f"{name}: with every cell counting alike the errors are {alike:.3f} of what was expected ± {allowed:.3f}"
+        )
+    return observed, predicted
+
+
+def _true_columns(folder: Path, planned: PlannedTable, positions: Integers) -> Mapping[str, Integers]:
+    """What the floor counted, laid over the published cells; the largest employer is that of the workplace cell."""
+    by = planned.question.by
+    columns = _laid_over(folder / f"{planned.table.name}.true.parquet", by, positions, ("count", "largest"))
+    public = tuple(dimension for dimension in by if dimension.public)
+    if len(public) < len(by):
+        names = tuple(dimension.name for dimension in public)
+        source = next(table for table, found in RELEASES["seven"].items() if found == names)
+        cells = Cells(dimensions=by, positions=positions)
+        blocks = np.ravel_multi_index(tuple(cells.codes(name) for name in names), tuple(map(len, public)))
+        unique, inverse = np.unique(blocks, return_inverse=True)
+        employers = _laid_over(folder / f"{source}.true.parquet", public, unique, ("largest",))
+        columns["largest_employer"] = employers["largest"][inverse]
+    return columns
+
+
+def _laid_over(
+    path: Path, by: tuple[Dimension, ...], positions: Integers, names: tuple[str, ...]
+) -> dict[str, Integers]:
+    table = pq.read_table(path)
+    order, found = sorted_positions(table, by)
+    at = np.searchsorted(positions, found)
+    if not np.array_equal(positions[np.minimum(at, len(positions) - 1)], found):
+        raise WrongResultError(f"{path.name}: the floor counted cells that were not published")
+    columns = {name: np.zeros(len(positions), dtype=np.int64) for name in names}
+    for name, column in columns.items():
+        column[at] = table[name].to_numpy()[order]
+    return columns
+
+
+def _listed(folder: Path, planned: PlannedTable) -> Integers:
+    """The cells that ought to be published: all combinations of worker codes wherever an establishment is."""
+    by = planned.question.by
+    public = [dimension.name for dimension in by if dimension.public]
+    source = duckdb.read_parquet(str(folder / "workplaces.parquet"))
+    found = source.project(", ".join(public)).distinct().to_arrow_table()
+    for dimension in by:
+        if not dimension.public:
+            codes = pa.table({dimension.name: pa.array(dimension.codes)})
+            rows, repeats = found.num_rows, len(dimension)
+            found = found.take(np.repeat(np.arange(rows), repeats))
+            found = found.append_column(dimension.name, codes.take(np.tile(np.arange(repeats), rows))[dimension.name])
+    return sorted_positions(found, by)[1]

@@ -1,0 +1,145 @@
+"""The claims about the peers: no ratio unless both sides finished with a right result."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from claims import JOBS, Claim, Grid, Results, Section, range_of
+from peer_gate import ratio
+
+_FLOOR_LIMIT = 1.5
+_FASTER = {"tumult": 10, "opendp-context": 3}
+_MARGINALS = ("workplace", "worker")
+_PACKAGES = {
+    "opendp": ("opendp", "polars", "duckdb"),
+    "tumult": ("tmlt.analytics", "tmlt.core", "pyspark"),
+    "diffprivlib": ("diffprivlib", "duckdb", "pandas"),
+    "ons": ("cell_key_perturbation", "pandas"),
+    "pandas": ("pandas", "numpy"),
+    "polars": ("polars", "numpy"),
+}
+_COLUMNS = (
+    "",
+    "whole process",
+    "without imports and session",
+    "beside the floor",
+    "peak memory",
+    "error per cell",
+    "what is protected",
+)
+Found = Mapping[str, Any]
+"""A contestant as it stands in the file of results."""
+
+
+def peers_section(results: Results) -> Section:
+    """Ours beside everybody else's, with the targets, and a table of all for each kind of protection."""
+    tables = results["tables"]
+    elsewhere = [] if results["jobs"] == JOBS else [f"The targets are for {JOBS:,} jobs; this run had another size."]
+    limits = results["limits"]
+    return Section(
+        name="peers",
+        heading=f"{results['jobs']:,} jobs, sfumato beside other tools",
+        lines=tuple(line for name in _MARGINALS for line in _claims(tables[name])),
+        grids=tuple(_grid(table) for table in tables.values()),
+        notes=(
+            *elsewhere,
+            "Medians, with the fastest and the slowest, of whole processes run in turn, each round in another order. "
+            "Targets about speed hold whole processes against each other, sfumato's with the first validation; the "
+            "target about the floor holds the work without imports, on files validated before. Peak memory is that of "
+            "the process with all it starts.",
+            "Every result was checked: all cells are there, and the errors, in size and in sign, are those of the "
+            "contestant's own noise, within 4.5 standard errors. The expected error is in brackets. Whatever did not "
+            f"finish within {limits['seconds'] / 60:.0f} minutes and {limits['peak_bytes'] / 1e9:.0f} GB, or was "
+            "wrong, has no figures.",
+            f"Versions: {_versions(results['environments'])}.",
+            f"Measured {results['about']}",
+        ),
+    )
+
+
+def _claims(table: Results) -> list[Claim]:
+    found, where = table["contestants"], table["label"]
+    beside = ratio(found["seen"]["inner_seconds"], found["floor"]["inner_seconds"])
+    lines = [
+        Claim(
+            what=f"{where}: sfumato beside the floor",
+            figure=_none(found["seen"], found["floor"])
+            if beside is None
+            else f"{beside:.2f}× ({_beside(found['seen'], found['floor'], 'inner_seconds')})",
+            target=f"≤ {_FLOOR_LIMIT:g}×",
+            met=_met(found["seen"], beside is not None and beside <= _FLOOR_LIMIT, there=beside is not None),
+        )
+    ]
+    ours = found["first"]
+    for name, times in _FASTER.items():
+        peer = found[name]
+        faster = ratio(peer["seconds"], ours["seconds"])
+        lines += [
+            Claim(
+                what=f"…how much faster than {peer['label']}",
+                figure=_none(ours, peer) if faster is None else f"{faster:.1f}× ({_beside(ours, peer, 'seconds')})",
+                target=f"≥ {times}×",
+                met=_met(ours, faster is not None and faster >= times, there=faster is not None),
+            ),
+            Claim(
+                what=f"…its peak memory beside {peer['label']}",
+                figure=_none(ours, peer)
+                if faster is None
+                else f"{ours['peak_bytes'] / 1e9:.2f} GB beside {peer['peak_bytes'] / 1e9:.2f} GB",
+                target="less",
+                met=_met(ours, ours["peak_bytes"] < peer["peak_bytes"], there=faster is not None),
+            ),
+        ]
+    return lines
+
+
+def _met(ours: Found, holds: bool, *, there: bool) -> bool | None:
+    """Without a ratio there is no verdict, unless it was sfumato that failed."""
+    if there:
+        return holds
+    return False if ours["failure"] else None
+
+
+def _none(ours: Found, theirs: Found) -> str:
+    failed = ours if ours["failure"] else theirs
+    return f"no ratio: {failed['label']}: {failed['failure']}"
+
+
+def _beside(ours: Found, theirs: Found, what: str) -> str:
+    return f"{median(ours[what]):.2f} s beside {median(theirs[what]):.2f} s"
+
+
+def _grid(table: Results) -> Grid:
+    found = table["contestants"]
+    return Grid(
+        heading=f"{table['label']}: {table['cells']:,} cells",
+        columns=_COLUMNS,
+        rows=tuple(_row(one, found["floor"]) for one in found.values()),
+    )
+
+
+def _row(one: Found, floor: Found) -> tuple[str, ...]:
+    times = ratio(one["inner_seconds"], floor["inner_seconds"])
+    if one["failure"] or times is None:
+        return (one["label"], one["failure"], "—", "—", "—", "—", one["guarantee"])
+    errors = one["errors"]
+    exact = "none" if errors["expected"] == 0 else f"{errors['observed']:,.3g} ({errors['expected']:,.3g})"
+    kept_back = f", {one['withheld']:,} cells withheld" if one["withheld"] else ""
+    return (
+        one["label"],
+        range_of(one["seconds"]),
+        range_of(one["inner_seconds"]),
+        f"{times:.2f}×",
+        f"{one['peak_bytes'] / 1e9:.2f} GB",
+        exact + kept_back,
+        one["guarantee"],
+    )
+
+
+def _versions(environments: Mapping[str, Any]) -> str:
+    made = {name: found for name, found in environments.items() if not found["failure"]}
+    return "; ".join(
+        f"{name}: " + ", ".join(f"{package} {made[name]['versions'].get(package, 'absent')}" for package in packages)
+        for name, packages in _PACKAGES.items()
+        if name in made
+    )

@@ -1,0 +1,138 @@
+"""What the noise of every contestant does to a cell, worked out from its distribution and the true table."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from peer_gate import Expected, Floats
+
+from sfumato.methods.cell_key_table import CellKeyTable
+from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.methods.vector_pareto import VectorPareto
+from sfumato.noise.laplace import RoundedLaplace
+
+Integers = NDArray[np.int64]
+_DRAWS = 100
+"""Draws of all factors, where the expected error has no formula."""
+
+
+def discrete_laplace(scale: float, bias: Floats) -> Expected:
+    """Whole-number noise with P(k) ∝ q^|k|, q = e^(−1/scale), beside a bias that is known, such as by truncation.
+
+    With m = |bias|, E|X − m| = m + 2q^(m+1)/(1 − q²); between whole numbers this is as good as the scale is large.
+    """
+    q, away = np.exp(-1 / scale), np.abs(bias)
+    return _symmetric(away + 2 * q ** (away + 1) / (1 - q**2), 2 * q / (1 - q) ** 2, bias)
+
+
+def laplace(scale: float, bias: Floats) -> Expected:
+    """Noise of the Laplace distribution beside a known bias: E|X − m| = m + scale·e^(−m/scale)."""
+    away = np.abs(bias)
+    return _symmetric(away + scale * np.exp(-away / scale), 2 * scale**2, bias)
+
+
+def rounded_laplace(scale: Fraction, bias: Floats) -> Expected:
+    """Laplace noise rounded to whole numbers, as sfumato draws it, beside a bias of whole numbers."""
+    size = RoundedLaplace(unit=scale).expected_magnitude(np.ones(len(bias)), away=bias.astype(np.int64))
+    s = float(scale)
+    return _symmetric(size, np.exp(-0.5 / s) * (1 + np.exp(-1 / s)) / np.expm1(-1 / s) ** 2, bias)
+
+
+def clamped_laplace(scale: float, counts: Floats) -> Expected:
+    """Discrete Laplace noise whose sum with the count is cut at zero: counts get larger by q^(n+1)/(1 − q²)."""
+    q = np.exp(-1 / scale)
+    cut = q ** (counts + 1) / (1 - q**2)
+    square = 2 * q / (1 - q) ** 2  # before the cut, which only lowers it
+    size = 2 * q / (1 - q**2) - cut
+    return Expected(
+        size=size,
+        size_deviation=np.sqrt(square - size**2),
+        bias=cut,
+        deviation=np.full(len(counts), np.sqrt(square)),
+    )
+
+
+def smooth_pareto(method: SmoothPareto, largest: Integers) -> Expected:
+    """Double Pareto noise that follows the largest establishment of a cell."""
+    multiples = np.maximum(largest * method.alpha.numerator, method.alpha.denominator)
+    return _pareto(method.noise.expected_magnitude(multiples), float(method.calibration.tail), block=1)
+
+
+def vector_pareto(method: VectorPareto, largest_employer: Integers) -> Expected:
+    """Noise that follows the largest workforce of a workplace cell, one draw for all its worker cells."""
+    multiples = np.maximum(largest_employer * method.alpha.numerator, method.alpha.denominator)
+    size = method.noise.marginal.expected_magnitude(multiples)
+    return _pareto(size, float(method.calibration.tail), block=method.cells)
+
+
+def perturbed(counts: Integers, moves: list[dict[int, float]]) -> Expected:
+    """Counts moved by a table: for each count the chance of every move, the last row serving all larger counts."""
+    row = np.minimum(counts, len(moves) - 1)
+    means = [
+        [sum(chance * power(v) for v, chance in chances.items()) for chances in moves]
+        for power in (abs, float, lambda v: v * v)
+    ]
+    size, bias, square = (np.array(mean)[row] for mean in means)
+    return Expected(
+        size=size,
+        size_deviation=np.sqrt(np.maximum(square - size**2, 0)),
+        bias=bias,
+        deviation=np.sqrt(np.maximum(square - bias**2, 0)),
+    )
+
+
+def moves_of(table: CellKeyTable) -> list[dict[int, float]]:
+    """The chances of a cell-key table."""
+    return [
+        {v: float(chance) for v, chance in zip(table.moves(count), chances, strict=True)}
+        for count, chances in enumerate(table.probabilities)
+    ]
+
+
+def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, most: float, small: bool) -> Expected:
+    """Sums of establishments' workers times factors, in whole numbers: from many draws of all factors.
+
+    `small` says whether counts of 1 and 2 are drawn anew and sums rounded by chance, as sfumato does it; otherwise sums
+    are rounded to the nearest.
+    """
+    generator = np.random.default_rng(9)
+    size, square, bias = np.zeros((3, len(counts)))
+    for _ in range(_DRAWS):
+        distortion = most - (most - least) * np.sqrt(generator.random(len(workers)))
+        distortion *= generator.choice([-1.0, 1.0], len(workers))
+        value = counts + np.bincount(cell, workers * distortion, minlength=len(counts))
+        if small:
+            value = np.floor(value + generator.random(len(counts)))
+            value = np.where((counts >= 1) & (counts <= 2), generator.integers(1, 3, len(counts)), value)
+        error = np.rint(value) - counts
+        size, square, bias = size + np.abs(error) / _DRAWS, square + error**2 / _DRAWS, bias + error / _DRAWS
+    # The draws themselves err, by their share of a variance.
+    more = np.sqrt(1 + 1 / _DRAWS)
+    return Expected(
+        size=size,
+        size_deviation=more * np.sqrt(np.maximum(square - size**2, 0)),
+        bias=bias,
+        deviation=more * np.sqrt(square),
+    )
+
+
+def _symmetric(size: Floats, square: float, bias: Floats) -> Expected:
+    """From E|X + bias| and E X² of noise with mean zero."""
+    return Expected(
+        size=size,
+        size_deviation=np.sqrt(np.maximum(square + bias**2 - size**2, 0)),
+        bias=bias,
+        deviation=np.full(len(bias), np.sqrt(square)),
+    )
+
+
+def _pareto(size: Floats, tail: float, *, block: int) -> Expected:
+    """|Z| has a standard deviation of √(tail/(tail − 2)) times its mean."""
+    relative = tail / (tail - 2)
+    return Expected(
+        size=size,
+        size_deviation=size * np.sqrt(relative),
+        bias=np.zeros(len(size)),
+        deviation=size * np.sqrt(1 + relative),
+        block=block,
+    )

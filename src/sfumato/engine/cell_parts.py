@@ -1,0 +1,252 @@
+"""Tabulate a table in parts: one table of the engine holds all that the parts need, and is never held as a whole."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.engine.connect import Tables
+from sfumato.engine.establishment_groups import EstablishmentGroups, establishment_groups, located, place_in
+from sfumato.engine.part_layout import (
+    THE_BLOCK,
+    THE_PART,
+    PartLayout,
+    bucket_width,
+    cut,
+)
+from sfumato.engine.question import Question
+from sfumato.engine.text import text
+from sfumato.frame import Frame
+from sfumato.noise.factors import Factors
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parted:
+    """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
+
+    layout: PartLayout
+    found: "ir.Table"
+    """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
+
+    Cells that hold a job have a row. So does every listed block, with `_inside` −1. In a table without worker
+    attributes a cell is a block, and one row tells both.
+    """
+    tables: Tables
+
+    @property
+    def rows(self) -> "ir.Table":
+        """The same with a row for every part, whose `_inside` is −2: one without any establishment is there too."""
+        return self.found.union(self.tables.lend(_marks(self.layout)))
+
+
+@contextmanager
+def parted(
+    frame: Frame,
+    tables: Tables,
+    questions: Mapping[str, Question],
+    parts: Mapping[str, int | None],
+    factors: Factors | None = None,
+) -> Iterator[dict[str, Parted]]:
+    """Cut the answer to every question into parts: as many as `parts` says, or as its listed cells need.
+
+    The jobs are scanned once for all questions, when the first of them is read. Codes are replaced by their places
+    right where they are read: numbers are grouped several times as quickly as texts.
+    """
+    with establishment_groups(frame, tables, questions, factors) as counted:
+        yield {name: _parted(counted, _as_in(frame, asked), parts.get(name)) for name, asked in questions.items()}
+
+
+def _as_in(frame: Frame, question: Question) -> Question:
+    """The question with dimensions that are public where the data say so."""
+    return replace(question, by=tuple(replace(d, public=frame.is_public(d.name)) for d in question.by))
+
+
+def _parted(counted: EstablishmentGroups, question: Question, parts: int | None) -> Parted:
+    blocks = _blocks(counted.frame, counted.tables, question)
+    layout = _layout(counted.frame, question, blocks, parts)
+    places = _with_parts(counted.tables, blocks, layout)
+    if layout.inside:
+        found = _cells(counted, question, places, layout).union(_of_blocks(counted, places, layout))
+    else:
+        found = _workplace_cells(counted, question, places, layout)
+    return Parted(layout=layout, found=found, tables=counted.tables)
+
+
+def _layout(frame: Frame, question: Question, blocks: "ir.Table", parts: int | None) -> PartLayout:
+    """Cut the table into parts by the number of listed blocks, which is public, in ranges of neighbouring ones."""
+    needed = sorted(question.needs - {"count", "largest", "establishments", "remainder"})
+    known = () if frame.joined else ("establishments",)
+    whole = PartLayout(
+        dimensions=question.by,
+        starts=(0,),
+        columns=("count", "largest", *known, *needed),
+        every_block=frame.joined,
+    )
+    if parts == 1:
+        return whole
+    width = bucket_width(whole.blocks)
+    counted = np.full(ceil(whole.blocks / width), width, dtype=np.int64)
+    if frame.joined:
+        counted[-1] = whole.blocks - width * (len(counted) - 1)
+    else:
+        listed = blocks.select(_bucket=(blocks["_block"] // width).cast("int64"), _block=blocks["_block"]).distinct()
+        found = listed.group_by("_bucket").agg(_blocks=listed.count()).to_pyarrow()
+        counted[:] = 0
+        counted[found["_bucket"].to_numpy()] = found["_blocks"].to_numpy()
+    starts = cut(counted.tolist(), width=width, cells_of_a_block=whole.width, parts=parts)
+    return PartLayout(
+        dimensions=whole.dimensions,
+        starts=starts,
+        columns=whole.columns,
+        every_block=whole.every_block,
+    )
+
+
+def _blocks(frame: Frame, tables: Tables, question: Question) -> "ir.Table":
+    """The establishments a question is about, each with the workplace cell it belongs to."""
+    attributes = question.workplace_attributes(frame)
+    if tables.workplaces is not None and frame.workplaces is not None:
+        table, key = tables.workplaces, frame.workplaces.key
+        kept = table.select(
+            _workplace=table[key],
+            **{name: text(table[name], name) for name in attributes},
+        )
+    else:
+        # The attributes of an establishment are the same in all its rows (validated).
+        table, key = tables.jobs, frame.jobs.workplace
+        kept = table.select(_workplace=table[key], **{n: text(table[n], n) for n in attributes}).distinct()
+    wanted = [kept[name].isin(codes) for name, codes in question.where.items() if frame.is_public(name)]
+    kept = kept.filter(*wanted) if wanted else kept
+    public = tuple(dimension for dimension in question.by if dimension.public)
+    placed = located(tables, kept, {dimension.name: dimension.codes for dimension in public})
+    return placed.select("_workplace", _block=place_in(public, placed))
+
+
+def _with_parts(tables: Tables, blocks: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """The establishments with the part that their workplace cell belongs to."""
+    if layout.parts == 1:
+        return blocks.mutate(_part=0)
+    width = bucket_width(layout.blocks)
+    buckets = np.arange(ceil(layout.blocks / width), dtype=np.int64)
+    part = np.searchsorted(np.array(layout.starts), buckets * width, side="right") - 1
+    lent = tables.lend(pa.table({"_bucket": buckets, "_part": part.astype(np.int32)}))
+    bucketed = blocks.mutate(_bucket=(blocks["_block"] // width).cast("int64"))
+    return bucketed.inner_join(lent, "_bucket").select("_workplace", "_block", "_part")
+
+
+def _cells(counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """Sum establishments to the cells that hold a job."""
+    groups = _chosen(counted, question)
+    chosen = groups.select("_workplace", "_jobs", _inside=place_in(layout.inside, groups))
+    if len(layout.inside) < len(question.worker_attributes(counted.frame)):
+        chosen = chosen.group_by(["_workplace", "_inside"]).agg(_jobs=chosen["_jobs"].sum())
+    placed = _with_employers(counted, chosen.inner_join(places, "_workplace"), layout)
+    sums = _sums(placed, question, layout)
+    return _shaped(placed.group_by(["_part", "_block", "_inside"]).agg(**sums), layout)
+
+
+def _workplace_cells(
+    counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout
+) -> "ir.Table":
+    """Sum establishments to workplace cells: every one that has an establishment, with jobs or without."""
+    groups = _chosen(counted, question)
+    if question.worker_attributes(counted.frame):
+        groups = groups.group_by("_workplace").agg(_jobs=groups["_jobs"].sum())
+    placed = places.left_join(groups, "_workplace").drop("_workplace_right")
+    placed = _with_employers(counted, placed, layout)
+    sums = {"_establishments": placed.count(), **_sums(placed, question, layout)}
+    if "largest_employer" in layout.columns:
+        sums["_largest_employer"] = placed["_total"].max()
+    return _shaped(placed.group_by(["_part", "_block"]).agg(**sums).mutate(_inside=0), layout)
+
+
+def _with_employers(counted: EstablishmentGroups, placed: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """Rows of establishments with what the columns need to know of each: its whole workforce, its factor."""
+    needs_total = "count_below_threshold" in layout.columns or (
+        "largest_employer" in layout.columns and not layout.inside
+    )
+    if needs_total:
+        placed = placed.left_join(_employers(counted), "_workplace").drop("_workplace_right")
+    if "distorted" in layout.columns and counted.factors is not None:
+        placed = placed.left_join(counted.factors, "_workplace").drop("_workplace_right")
+    return placed
+
+
+def _sums(placed: "ir.Table", question: Question, layout: PartLayout) -> "dict[str, ir.Scalar]":
+    """What is added up of the establishments of a cell; one without jobs counts for nothing."""
+    jobs = placed["_jobs"]
+    sums = {"_count": jobs.sum(), "_largest": jobs.max()}
+    if "count_below_threshold" in layout.columns:
+        sums["_count_below_threshold"] = (placed["_total"] < question.threshold).ifelse(jobs, 0).sum()
+    if "distorted" in layout.columns:
+        sums["_distorted"] = (jobs * placed["_factor"]).sum()
+    return sums
+
+
+def _chosen(counted: EstablishmentGroups, question: Question) -> "ir.Table":
+    """The groups of workers that a question is about, with their places in its own dimensions."""
+    groups, known = counted.by(question.worker_attributes(counted.frame)), counted.codes
+    for name, codes in question.where.items():
+        if name in known:
+            groups = groups.filter(groups[name].isin([known[name].index(code) for code in codes]))
+    for dimension in question.by:
+        name = dimension.name
+        if dimension.public or dimension.codes == known[name]:
+            continue
+        before = pa.array([known[name].index(code) for code in dimension.codes], pa.int32())
+        lent = counted.tables.lend(pa.table({name: before, "_at": np.arange(len(dimension), dtype=np.int32)}))
+        groups = groups.inner_join(lent, name).drop(name).rename({name: "_at"})
+    return groups
+
+
+def _employers(counted: EstablishmentGroups) -> "ir.Table":
+    """The whole workforce of every establishment."""
+    return counted.by(()).rename(_total="_jobs")
+
+
+def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """A row for every workplace cell that has an establishment, with what is the same in all its cells."""
+    if "largest_employer" not in layout.columns:
+        found = places.group_by(["_part", "_block"]).agg(_establishments=places.count())
+    else:
+        placed = places.left_join(_employers(counted), "_workplace")
+        found = placed.group_by(["_part", "_block"]).agg(
+            _establishments=placed.count(),
+            _largest_employer=placed["_total"].max(),
+        )
+    return _shaped(found.mutate(_inside=THE_BLOCK), layout)
+
+
+def _marks(layout: PartLayout) -> pa.Table:
+    """A row for every part, so that one without any job or establishment is there too."""
+    zeros = np.zeros(layout.parts, dtype=np.int64)
+    return pa.table(
+        {
+            "_part": np.arange(layout.parts, dtype=np.int32),
+            "_block": zeros,
+            "_inside": zeros + THE_PART,
+            **{f"_{name}": zeros for name in layout.columns},
+        }
+    )
+
+
+def _shaped(found: "ir.Table", layout: PartLayout) -> "ir.Table":
+    """The columns that every row has, all of them whole numbers; 0 where a row is not about one."""
+    import ibis  # noqa: PLC0415 (the engine is loaded when it is needed)
+
+    named = {
+        f"_{name}": found[f"_{name}"] if f"_{name}" in found.columns else ibis.literal(0) for name in layout.columns
+    }
+    return found.select(
+        _part=found["_part"].cast("int32"),
+        _block=found["_block"].cast("int64"),
+        _inside=found["_inside"].cast("int64"),
+        **{name: column.fill_null(0).cast("int64") for name, column in named.items()},
+    )

@@ -1,0 +1,42 @@
+"""Which tables are made in parts, so that they need not fit into memory; public facts alone decide."""
+
+from sfumato.engine.question import Asked, PairQuestion, Question
+from sfumato.errors import ReleaseError
+from sfumato.release import Release
+from sfumato.table import Table
+
+IN_ONE_PIECE = 20_000_000
+"""Tables with more cells than this are made in parts wherever that is possible."""
+
+
+def is_in_parts(release: Release, table: Table, question: Asked) -> bool:
+    """Whether a table is made in parts: when the release asks for it, when it is large, and always on a cluster."""
+    whole = why_whole(release, table, question)
+    if whole is not None and table.parts is not None:
+        raise ReleaseError(
+            f"table '{table.name}', parts",
+            expected="a table whose cells are protected without a look at the others",
+            found=whole,
+            do="leave `parts` out; docs/large-tables.md says which tables can be made in parts, and why others cannot",
+        )
+    large = table.parts is not None or question.cells > IN_ONE_PIECE or release.data.engine == "spark"
+    return large and whole is None
+
+
+def why_whole(release: Release, table: Table, question: Asked) -> str | None:
+    """Why a table cannot be made in parts, as words that follow "found"; None when it can."""
+    if not isinstance(question, Question):
+        return _whole_statistics(question, table)
+    if release.about.reconcile:
+        return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
+    if table.structural_zeros == "listed":
+        return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
+    return None
+
+
+def _whole_statistics(question: Asked, table: Table) -> str:
+    if isinstance(question, PairQuestion):
+        return f"a {table.statistic}: cells below the minimum may be made up from a model of all others"
+    if table.indicators is not None:
+        return "indicators: tables that lie inside one another are published as sums of the finest"
+    return f"a {table.statistic} of records: only counts of jobs are tabulated in parts"

@@ -1,0 +1,32 @@
+"""The file of an answer: protected cells and their dimensions, to the bit as they were drawn."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.cells import Cells, Dimension
+
+
+def content_of(answer: Cells) -> pa.Buffer:
+    """An answer as the content of a file."""
+    columns = {"position": answer.positions, **answer.columns}
+    dimensions = [{"name": d.name, "codes": d.codes, "public": d.public} for d in answer.dimensions]
+    table = pa.table(columns).replace_schema_metadata({"dimensions": json.dumps(dimensions)})
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd")
+    return content.getvalue()
+
+
+def cells_of(content: Any) -> Cells:
+    """The answer that a file holds."""
+    table = pq.read_table(pa.BufferReader(content))
+    dimensions = json.loads(table.schema.metadata[b"dimensions"])
+    columns = {name: table[name].to_numpy().astype(np.int64, copy=False) for name in table.column_names}
+    return Cells(
+        dimensions=tuple(Dimension(name=d["name"], codes=tuple(d["codes"]), public=d["public"]) for d in dimensions),
+        positions=columns.pop("position"),
+        columns=columns,
+    )

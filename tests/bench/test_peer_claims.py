@@ -1,0 +1,142 @@
+"""No ratio is printed for a run that did not finish or was wrong, and processes beyond a limit are ended."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claims import Section
+from gate import Errors
+from peer_chart import draw_peers
+from peer_claims import peers_section
+from peer_environments import reason_of
+from peer_gate import Run, ratio, refused
+from peer_watch import Limits, Watched, watch
+
+TIMES = {"floor": 1.0, "seen": 1.4, "first": 2.0, "opendp-context": 10.0, "tumult": 60.0}
+FOREVER = "import threading; threading.Event().wait()"
+ROOMY = Limits(seconds=60, peak_bytes=10**10)
+
+
+def right(seconds: float) -> Run:
+    return Run(
+        seconds=(seconds,),
+        inner_seconds=(seconds,),
+        peak_bytes=int(seconds * 1e9),
+        errors=Errors(observed=1, expected=1),
+    )
+
+
+def section(**changed: Run) -> Section:
+    runs = {name: right(seconds) for name, seconds in TIMES.items()} | changed
+    table = {
+        "label": "Jobs",
+        "by": ["place"],
+        "cells": 3,
+        "contestants": {
+            name: {"label": name, "guarantee": "one job", "environment": "any", "ours": name in {"seen", "first"}}
+            | run.told()
+            for name, run in runs.items()
+        },
+    }
+    return peers_section(
+        {
+            "about": "here.",
+            "jobs": 100,
+            "limits": {"seconds": 900, "peak_bytes": 16 * 10**9},
+            "environments": {},
+            "tables": {"workplace": table, "worker": table},
+        }
+    )
+
+
+def test_ratios_are_printed_when_every_run_was_right() -> None:
+    lines = section().lines
+    assert [line.figure for line in lines[:2]] == ["1.40× (1.40 s beside 1.00 s)", "30.0× (2.00 s beside 60.00 s)"]
+    assert all(line.met for line in lines)
+
+
+@pytest.mark.parametrize("failure", ["ended after 900 s, the limit", "wrong result: 3 cells are missing"])
+def test_a_peer_that_did_not_finish_or_was_wrong_has_no_ratio_and_no_figures(failure: str) -> None:
+    told = section(tumult=refused(right(60.0), failure))
+    about = [line for line in told.lines if "tumult" in line.what]
+    assert len(about) == 4
+    assert all(line.met is None and line.figure == f"no ratio: tumult: {failure}" for line in about)
+    for grid in told.grids:
+        (row,) = (row for row in grid.rows if row[0] == "tumult")
+        assert row == ("tumult", failure, "—", "—", "—", "—", "one job")
+
+
+def test_a_target_is_missed_when_sfumato_itself_was_wrong() -> None:
+    lines = section(first=refused(right(2.0), "wrong result"), seen=refused(right(1.4), "wrong result")).lines
+    assert all(line.met is False and "no ratio" in line.figure for line in lines)
+
+
+def test_a_target_is_missed_by_a_peer_that_is_too_fast() -> None:
+    (faster, _, other, _) = [line for line in section(tumult=right(19.0)).lines if "tumult" in line.what]
+    assert faster.met is False
+    assert other.met is False
+
+
+def test_a_ratio_needs_two_times() -> None:
+    assert ratio([2.0], [1.0]) == 2.0
+    assert ratio([2.0], []) is None
+    assert ratio([], [1.0]) is None
+
+
+def test_a_failure_after_good_rounds_leaves_nothing_of_them() -> None:
+    found = refused(right(3.0), "out of memory")
+    assert not found.right
+    assert found.seconds == ()
+    assert found.errors is None
+
+
+def test_the_chart_names_who_did_not_finish(tmp_path: Path) -> None:
+    runs = {"floor": right(1.0), "seen": right(2.0), "slow": refused(right(3.0), "too slow")}
+    contestants = {
+        name: {"label": f"contestant {name}", "ours": name == "seen", **run.told()} for name, run in runs.items()
+    }
+    table: dict[str, Any] = {"label": "Jobs", "contestants": contestants}
+    draw_peers(tmp_path / "chart.svg", {"jobs": 100, "tables": {"workplace": table, "worker": table}})
+    assert (tmp_path / "chart.svg").read_text(encoding="utf-8").count("contestant slow") >= 2
+
+
+def watched(code: str, folder: Path, limits: Limits = ROOMY) -> Watched:
+    return watch([sys.executable, "-c", code], variables=os.environ, folder=folder, limits=limits)
+
+
+def test_the_memory_of_children_counts(tmp_path: Path) -> None:
+    hold = "kept = b'x' * 150_000_000; sum(range(30_000_000))"
+    alone = watched(hold, tmp_path)
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hold!r}], check=True)"
+    assert not alone.failure
+    assert alone.peak_bytes > 150_000_000
+    assert watched(parent, tmp_path).peak_bytes > 150_000_000
+
+
+def test_a_process_beyond_its_time_is_ended_with_its_children(tmp_path: Path) -> None:
+    parent = (
+        "import pathlib, subprocess, sys; "
+        f"child = subprocess.Popen([sys.executable, '-c', {FOREVER!r}]); "
+        "pathlib.Path('child').write_text(str(child.pid)); child.wait()"
+    )
+    found = watched(parent, tmp_path, Limits(seconds=3, peak_bytes=10**10))
+    assert "the limit" in found.failure
+    gone = Path(f"/proc/{(tmp_path / 'child').read_text()}/cmdline")
+    assert not gone.exists() or not gone.read_bytes()
+
+
+def test_a_process_beyond_its_memory_is_ended(tmp_path: Path) -> None:
+    found = watched(f"kept = b'x' * 300_000_000; {FOREVER}", tmp_path, Limits(seconds=50, peak_bytes=200_000_000))
+    assert "of memory, the limit" in found.failure
+
+
+def test_the_reason_of_a_failure_names_no_path_and_no_address() -> None:
+    text = "Traceback\n  File x\nValueError: https://example.org/simple is not at '/home/somebody/file'\nbye"
+    assert reason_of(text) == "ValueError: … is not at '…'"
+
+
+def test_a_failing_process_tells_why(tmp_path: Path) -> None:
+    assert watched("raise ValueError('no such thing')", tmp_path).failure == "ValueError: no such thing"
+    assert watched("import os; os.abort()", tmp_path).failure == "ended by SIGABRT"

@@ -1,0 +1,179 @@
+"""The gate of the peers: a figure is kept only for a result whose errors are those of its own noise."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from gate import WrongResultError
+from numpy.typing import NDArray
+from peer_expected import (
+    clamped_laplace,
+    discrete_laplace,
+    infused,
+    laplace,
+    moves_of,
+    perturbed,
+    rounded_laplace,
+    smooth_pareto,
+    vector_pareto,
+)
+from peer_gate import Expected, check_exact, check_floor, check_noisy, values_of, withheld
+
+from sfumato.methods.cell_key_table import CellKeyTable
+from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.methods.vector_pareto import VectorPareto
+from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.randomness import OperatingSystem
+
+Floats = NDArray[np.float64]
+CELLS = 40_000
+NO_BIAS = np.zeros(CELLS)
+ONES = np.ones(CELLS, dtype=np.int64)
+TRUE = np.random.default_rng(1).integers(0, 500, CELLS).astype(np.float64)
+ALPHA, EPSILON = Fraction("0.1"), Fraction(2)
+
+
+def two_sided(scale: float) -> Floats:
+    """Noise with P(k) ∝ e^(−|k|/scale), the difference of two geometric draws."""
+    draws = np.random.default_rng(2).geometric(1 - np.exp(-1 / scale), (2, CELLS))
+    return (draws[0] - draws[1]).astype(np.float64)
+
+
+def continuous(scale: float) -> Floats:
+    return np.random.default_rng(3).laplace(scale=scale, size=CELLS)
+
+
+def pareto(multiples: NDArray[np.int64]) -> Floats:
+    method = SmoothPareto(alpha=ALPHA, epsilon=EPSILON)
+    return method.noise.sample(multiples, OperatingSystem()).astype(np.float64)
+
+
+LARGEST = np.random.default_rng(4).integers(0, 300, CELLS)
+
+
+@pytest.mark.parametrize(
+    ("noise", "expected"),
+    [
+        (two_sided(0.5), discrete_laplace(0.5, NO_BIAS)),
+        (two_sided(50), discrete_laplace(50, NO_BIAS)),
+        (continuous(0.5), laplace(0.5, NO_BIAS)),
+        (RoundedLaplace(unit=Fraction(1, 2)).sample(ONES, OperatingSystem()), rounded_laplace(Fraction(1, 2), NO_BIAS)),
+        (np.maximum(TRUE + two_sided(0.5), 0) - TRUE, clamped_laplace(0.5, TRUE)),
+        (pareto(np.maximum(LARGEST, 10)), smooth_pareto(SmoothPareto(alpha=ALPHA, epsilon=EPSILON), LARGEST)),
+    ],
+    ids=["discrete", "discrete, large", "continuous", "rounded", "clamped", "smooth-pareto"],
+)
+def test_noise_passes_at_its_own_scale_and_is_refused_at_another(noise: Floats, expected: Expected) -> None:
+    found = check_noisy(TRUE + noise, TRUE, expected)
+    assert found.observed == pytest.approx(found.expected, rel=0.05)
+    for wrong in (0.9, 1.1):
+        with pytest.raises(WrongResultError, match="expected"):
+            check_noisy(TRUE + wrong * noise, TRUE, expected)
+
+
+def test_truncation_is_expected_with_the_noise_and_missed_without_it() -> None:
+    kept = np.minimum(TRUE, 100)
+    values = kept + two_sided(50)
+    check_noisy(values, TRUE, discrete_laplace(50, kept - TRUE))
+    with pytest.raises(WrongResultError):
+        check_noisy(values, TRUE, discrete_laplace(50, NO_BIAS))
+
+
+def test_counts_that_are_all_one_too_large_are_refused_although_their_errors_are_small() -> None:
+    with pytest.raises(WrongResultError):
+        check_noisy(TRUE + two_sided(0.5) + 1, TRUE, discrete_laplace(0.5, NO_BIAS))
+    with pytest.raises(WrongResultError, match="signed"):
+        check_noisy(TRUE + np.abs(two_sided(0.5)), TRUE, discrete_laplace(0.5, NO_BIAS))
+
+
+def test_true_values_are_refused_from_somebody_who_says_that_they_are_noisy() -> None:
+    with pytest.raises(WrongResultError):
+        check_noisy(TRUE, TRUE, discrete_laplace(0.5, NO_BIAS))
+
+
+def test_values_in_the_wrong_cells_are_refused() -> None:
+    with pytest.raises(WrongResultError):
+        check_noisy(np.roll(TRUE + two_sided(0.5), 1), TRUE, discrete_laplace(0.5, NO_BIAS))
+
+
+def test_worker_cells_that_share_a_draw_are_judged_together() -> None:
+    method = VectorPareto(alpha=ALPHA, epsilon=EPSILON, worker_cells=8)
+    employer = np.repeat(LARGEST[: CELLS // 8], 8)
+    noise = method.noise.sample(np.maximum(employer[::8], 10), OperatingSystem()).reshape(-1).astype(np.float64)
+    expected = vector_pareto(method, employer)
+    check_noisy(TRUE + noise, TRUE, expected)
+    with pytest.raises(WrongResultError):
+        check_noisy(TRUE + 1.3 * noise, TRUE, expected)
+
+
+def test_keyed_counts_are_moved_as_their_table_says() -> None:
+    table = CellKeyTable(variance=Fraction(3), deviation=5)
+    counts = TRUE.astype(np.int64)
+    words = np.random.default_rng(6).integers(0, 2**64, CELLS, dtype=np.uint64)
+    published = table.published(counts, words).astype(np.float64)
+    check_noisy(published, TRUE, perturbed(counts, moves_of(table)))
+    other = CellKeyTable(variance=Fraction(4), deviation=5)
+    with pytest.raises(WrongResultError):
+        check_noisy(published, TRUE, perturbed(counts, moves_of(other)))
+
+
+@pytest.mark.parametrize(("most", "passes"), [(0.25, True), (0.35, False)])
+def test_factors_with_other_ends_are_refused(most: float, passes: bool) -> None:
+    generator = np.random.default_rng(7)
+    cell, workers = generator.integers(0, 2_000, 20_000), generator.integers(1, 50, 20_000).astype(np.float64)
+    counts = np.bincount(cell, workers, minlength=2_000)
+    distortion = most - (most - 0.1) * np.sqrt(generator.random(20_000))
+    factors = 1 + distortion * generator.choice([-1, 1], 20_000)
+    values = np.rint(np.bincount(cell, workers * factors, minlength=2_000))
+    expected = infused(cell, workers, counts, least=0.1, most=0.25, small=False)
+    if passes:
+        check_noisy(values, counts, expected)
+    else:
+        with pytest.raises(WrongResultError):
+            check_noisy(values, counts, expected)
+
+
+def test_what_is_to_be_exact_must_be_withheld_in_the_same_cells() -> None:
+    true = np.array([5.0, np.nan, 7.0])
+    check_exact(true, true)
+    with pytest.raises(WrongResultError):
+        check_exact(np.array([5.0, 6.0, 7.0]), true)
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    return written(tmp_path / "truth.parquet", "(0, 'a', 3), (1, 'b', 0), (2, 'c', 8)", "cell, place, value")
+
+
+def written(path: Path, rows: str, columns: str = "place, value") -> Path:
+    duckdb.sql(f"copy (from (values {rows}) as cells({columns})) to '{path}'")
+    return path
+
+
+def test_values_come_in_the_order_of_the_true_cells(truth: Path, tmp_path: Path) -> None:
+    result = written(tmp_path / "result.parquet", "('c', 8), ('a', 4), ('b', null), ('y', null), ('z', 0)")
+    assert np.array_equal(values_of(result, truth, ["place"]), [4, np.nan, 8], equal_nan=True)
+    assert withheld(result, truth, ["place"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("('a', 3), ('c', 8)", "1 cells are missing"),
+        ("('a', 3), ('b', 1), ('c', 8), ('c', 8)", "twice"),
+        ("('a', 3), ('b', 1), ('c', 8), ('z', 2)", "nothing is to be published"),
+    ],
+    ids=["a cell is missing", "a cell is there twice", "a cell too many"],
+)
+def test_a_table_with_other_cells_is_refused(rows: str, says: str, truth: Path, tmp_path: Path) -> None:
+    with pytest.raises(WrongResultError, match=says):
+        values_of(written(tmp_path / "result.parquet", rows), truth, ["place"])
+
+
+def test_the_floor_must_be_right_to_the_last_job_and_has_no_empty_cells(truth: Path, tmp_path: Path) -> None:
+    check_floor(written(tmp_path / "right.parquet", "('c', 8), ('a', 3)"), truth, ["place"])
+    for number, rows in enumerate(("('c', 8), ('a', 4)", "('c', 8)", "('c', 8), ('a', 3), ('b', 1)")):
+        with pytest.raises(WrongResultError):
+            check_floor(written(tmp_path / f"{number}.parquet", rows), truth, ["place"])
