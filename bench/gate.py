@@ -105,13 +105,26 @@ def published_file(release: Release, name: str) -> Path:
 
 def sorted_positions(found: pa.Table, by: Sequence[Dimension]) -> tuple[Integers, Integers]:
     """The order that sorts the rows by their place in the product of the dimensions, and these places, sorted."""
-    places = [
-        pc.index_in(found[d.name].cast(pa.string()), value_set=pa.array(d.codes, pa.string())).to_numpy() for d in by
-    ]
-    positions = reduce(
-        lambda left, right: left * len(right[1]) + right[0].astype(np.int64),
-        zip(places, by, strict=True),
-        np.zeros(found.num_rows, dtype=np.int64),
-    )
+    positions = positions_of(found, by)
     order = np.argsort(positions, kind="stable")
     return order, positions[order]
+
+
+def positions_of(found: pa.Table, by: Sequence[Dimension]) -> Integers:
+    """The place of every row in the product of the dimensions, the last one fastest; unknown codes are refused."""
+    return reduce(
+        lambda left, dimension: left * len(dimension) + _places(found[dimension.name], dimension),
+        by,
+        np.zeros(found.num_rows, dtype=np.int64),
+    )
+
+
+def _places(column: pa.ChunkedArray, dimension: Dimension) -> Integers:
+    """The place of every code in its codelist; each code of a column is looked up once."""
+    encoded = column.combine_chunks() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    known = pc.index_in(encoded.dictionary.cast(pa.string()), value_set=pa.array(dimension.codes, pa.string()))
+    places = known.take(encoded.indices)
+    if places.null_count:
+        raise WrongResultError(f"{places.null_count:,} rows have no code of '{dimension.name}'")
+    return places.to_numpy().astype(np.int64)

@@ -49,17 +49,17 @@ def _measure_size(folder: Path, jobs: int, *, repeat: int, tell: Tell) -> dict[s
     measured["floor"]["seven"].append(_child("floor", folder, "seven", str(MEMORY)))
     tell(f"{label}: seven tables, first validation")
     measured["first"] = _published(nation, "seven")
-    measured["errors"] = check_release(nation, "seven")
+    measured["errors"] = check_release(nation, "seven", jobs=jobs)
     _remember_files(nation)
     for number in range(1, rounds + 1):
         for release in ("workplace", "worker"):
             tell(f"{label}: {release} marginal, round {number} of {rounds}")
             measured["floor"][release].append(_child("floor", folder, release, str(MEMORY)))
             measured["seen"][release].append(_published(nation, release))
-            check_release(nation, release)
+            check_release(nation, release, jobs=jobs)
     tell(f"{label}: seven tables again")
     measured["seen"]["seven"].append(_published(nation, "seven"))
-    check_release(nation, "seven")
+    check_release(nation, "seven", jobs=jobs)
     measured["bytes"] = sum((folder / f"{name}.parquet").stat().st_size for name in ("jobs", "workplaces", "workers"))
     shutil.rmtree(folder)
     return measured

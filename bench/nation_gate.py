@@ -7,8 +7,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from gate import TOLERANCE, WrongResultError, sorted_positions
+from gate import WrongResultError, sorted_positions
 from nation_releases import RELEASES, Nation
+from peer_expected import pareto_of
+from peer_gate import check_noisy
 
 from sfumato.cells import Cells, Dimension, Integers
 from sfumato.check import checked
@@ -18,9 +20,10 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 
 
-def check_release(nation: Nation, release: str) -> dict[str, tuple[float, float]]:
-    """Refuse a bundle that is not whole, not charged once, or further from the truth than it should be.
+def check_release(nation: Nation, release: str, *, jobs: int) -> dict[str, tuple[float, float]]:
+    """Refuse a bundle that is not whole, not charged once, or whose errors are not those of the noise.
 
+    The floor, which is the truth here, must have counted every job in every table.
     Returns the observed and the expected mean error of every table.
     """
     described = load(nation.file(release))
@@ -31,10 +34,12 @@ def check_release(nation: Nation, release: str) -> dict[str, tuple[float, float]
         raise WrongResultError(f"the run should have charged every table of '{release}' once; it charged {charged}")
     with checked(described) as ready:
         plan = ready.plan
-    return {planned.table.name: _check_table(nation.folder, planned, described.bundle) for planned in plan.tables}
+    return {
+        planned.table.name: _check_table(nation.folder, planned, described.bundle, jobs=jobs) for planned in plan.tables
+    }
 
 
-def _check_table(folder: Path, planned: PlannedTable, bundle: Path) -> tuple[float, float]:
+def _check_table(folder: Path, planned: PlannedTable, bundle: Path, *, jobs: int) -> tuple[float, float]:
     name = planned.table.name
     published = pq.read_table(bundle / "tables" / f"{name}.parquet")
     order, positions = sorted_positions(published, planned.question.by)
@@ -43,17 +48,11 @@ def _check_table(folder: Path, planned: PlannedTable, bundle: Path) -> tuple[flo
     if not np.array_equal(positions[shown], listed) or values[~shown].any():
         raise WrongResultError(f"{name}: the published cells are not the cells that have an establishment")
     cells = Cells(dimensions=planned.question.by, positions=listed, columns=_true_columns(folder, planned, listed))
-    found = np.abs(values[shown] - cells["count"])
-    expected = planned.method.expected_error(cells)
-    observed, predicted = float(np.mean(found)), float(np.mean(expected))
-    alike = float(np.mean(found / expected))
-    # A few large establishments carry the mean; a mean in which every cell counts alike is the sharper test.
-    allowed = max(TOLERANCE, 10 / np.sqrt(len(cells)))
-    if abs(alike - 1) > allowed:
-        raise WrongResultError(
-            f"{name}: with every cell counting alike the errors are {alike:.3f} of what was expected ± {allowed:.3f}"
-        )
-    return observed, predicted
+    if (counted := int(cells["count"].sum())) != jobs:
+        raise WrongResultError(f"{name}: the floor counted {counted:,} jobs; the economy was asked for {jobs:,}")
+    true = cells["count"].astype(np.float64)
+    errors = check_noisy(values[shown].astype(np.float64), true, pareto_of(planned.method, cells))
+    return errors.observed, errors.expected
 
 
 def _true_columns(folder: Path, planned: PlannedTable, positions: Integers) -> Mapping[str, Integers]:

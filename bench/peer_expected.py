@@ -3,17 +3,20 @@
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
-from peer_gate import Expected, Floats
+from peer_gate import Expected, Floats, Integers
 
+from sfumato.cells import Cells
 from sfumato.methods.cell_key_table import CellKeyTable
+from sfumato.methods.method import Method
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.methods.vector_pareto import VectorPareto
+from sfumato.noise.double_pareto import DoublePareto
 from sfumato.noise.laplace import RoundedLaplace
 
-Integers = NDArray[np.int64]
 _DRAWS = 100
 """Draws of all factors, where the expected error has no formula."""
+_DIRECT = 32
+"""Terms of a sum that are added up before the rest is taken for an integral."""
 
 
 def discrete_laplace(scale: float, bias: Floats) -> Expected:
@@ -55,14 +58,21 @@ def clamped_laplace(scale: float, counts: Floats) -> Expected:
 def smooth_pareto(method: SmoothPareto, largest: Integers) -> Expected:
     """Double Pareto noise that follows the largest establishment of a cell."""
     multiples = np.maximum(largest * method.alpha.numerator, method.alpha.denominator)
-    return _pareto(method.noise.expected_magnitude(multiples), float(method.calibration.tail), block=1)
+    return _pareto(method.noise, multiples, block=1)
 
 
 def vector_pareto(method: VectorPareto, largest_employer: Integers) -> Expected:
     """Noise that follows the largest workforce of a workplace cell, one draw for all its worker cells."""
     multiples = np.maximum(largest_employer * method.alpha.numerator, method.alpha.denominator)
-    size = method.noise.marginal.expected_magnitude(multiples)
-    return _pareto(size, float(method.calibration.tail), block=method.cells)
+    return _pareto(method.noise.marginal, multiples, block=method.cells)
+
+
+def pareto_of(method: Method, cells: Cells) -> Expected:
+    """The noise of whichever of the two methods a table is protected by, from its true cells."""
+    if isinstance(method, VectorPareto):
+        return vector_pareto(method, cells["largest_employer"])
+    assert isinstance(method, SmoothPareto)
+    return smooth_pareto(method, cells["largest"])
 
 
 def perturbed(counts: Integers, moves: list[dict[int, float]]) -> Expected:
@@ -126,13 +136,26 @@ def _symmetric(size: Floats, square: float, bias: Floats) -> Expected:
     )
 
 
-def _pareto(size: Floats, tail: float, *, block: int) -> Expected:
-    """|Z| has a standard deviation of √(tail/(tail − 2)) times its mean."""
-    relative = tail / (tail - 2)
+def _pareto(noise: DoublePareto, multiples: Integers, *, block: int) -> Expected:
+    size, square = noise.expected_magnitude(multiples), _mean_square(noise, multiples)
     return Expected(
         size=size,
-        size_deviation=size * np.sqrt(relative),
+        size_deviation=np.sqrt(square - size**2),
         bias=np.zeros(len(size)),
-        deviation=size * np.sqrt(1 + relative),
+        deviation=np.sqrt(square),
         block=block,
     )
+
+
+def _mean_square(noise: DoublePareto, multiples: Integers) -> Floats:
+    """E J² = Σ 2(j − ½)·P(|Z| > j − ½) of the whole number J: the first terms directly, the others by the integral.
+
+    Rounding matters: most noise of a small scale is 0, and then varies more, beside its mean, than before rounding.
+    """
+    tail = float(noise.tail)
+    scale, where = np.unique(float(noise.unit) * multiples, return_inverse=True)
+    middle = np.arange(_DIRECT) + 0.5
+    direct = (2 * middle * (1 + middle / scale[:, None]) ** -tail).sum(axis=1)
+    u = 1 + _DIRECT / scale
+    rest = 2 * scale**2 * (u ** (2 - tail) / (tail - 2) - u ** (1 - tail) / (tail - 1))
+    return (direct + rest)[where]

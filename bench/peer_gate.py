@@ -2,6 +2,7 @@
 
 Whatever a contestant claims about its noise predicts the mean of its absolute errors and of its signed ones. With as
 many cells as there are, chance moves these means by little: a result is refused when one is beyond 4.5 standard errors.
+What the cell with the largest noise adds to a mean is allowed for beside them.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from gate import Errors, WrongResultError
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 CHANCE = 4.5
 """Standard errors that are left to chance: beyond them by chance once in 150,000 times."""
 
@@ -28,8 +30,8 @@ class Expected:
     size_deviation: Floats
     bias: Floats
     deviation: Floats
-    block: int = 1
-    """So many neighbouring cells share a draw; their errors may go together."""
+    block: int | Integers = 1
+    """So many neighbouring cells share a draw, or the label of each cell's group; their errors may go together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ def check_exact(values: Floats, true: Floats) -> Errors:
 
 
 def check_noisy(values: Floats, true: Floats, expected: Expected) -> Errors:
-    """Refuse values whose errors are not those of the noise: in size, in sign, and with every cell counting alike."""
+    """Refuse errors that are not those of the noise: in size and in sign, also with every cell counting alike."""
     if np.isnan(values).any():
         raise WrongResultError("values are missing")
     error = values - true
@@ -130,26 +132,52 @@ def check_noisy(values: Floats, true: Floats, expected: Expected) -> Errors:
     errors = Errors(observed=float(sizes.mean()), expected=float(expected.size.mean()))
     _refuse_unlikely("errors", sizes, expected.size, expected.size_deviation, expected.block)
     _refuse_unlikely("signed errors", error, expected.bias, expected.deviation, expected.block)
-    certain = expected.size > 0
-    if sizes[~certain].any():
+    uncertain = expected.size > 0
+    if sizes[~uncertain].any():
         raise WrongResultError("cells that are published as they are were changed")
-    weight = 1 / expected.size[certain]
-    alike = Expected(
-        size=np.ones(len(weight)),
-        size_deviation=expected.size_deviation[certain] * weight,
-        bias=expected.bias[certain] * weight,
-        deviation=expected.deviation[certain] * weight,
-    )
-    block = expected.block if certain.all() else 1
+    weight = np.divide(1, expected.size, out=np.zeros_like(sizes), where=uncertain)
     _refuse_unlikely(
-        "errors in units of what is expected", sizes[certain] * weight, alike.size, alike.size_deviation, block
+        "errors in units of what is expected",
+        sizes * weight,
+        uncertain.astype(np.float64),
+        expected.size_deviation * weight,
+        expected.block,
+    )
+    # A few large cells carry the mean of signed errors, too; this one does not depend on them.
+    _refuse_unlikely(
+        "signed errors in units of what is expected",
+        error * weight,
+        expected.bias * weight,
+        expected.deviation * weight,
+        expected.block,
     )
     return errors
 
 
-def _refuse_unlikely(what: str, found: Floats, mean: Floats, deviation: Floats, block: int) -> None:
-    """Cells of a block are taken to go together entirely, which allows them most."""
-    chance = float(np.linalg.norm(deviation.reshape(-1, block).sum(axis=1))) / len(found)
+def check_in_place(values: Floats, true: Floats, expected: Expected) -> None:
+    """Refuse values of other cells than their own, such as when they were permuted.
+
+    Where the noise is larger than the counts, the errors of permuted values are hardly larger than those of the noise.
+    But they are negative where the true value is large: the mean of errors that count by the true value finds it. The
+    noise of different cells must be uncorrelated.
+    """
+    weight = np.divide(true, expected.deviation**2, out=np.zeros_like(true), where=expected.deviation > 0)
+    _refuse_unlikely(
+        "signed errors that count by the true value",
+        (values - true) * weight,
+        expected.bias * weight,
+        expected.deviation * weight,
+        1,
+    )
+
+
+def _refuse_unlikely(what: str, found: Floats, mean: Floats, deviation: Floats, block: int | Integers) -> None:
+    """Cells of a block are taken to go together entirely, which allows them most.
+
+    One block more is allowed for: where a few cells carry the mean, its tails are theirs, not those of a normal one.
+    """
+    blocks = deviation.reshape(-1, block).sum(axis=1) if isinstance(block, int) else np.bincount(block, deviation)
+    chance = float(np.linalg.norm(blocks) + blocks.max(initial=0)) / len(found)
     observed, expected = float(found.mean()), float(mean.mean())
     # What adding up in floating point can lose, for noise that is not random at all.
     if abs(observed - expected) > CHANCE * chance + 1e-9 * (1 + abs(expected)):

@@ -53,7 +53,11 @@ def section(**changed: Run) -> Section:
 
 def test_ratios_are_printed_when_every_run_was_right() -> None:
     lines = section().lines
-    assert [line.figure for line in lines[:2]] == ["1.40× (1.40 s beside 1.00 s)", "30.0× (2.00 s beside 60.00 s)"]
+    assert [line.figure for line in lines[:3]] == [
+        "1.40× (1.40 s beside 1.00 s)",
+        "42.9× (1.40 s beside 60.00 s)",
+        "30.0× (2.00 s beside 60.00 s)",
+    ]
     assert all(line.met for line in lines)
 
 
@@ -61,7 +65,7 @@ def test_ratios_are_printed_when_every_run_was_right() -> None:
 def test_a_peer_that_did_not_finish_or_was_wrong_has_no_ratio_and_no_figures(failure: str) -> None:
     told = section(tumult=refused(right(60.0), failure))
     about = [line for line in told.lines if "tumult" in line.what]
-    assert len(about) == 4
+    assert len(about) == 6
     assert all(line.met is None and line.figure == f"no ratio: tumult: {failure}" for line in about)
     for grid in told.grids:
         (row,) = (row for row in grid.rows if row[0] == "tumult")
@@ -74,9 +78,16 @@ def test_a_target_is_missed_when_sfumato_itself_was_wrong() -> None:
 
 
 def test_a_target_is_missed_by_a_peer_that_is_too_fast() -> None:
-    (faster, _, other, _) = [line for line in section(tumult=right(19.0)).lines if "tumult" in line.what]
-    assert faster.met is False
-    assert other.met is False
+    lines = [line for line in section(tumult=right(13.0)).lines if "how much faster than tumult" in line.what]
+    assert len(lines) == 4
+    assert all(line.met is False and line.target == "≥ 10×" for line in lines)
+
+
+def test_the_work_alone_and_the_whole_process_have_a_verdict_each() -> None:
+    # 10× the work of 1.4 s, but not 10× the whole process of 2 s with its first validation.
+    lines = [line for line in section(tumult=right(19.0)).lines if "how much faster than tumult" in line.what]
+    verdicts = {line.what.split(", ")[1]: line.met for line in lines}
+    assert verdicts == {"without imports and session start": True, "whole process": False}
 
 
 def test_a_ratio_needs_two_times() -> None:

@@ -1,5 +1,6 @@
 """The gate of the peers: a figure is kept only for a result whose errors are those of its own noise."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from peer_expected import (
     smooth_pareto,
     vector_pareto,
 )
-from peer_gate import Expected, check_exact, check_floor, check_noisy, values_of, withheld
+from peer_gate import Expected, check_exact, check_floor, check_in_place, check_noisy, values_of, withheld
 
 from sfumato.methods.cell_key_table import CellKeyTable
 from sfumato.methods.smooth_pareto import SmoothPareto
@@ -177,3 +178,31 @@ def test_the_floor_must_be_right_to_the_last_job_and_has_no_empty_cells(truth: P
     for number, rows in enumerate(("('c', 8), ('a', 4)", "('c', 8)", "('c', 8), ('a', 3), ('b', 1)")):
         with pytest.raises(WrongResultError):
             check_floor(written(tmp_path / f"{number}.parquet", rows), truth, ["place"])
+
+
+@pytest.mark.parametrize("largest", [1, 30, 3_000])
+def test_rounding_is_part_of_how_much_pareto_noise_varies(largest: int) -> None:
+    method = SmoothPareto(alpha=ALPHA, epsilon=EPSILON)
+    expected = smooth_pareto(method, np.full(CELLS, largest))
+    noise = pareto(np.maximum(np.full(CELLS, largest), 10))
+    assert np.abs(noise).std() == pytest.approx(expected.size_deviation[0], rel=0.05)
+    assert noise.std() == pytest.approx(expected.deviation[0], rel=0.05)
+
+
+def test_small_counts_in_the_wrong_cells_are_found_below_larger_noise() -> None:
+    true = np.random.default_rng(8).poisson(0.3, CELLS).astype(np.float64)
+    noise, expected = two_sided(6), discrete_laplace(6, NO_BIAS)
+    check_in_place(true + noise, true, expected)
+    wrong = np.roll(true, 1) + noise
+    check_noisy(wrong, true, expected)  # whose errors are hardly larger
+    with pytest.raises(WrongResultError, match="count by the true value"):
+        check_in_place(wrong, true, expected)
+
+
+def test_errors_of_labelled_groups_may_go_together() -> None:
+    together = np.random.default_rng(9).permutation(np.arange(CELLS) // 400)
+    noise = np.random.default_rng(10).choice([-1.0, 1.0], CELLS // 400)[together] * 2
+    alone = Expected(size=NO_BIAS + 2, size_deviation=NO_BIAS, bias=NO_BIAS, deviation=NO_BIAS + 2)
+    check_noisy(TRUE + noise, TRUE, replace(alone, block=together))
+    with pytest.raises(WrongResultError, match="signed"):
+        check_noisy(TRUE + noise, TRUE, alone)
