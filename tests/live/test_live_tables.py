@@ -149,6 +149,42 @@ def test_differences_by_one_are_found_and_others_are_not(tmp_path: Path) -> None
     assert not released.near("t", 0, np.array([11]), np.array([12345])).any()
 
 
+def test_a_cell_keeps_the_mark_of_its_first_answer(tmp_path: Path) -> None:
+    words = np.sort(np.random.default_rng(2).integers(1, 2**61 - 1, 1_000))
+    prime = 2**61 - 1
+    sums = np.array([int(sum(map(int, words[:n]))) % prime for n in range(1, 50)])
+    units = np.arange(1, 50)
+
+    def asked(*numbers: int) -> list[bool]:
+        some = np.array(numbers) - 1
+        released = Released(path=tmp_path / "cells", words=(words,))  # as after a restart
+        found: list[bool] = released.near("t", 0, units[some], sums[some], first=True).tolist()
+        released.remember("t", 0, units[some], sums[some])
+        return found
+
+    questions = [(10,), (20, 10), (11, 30), (31, 32), (9, 10), (12,)]
+    first = [asked(*numbers) for numbers in questions]
+    assert first == [[False], [False, False], [True, False], [True, True], [True, True], [True]]
+    for _ in range(2):
+        assert [asked(*numbers) for numbers in reversed(questions)] == first[::-1]
+
+
+def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> None:
+    where = one_less(survey)
+    asked: list[dict[str, Any]] = [{"where": {"state": where["state"]}}, {"where": where}, {"where": {}}]
+
+    def answers(live: Live) -> list[pa.Table]:
+        return [live.answer(total="profit", by=["state"], **one) for one in asked]
+
+    with opened(survey, "flag") as live:
+        first, again = answers(live), answers(live)
+    with open_live(load(survey / "live-flag.toml")) as restarted:
+        later = answers(restarted)
+    assert first[0]["differencing"].to_pylist() == [""]
+    assert first[1]["differencing"].to_pylist() != [""]
+    assert all(one.equals(two) and one.equals(three) for one, two, three in zip(first, again, later, strict=True))
+
+
 def test_many_threads_get_the_same_answers(live: Live) -> None:
     asked = [["state"], ["industry"], ["size"], ["state", "size"]] * 4
     alone = {tuple(by): live.answer(total="turnover", by=by) for by in asked[:4]}

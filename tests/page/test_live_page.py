@@ -12,6 +12,8 @@ from tests.page.browser import press_until, serious, sideways
 from tests.page.conftest import Visitor
 from tests.serve.live_serving import LiveServer
 
+pytestmark = pytest.mark.slow  # a server, a ledger and a browser for every question
+
 PLACES = "/live?by=place&epsilon=0.2&method=smooth-pareto"
 PAGES = {
     "form": "/live",

@@ -109,6 +109,11 @@ def test_the_order_of_the_form_is_kept_and_a_button_changes_it() -> None:
         (("page", "²"), "²"),
         (("stub", "planet"), "planet"),
         (("at[quarter]", "rows"), "none"),
+        (("at[place]", "filters"), "filters"),
+        (("foo", "1"), "foo"),
+        (("valueCode[place]", "a"), "valueCode[place]"),
+        (("contents", "zzz"), "contents"),
+        (("valueCodes[contents]", "zzz"), "zzz"),
     ],
 )
 def test_what_is_not_understood_is_refused_only_when_it_is_asked(asked: tuple[str, str], said: str) -> None:
@@ -117,6 +122,15 @@ def test_what_is_not_understood_is_refused_only_when_it_is_asked(asked: tuple[st
     with pytest.raises(RefusedError) as refused:
         question.selection()
     assert refused.value.found == said
+
+
+def test_a_variable_with_codes_and_no_place_is_a_filter() -> None:
+    sent = [("valueCodes[place]", "a"), ("valueCodes[quarter]", "*"), ("at[quarter]", "rows")]
+    question = read(TABLE, sent)
+    assert [one.name for one in question.placed("filter")] == ["place"]
+    assert question.selection().places == ((0,), None, (0, 1))
+    out = read(TABLE, [*sent, ("at[place]", "out")])
+    assert out.selection().places == (None, None, (0, 1)), "what is left out in so many words has no say"
 
 
 def test_every_table_opens_with_figures(catalogue: Catalogue) -> None:

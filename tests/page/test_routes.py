@@ -131,6 +131,26 @@ def test_a_form_without_a_mandatory_variable_is_refused_with_the_form(missing: s
     assert "This selection has no answer" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("at[state]", "filters", "one of rows, columns, filter, out"),
+        ("foo", "1", "foo"),
+        ("valueCode[state]", "NSW", "valueCode[state]"),
+        ("contents", "zzz", "contents"),
+        ("valueCodes[contents]", "zzz", "zzz"),
+    ],
+)
+def test_an_address_that_is_not_understood_is_refused_and_never_read_in_part(
+    name: str, text: str, said: str, server: Server
+) -> None:
+    for others in ({}, {"valueCodes[industry]": "*"}):
+        answer = page(server, "/tables/turnover_by_state_industry", **others, **{name: text})
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
+        assert said in unescape(answer.text)
+        assert 'id="ask"' in answer.text
+
+
 def test_what_was_done_is_said_in_the_words_of_the_bundle(server: Server) -> None:
     text = unescape(page(server, "/tables/jobs_by_place").text)
     assert "What was done to these numbers" in text

@@ -13,6 +13,8 @@ from tests.page.browser import press_until, serious, sideways
 from tests.page.conftest import Visitor
 from tests.serve.live_serving import PLACE, LiveServer
 
+pytestmark = pytest.mark.slow  # a server, a ledger and a browser for every question
+
 
 @pytest.fixture(autouse=True, scope="module")
 def question(asked: LiveServer) -> None:

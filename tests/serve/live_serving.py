@@ -2,8 +2,8 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +66,19 @@ def users(state: Path) -> tuple[str, str]:
 @contextmanager
 def live_serving(release: Path, *arguments: str) -> Iterator[LiveServer]:
     """`sfumato serve --live` over a release and its bundle, published first."""
-    loaded = load(release)
-    run(loaded)
-    state = release.parent / "state"
-    analyst, steward = users(state)
-    with serving(loaded.bundle, "--state", state, "--live", release, "--rate", "0", *arguments) as server:
+    run(load(release))
+    analyst, steward = users(release.parent / "state")
+    with _served(release, *arguments) as server:
         yield LiveServer(server=server, release=release, analyst=analyst, steward=steward)
+
+
+@contextmanager
+def serving_again(stopped: LiveServer, *arguments: str) -> Iterator[LiveServer]:
+    """The server of a release, started anew: it knows what is on the disk."""
+    with _served(stopped.release, *arguments) as server:
+        yield replace(stopped, server=server)
+
+
+def _served(release: Path, *arguments: str) -> AbstractContextManager[Server]:
+    state = release.parent / "state"
+    return serving(load(release).bundle, "--state", state, "--live", release, "--rate", "0", *arguments)

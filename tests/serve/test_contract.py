@@ -36,6 +36,7 @@ def test_schemathesis_finds_no_fault(server: Server, tmp_path: Path) -> None:
     assert faults(server, tmp_path, "--max-examples", "10") == ""
 
 
+@pytest.mark.slow  # minutes of random questions to live data
 def test_schemathesis_finds_no_fault_in_live_tables_nor_a_way_around_the_token(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:

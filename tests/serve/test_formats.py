@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ from sfumato.serve.formats.options import Options
 from sfumato.serve.formats.parquet import write_parquet
 from sfumato.serve.formats.px import write_px
 from sfumato.serve.formats.xlsx import write_xlsx
-from sfumato.serve.model import Answer, ServedTable
+from sfumato.serve.model import Answer, Column, ServedTable
 from sfumato.serve.selection import everything, select
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("http://x")', '<script>alert("x")</script>')
@@ -348,3 +349,13 @@ def test_a_column_of_words_is_there_only_where_a_row_has_one_value(turnover: Ans
 
     assert heads(None)[-1] == heads(())[-1] == "status"
     assert "status" not in heads(("industry", "contents")) + heads(("industry",))
+
+
+@given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2))
+@settings(deadline=None)
+def test_figures_of_a_workbook_have_all_their_digits(numbers: list[float], catalogue: Catalogue) -> None:
+    table = catalogue["jobs_by_place"]
+    answer = table.answer(select(table, {"place": ["top(2)"], "contents": ["value"]}))
+    exact = replace(answer, columns=(Column(values=np.array(numbers)),))
+    book = openpyxl.load_workbook(io.BytesIO(write_xlsx(exact, Options())))
+    assert [float(row[1]) for row in book["Table"].iter_rows(min_row=2, values_only=True)] == numbers

@@ -136,7 +136,9 @@ def test_a_compressed_body_is_not_unpacked(server: Server) -> None:
         "/%2fetc%2fpasswd",
         "/users.json",
         "/audit/users.jsonl",
-        "http://elsewhere.example/",
+        "http://elsewhere.example/users.json",
+        "http://elsewhere.example/../etc/passwd",
+        "ftp://elsewhere.example/",
         "/api/v2/tables/%252e%252e%252f",
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import httpx
+import pytest
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -17,6 +18,8 @@ from sfumato.serve.limits_connection import patient_protocol
 from sfumato.serve.settings import Settings
 from tests.serve.in_thread import asking
 from tests.serve.raw import closed, request
+
+pytestmark = pytest.mark.slow  # it fills a server with work until it refuses
 
 LARGE = 40_000_000
 

@@ -60,3 +60,16 @@ def test_no_path_sends_anybody_elsewhere(path: str, server: Server) -> None:
     location = said_to(server, request("GET", path)).headers.get("location", "/")
     assert location.startswith("/")
     assert not location.startswith("//")
+
+
+@pytest.mark.parametrize("target", ["http://tables.test/api/v2/config", "HTTP://tables.test:80/api/v2/config?lang=en"])
+def test_a_target_may_be_a_whole_address(target: str, server: Server) -> None:
+    said = said_to(server, request("GET", target))
+    assert (said.status, said.body) == (200, httpx.get(f"{server.v2}/config").content)
+
+
+def test_the_host_of_a_whole_address_counts_and_not_the_header(server: Server) -> None:
+    page = said_to(server, request("GET", "http://tables.test/tables/jobs_by_place"))
+    assert b"http://tables.test/api/v2/" in page.body
+    assert said_to(server, request("GET", "http://tables.test")).status == 200
+    assert said_to(server, request("GET", "http:///api/v2/config")).status == 404

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato.live import Live, open_live
 from sfumato.release_file import load
-from tests.serve.live_serving import LiveServer, live_serving, of_businesses
+from tests.serve.live_serving import LiveServer, live_serving, of_businesses, serving_again
 
 TURNOVER = {"statistic": "total", "measure": "turnover", "by": ["state", "industry"]}
 
@@ -213,6 +215,50 @@ def test_a_cell_that_differs_by_one_unit_is_withheld(tmp_path: Path) -> None:
         assert None not in first.values()
         assert rows(server.ask(profit | {"where": where})) == dict.fromkeys(first)
         assert rows(server.ask(profit | {"where": {"state": where["state"]}})) == first
+
+
+def test_a_cell_that_differs_by_one_unit_is_marked_in_every_format_and_stays_so(tmp_path: Path) -> None:
+    from tests.live.test_live_tables import one_less
+
+    release = of_businesses(tmp_path / "business", guard="flag")
+    where = one_less(release.parent)
+    profit = {"statistic": "total", "measure": "profit", "by": ["state"]}
+    before, after = profit | {"where": {"state": where["state"]}}, profit | {"where": where}
+    formats = ("json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet")
+    with live_serving(release) as server:
+        first = {name: server.ask(before, outputFormat=name).content for name in formats}
+        marked = {name: server.ask(after, outputFormat=name).content for name in formats}
+    assert "differ" not in first["html"].decode()
+    assert "one unit apart" in marked["csv"].decode()
+    assert "one unit apart" in str(pq.read_table(pa.BufferReader(marked["parquet"]))["status"].to_pylist())
+    for name in ("html", "px", "json-px", "json-stat2"):
+        assert "differs by one unit from a cell of this answer or one given before" in marked[name].decode(), name
+    assert "d" in json.loads(marked["json-stat2"])["status"]["0"].split()
+    assert "1 cell differs by one unit" in str(json.loads(marked["json-stat2"])["note"])
+    with serving_again(server) as again:
+        assert {name: again.ask(before, outputFormat=name).content for name in formats} == first
+        assert {name: again.ask(after, outputFormat=name).content for name in formats} == marked
+
+
+def test_pxwebapi_marks_such_a_cell_too(tmp_path: Path) -> None:
+    from tests.live.test_live_tables import one_less
+
+    release = of_businesses(tmp_path / "business", guard="flag")
+    where = one_less(release.parent)
+    path = "/live/api/v2/tables/live_total_employees/data"
+    codes = {"valueCodes[state]": where["state"][0], "valueCodes[contents]": "value"}
+
+    def asked(server: LiveServer) -> httpx.Response:
+        with server.client() as client:
+            return client.get(path, params=codes)
+
+    with live_serving(release) as server:
+        server.ask({"statistic": "total", "measure": "employees", "by": ["state"], "where": where})
+        first = asked(server)
+        assert "d" in first.json()["status"]["0"].split()
+        assert "1 cell differs by one unit" in str(first.json()["note"])
+    with serving_again(server) as again:
+        assert asked(again).content == first.content
 
 
 def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live: Live) -> None:

@@ -117,6 +117,12 @@ def marks(
     return status
 
 
+def where_defined(figures: Floats, status: Integers) -> Floats:
+    """The figures, and no number where there is no such figure."""
+    undefined = status == _UNDEFINED
+    return np.where(undefined, np.nan, figures) if undefined.any() else figures
+
+
 def _variation(errors: Floats, below: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Floats = np.abs(errors / below)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Dimension
-from sfumato.cube.answer import Answer, Rules, marks, together
+from sfumato.cube.answer import Answer, Rules, marks, together, where_defined
 from sfumato.cube.answer_noise import AnswerNoise
 from sfumato.cube.asked import Asked, By, Where, listed_once, unknown
 from sfumato.cube.cube import Cube
@@ -183,7 +183,7 @@ class PublishedCube:
             total=totals,
             compared_with=np.full_like(totals, min(q, 1 - q)) if scale.classes is None else None,
         )
-        interval = (np.where(totals > 0, least, np.nan), np.where(totals > 0, most, np.nan))
+        interval = (where_defined(least, answer.status), where_defined(most, answer.status))
         return replace(answer, interval=interval, codes=scale.codes if scale.classes is None else None)
 
     def _answer(
@@ -211,10 +211,10 @@ class PublishedCube:
         )
         return Answer(
             dimensions=table.dimensions,
-            values=values,
+            values=where_defined(values, status),
             counts=counts,
-            perturbation_error=perturbed,
-            sampling_error=sampled,
+            perturbation_error=where_defined(perturbed, status),
+            sampling_error=None if sampled is None else where_defined(sampled, status),
             status=status,
             exact=exact,
             compared_with=compared_with,

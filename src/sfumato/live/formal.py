@@ -44,9 +44,9 @@ class Price:
 
     guarantee: EmployerEmployee
     """Of the table, at its own alpha."""
-    epsilon: Fraction
-    """What a new question would take from the budget, at the budget's alpha."""
-    delta: Fraction
+    epsilon: Fraction | None
+    """What a new question would take from the budget, at the budget's alpha; None where it cannot pay for it at all."""
+    delta: Fraction | None
     answered: bool
     """Whether the question was charged before: then it costs nothing."""
     left: Balance
@@ -100,14 +100,15 @@ class FormalLive:
         assert isinstance(guarantee, EmployerEmployee)
         refusal = self.ledger.refusal(self.release.account, [charge], self._budget, release=LIVE, most=self.most)
         answered = self.ledger.is_charged(self.release.account, charge.question)
+        cost = None
         try:
             cost = balance(self.release.account, self.most, [guarantee])
         except BudgetError as error:  # no guarantee of the budget's kind follows from this one
-            refusal, cost = error, balance(self.release.account, self.most, [])
+            refusal = error
         return Price(
             guarantee=guarantee,
-            epsilon=cost.spent_epsilon,
-            delta=cost.spent_delta,
+            epsilon=None if cost is None else cost.spent_epsilon,
+            delta=None if cost is None else cost.spent_delta,
             answered=answered,
             left=self.left(),
             refusal=None if answered else refusal,

@@ -33,15 +33,19 @@ class Released:
     """The words of all units, ascending, by level."""
     _read: dict[str, Integers] = field(default_factory=dict, repr=False)
 
-    def near(self, topic: str, level: int, units: Integers, sums: Integers) -> Flags:
-        """Which new cells differ by exactly one unit from a remembered one, or from another of the new ones."""
-        known = _distinct(np.concatenate([self._cells(topic, level), np.stack([units, sums], axis=1)]))
+    def near(self, topic: str, level: int, units: Integers, sums: Integers, *, first: bool = False) -> Flags:
+        """Which cells differ by exactly one unit from a remembered one, or from another of them.
+
+        With `first`, a cell that is remembered itself is compared with those that were remembered before it: the same
+        cells then always get what they got at first, whatever was answered since.
+        """
+        known = _Known.of(self._cells(topic, level), np.stack([units, sums], axis=1), first=first)
         found = np.zeros(len(units), dtype=np.bool_)
         for step in (-1, 1):
-            begin, end = (np.searchsorted(known[:, 0], units + step, side=side) for side in ("left", "right"))
+            begin, end = (np.searchsorted(known.units, units + step, side=side) for side in ("left", "right"))
             for some in _pieces(end - begin):
                 found[some] |= _differ(
-                    self.words[level], sums[some], known[:, 1], begin=begin[some], end=end[some], step=step
+                    self.words[level], sums[some], known, known.since[some], begin=begin[some], end=end[some], step=step
                 )
         return found
 
@@ -81,7 +85,35 @@ class Released:
         return read
 
 
-def _differ(words: Integers, sums: Integers, known: Integers, *, begin: Integers, end: Integers, step: int) -> Flags:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Known:
+    """Cells to compare with, in order, each once: those that are remembered, and those that are asked about."""
+
+    units: Integers
+    sums: Integers
+    turn: Integers
+    """When each was remembered; before all others if it is asked about."""
+    since: Integers
+    """Of every cell that is asked about, before which turn a cell counts."""
+
+    @classmethod
+    def of(cls, remembered: Integers, asked: Integers, *, first: bool) -> "_Known":
+        every, turns = np.concatenate([remembered, asked]), len(remembered)
+        order = np.lexsort((every[:, 1], every[:, 0]))  # stable: of equal cells, the one remembered first leads
+        leads = np.ones(len(order), dtype=np.bool_)
+        leads[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
+        place = np.empty_like(order)
+        place[order] = np.cumsum(leads) - 1
+        turn = np.minimum(order[leads], turns)
+        since = turn[place[turns:]] if first else np.full(len(asked), turns)
+        turn[place[turns:]] = -1
+        cells = every[order[leads]]
+        return cls(units=cells[:, 0], sums=cells[:, 1], turn=turn, since=since)
+
+
+def _differ(
+    words: Integers, sums: Integers, known: _Known, since: Integers, *, begin: Integers, end: Integers, step: int
+) -> Flags:
     """Which sums are a unit's word away from one of the known sums that each is compared with.
 
     They are below it for a cell of one unit less, or above it.
@@ -91,8 +123,10 @@ def _differ(words: Integers, sums: Integers, known: Integers, *, begin: Integers
     if not (len(words) and times.any()):
         return found
     cell = np.repeat(np.arange(len(sums)), times)
-    other = known[np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin, times)]
-    apart = (other - sums[cell] if step > 0 else sums[cell] - other) % PRIME
+    other = np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin, times)
+    counts = known.turn[other] < since[cell]
+    cell, other = cell[counts], other[counts]
+    apart = (known.sums[other] - sums[cell] if step > 0 else sums[cell] - known.sums[other]) % PRIME
     order = np.argsort(apart)  # looked for in order, words are several times as quick to find among millions
     cell, apart = cell[order], apart[order]
     at = np.minimum(np.searchsorted(words, apart), len(words) - 1)

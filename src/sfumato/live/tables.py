@@ -92,15 +92,20 @@ class Live:
                     self.released.remember(_topic(table), level, units, sums)
 
     def _noticed(self, planned: PlannedTable, counted: Cells, protected: Cells) -> Flags:
-        """Notice cells that differ by one unit from those answered before, and remember all that are answered now."""
+        """Notice cells that differ by one unit from those answered before, and remember all that are answered now.
+
+        A cell that is only marked has been answered: later answers mark it no more and no less, so that a question that
+        is asked again has the same answer. Where cells are withheld, none that is too near is ever remembered.
+        """
         near = np.zeros(len(counted), dtype=np.bool_)
         seen = np.flatnonzero(protected["status"] != SUPPRESSED)
         levels, topic = range(len(self.released.words)), _topic(planned.table)
         cells = [(counted[f"units_{level}"][seen], counted[f"guard_{level}"][seen]) for level in levels]
+        refuse = self.release.live.guard == "refuse"
         with self._alone():
             for level in levels:
-                near[seen] |= self.released.near(topic, level, *cells[level])
-            given = ~near[seen] if self.release.live.guard == "refuse" else np.ones(len(seen), dtype=np.bool_)
+                near[seen] |= self.released.near(topic, level, *cells[level], first=not refuse)
+            given = ~near[seen] if refuse else np.ones(len(seen), dtype=np.bool_)
             for level in levels:
                 self.released.remember(topic, level, *(part[given] for part in cells[level]))
         return near

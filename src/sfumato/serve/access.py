@@ -100,7 +100,7 @@ class Access:
 
 
 def require(role: Role, *, page: bool = False) -> Any:
-    """What a route depends on that needs a role; a page sends those without it to sign in."""
+    """What a route depends on that needs a role; a page sends browsers without it to sign in."""
 
     async def identified(
         request: Request,
@@ -109,7 +109,8 @@ def require(role: Role, *, page: bool = False) -> Any:
         access: Access = request.app.state.served.access
         request.scope[PRIVATE] = True
         user = access.user(request.scope)
-        if page and (user is None or not user.may(role)) and request.method == "GET":
+        by_token = "authorization" in request.headers  # a program: there is nothing for it to sign in with
+        if page and not by_token and (user is None or not user.may(role)) and request.method == "GET":
             raise HTTPException(303, "Sign in.", headers={"Location": f"{SIGN_IN}?next={_here(request)}"})
         if user is None:
             raise HTTPException(
@@ -121,7 +122,7 @@ def require(role: Role, *, page: bool = False) -> Any:
             raise RefusedError(
                 "role", expected=role.value, found=user.role.value, do="ask the office for this role", status=403
             )
-        if request.method not in _SAFE and "authorization" not in request.headers:
+        if request.method not in _SAFE and not by_token:
             access.refuse_elsewhere(request)
         return user
 

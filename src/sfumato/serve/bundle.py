@@ -103,7 +103,8 @@ class OpenBundle:
         known = {grouping.id: grouping for dimension in dimensions for grouping in dimension.groupings}
         notes = (*self.statement.changes(about["name"]), *self.statement.errors, *self.statement.not_protected)
         source = CubeFigures(cube=cube, metrics=figures, groupings=known)
-        marks = bool(cube.rules.least_count or cube.rules.largest_cv)
+        # A mean may not be defined, whatever the rules are.
+        marks = bool(cube.rules.least_count or cube.rules.largest_cv or measures)
         return self._served(
             about, source, prefix=prefix, dimensions=tuple(dimensions), metrics=metrics, notes=notes, marks=marks
         )

@@ -15,13 +15,15 @@ from sfumato.cube.margins import Axes
 from sfumato.cube.query import PublishedCube
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.model import Column, Figures, Grouping, Selection
+from sfumato.serve.model import HIDING, Column, Figures, Grouping, Selection
 from sfumato.serve.status import NUMBERS
 
 MOST_GROUPS = 400
 """How many combinations of groups one question may ask for: each is a question of its own to the cube."""
 WHOLE_CELLS = 100_000
 """Tables of up to so many cells are worked out as a whole, and then only picked from."""
+QUICK_CELLS = 10_000
+"""A table of up to so many cells is worked out in a few milliseconds."""
 KEPT_BYTES = 64 << 20
 """How much memory such tables of one cube take at the most."""
 Statistic = Literal["total", "mean"]
@@ -51,13 +53,30 @@ class CubeFigures:
         """The table by the dimensions that are asked for, under the codes that are asked for."""
         if selection.groupings:
             return self._grouped(selection)
-        axes = tuple(axis for axis, places in enumerate(selection.places) if places is not None)
+        axes = _axes(selection)
         kept = self._filtered(selection, axes)
-        if prod(self.cube.cube.shape[axis] for axis in axes) > WHOLE_CELLS:
+        if self._cells(axes) > WHOLE_CELLS:
             return self._asked(selection, axes, kept)
         # A figure by some dimensions does not depend on which codes of them are asked for beside its own.
         picks = [(np.array(places, dtype=np.intp), axes.index(axis)) for axis, places in kept.items()]
         return self._columns(selection, lambda statistic, column: self._whole(statistic, column, axes).only(picks))
+
+    def is_quick(self, selection: Selection) -> bool:
+        """Whether the figures are only picked or summed from few cells; the first of a large table have to wait."""
+        if selection.groupings:
+            return False
+        axes = _axes(selection)
+        cells = self._cells(axes)
+        if cells <= QUICK_CELLS:
+            return True
+        if cells > WHOLE_CELLS:  # by all dimensions nothing is summed
+            return len(axes) == len(selection.places)
+        asked = {(self.metrics[place].statistic, self.metrics[place].column) for place in selection.metrics}
+        return all(self._kept.get((*one, axes)) is not None for one in asked)
+
+    def _cells(self, axes: Axes) -> int:
+        """How many cells the table by some dimensions has."""
+        return prod(self.cube.cube.shape[axis] for axis in axes)
 
     def _filtered(self, selection: Selection, axes: Axes) -> dict[int, Places]:
         """The places that are kept of dimensions some of whose codes are not."""
@@ -147,13 +166,20 @@ class _Worked:
         return _Worked(values=values, errors=errors, status=status)
 
 
+def _axes(selection: Selection) -> Axes:
+    """The dimensions that are asked for."""
+    return tuple(axis for axis, places in enumerate(selection.places) if places is not None)
+
+
 def _column(values: NDArray[Any], status: NDArray[np.int8]) -> Column:
-    """A column of decimals; what is not finite is missing."""
-    missing = ~np.isfinite(values)
+    """A column of decimals; what is not finite is missing, and so is what has a status that says so."""
+    missing, said = ~np.isfinite(values), bool(np.count_nonzero(status))
+    if said:
+        missing |= HIDING[status]
     return Column(
         values=values,
         missing=missing if np.count_nonzero(missing) else None,
-        status=status if np.count_nonzero(status) else None,
+        status=status if said else None,
     )
 
 

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import HTTPException
+
+from sfumato.serve.waited import WAITED, refuse_unwaited
 
 T = TypeVar("T")
-COME_BACK = {"Retry-After": "5"}
 
 
 class FairThreads:
     """So many threads, never all of them for one client, and a line for each client that waits.
 
-    A question that waited longer than anybody waits for an answer is not worked on.
+    Whoever leaves, or is told that it took too long, leaves the line: nobody works on what nobody waits for.
     """
 
-    def __init__(self, number: int, *, seconds: float) -> None:
+    def __init__(self, number: int) -> None:
         self._limiter = CapacityLimiter(number)
-        self._free, self._most, self._seconds = number, max(number - 1, 1), seconds
+        self._free, self._most = number, max(number - 1, 1)
         self._working: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """By client, whoever had no turn for longest first."""
@@ -29,24 +29,33 @@ class FairThreads:
         """Do something in a thread, when it is the turn of the client."""
         await self._turn(client)
         try:
+            refuse_unwaited()
             return await to_thread.run_sync(work, limiter=self._limiter)
         finally:
             self._end(client)
 
     async def _turn(self, client: str) -> None:
-        loop = asyncio.get_running_loop()
-        begun, turn = loop.time(), loop.create_future()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(client, deque()).append(turn)
         self._next()
+        waited = WAITED.get()
         try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._end(client)
+            await (asyncio.wait({turn}) if waited is None else waited.turn(turn))
+            if not turn.done():
+                refuse_unwaited()
+        except BaseException:
+            self._leave(client, turn)
             raise
-        if loop.time() - begun > self._seconds:
+
+    def _leave(self, client: str, turn: "asyncio.Future[None]") -> None:
+        """Give back a turn, or the place in the line."""
+        if turn.done():
             self._end(client)
-            raise HTTPException(503, "Too many others were before. To do: ask again.", headers=COME_BACK)
+            return
+        line = self._waiting[client]
+        line.remove(turn)
+        if not line:
+            del self._waiting[client]
 
     def _next(self) -> None:
         """Give free threads to those who wait."""
@@ -58,10 +67,9 @@ class FairThreads:
             turn = line.popleft()
             if line:
                 self._waiting[client] = line  # behind all others
-            if not turn.done():
-                self._free -= 1
-                self._working[client] += 1
-                turn.set_result(None)
+            self._free -= 1
+            self._working[client] += 1
+            turn.set_result(None)
 
     def _end(self, client: str) -> None:
         self._free += 1

@@ -5,6 +5,7 @@ The server that speaks HTTP waits for both without end, so that a few thousand s
 
 import asyncio
 import json
+import re
 import sys
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from sfumato.serve.limits import MOST_ADDRESS, MOST_HEADERS
 from sfumato.serve.problems import MEDIA_TYPE
 from sfumato.serve.security import HEADERS
 
+_ADDRESS = re.compile(rb"https?://([^/?#]+)([/?].*|)", re.IGNORECASE)
 SLOWEST = 1_000
 """Bytes a second that a client has to read of an answer which is too long to be sent at once."""
 
@@ -28,13 +30,30 @@ class OneLength(h11.Connection):
     """HTTP whose requests have one length each."""
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """What came; a request that has two lengths is refused, though the standard allows to guess one of them."""
+        """What came; a request that has two lengths is refused, though the standard allows to guess one of them.
+
+        A target that is a whole address becomes the path in it.
+        """
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
                 raise TwoLengthsError("The request has a length and Transfer-Encoding, or is too old for the latter")
+            return in_origin_form(event)
         return event
+
+
+def in_origin_form(request: h11.Request) -> h11.Request:
+    """The request with a path for its target: one with a whole address, as proxies get it, names the host there.
+
+    Such a host counts, whatever the header says (RFC 9112, section 3.2.2).
+    """
+    whole = _ADDRESS.fullmatch(request.target)
+    if whole is None:
+        return request
+    headers = [(b"Host", whole[1]), *((name, text) for name, text in request.headers if name != b"host")]
+    target = whole[2] if whole[2].startswith(b"/") else b"/" + whole[2]
+    return h11.Request(method=request.method, target=target, headers=headers, http_version=request.http_version)
 
 
 class PatientProtocol(H11Protocol):

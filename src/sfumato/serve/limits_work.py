@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.serve.problems import FAILED, problem
+from sfumato.serve.waited import COME_BACK, WAITED, Waited
 
-_COME_BACK = {"Retry-After": "5"}
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -35,9 +35,10 @@ class WorkLimits:
         request = Request(scope)
         if self._running >= self._most:
             words = "The server works on as many questions as it can. To do: ask again in a few seconds."
-            await problem(request, 503, words, _COME_BACK)(scope, receive, send)
+            await problem(request, 503, words, COME_BACK)(scope, receive, send)
             return
         answered = expired = False
+        waited = Waited(receive)
 
         async def watched(message: Message) -> None:
             nonlocal answered
@@ -51,13 +52,15 @@ class WorkLimits:
             nonlocal expired
             if not answered:
                 expired = True
+                waited.end()
                 words = f"The answer took more than {self._seconds:g} s. To do: choose fewer codes, or ask later."
-                refusal = problem(request, 503, words, _COME_BACK)
+                refusal = problem(request, 503, words, COME_BACK)
                 task = asyncio.ensure_future(refusal(scope, receive, send))
                 self._refusing.add(task)
                 task.add_done_callback(self._refusing.discard)
 
         self._running += 1
+        here = WAITED.set(waited)
         timer = asyncio.get_running_loop().call_later(self._seconds, expire)
         try:
             await self._app(scope, receive, watched)
@@ -68,4 +71,5 @@ class WorkLimits:
             await problem(request, 500, FAILED)(scope, receive, watched)
         finally:
             timer.cancel()
+            WAITED.reset(here)
             self._running -= not answered

@@ -22,7 +22,8 @@ _NO_GROUPS = (
 )
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-_HIDING = np.array([status.hides for status in STATUSES])
+HIDING = np.array([status.hides for status in STATUSES])
+"""By the number of a status, whether there is no figure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +287,7 @@ class Answer:
             if column.missing is not None:
                 none = np.int8(HAS_NONE if metric.kind in ("value", "other") else IS_BEYOND)
                 status = np.int8(0) if column.status is None else column.status
-                reason = np.where(_HIDING[status], status, none)
+                reason = np.where(HIDING[status], status, none)
                 found[..., at] = np.where(column.missing, reason, found[..., at])
         return found
 

@@ -13,6 +13,7 @@ from sfumato.serve.access import Access
 from sfumato.serve.audit_asked import Noted, noted
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.cube_figures import CubeFigures
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.options import Options
@@ -22,7 +23,7 @@ from sfumato.serve.settings import Settings
 from sfumato.serve.turns import Turns
 
 QUICK = 2_000
-"""Answers of up to so many figures are made at once; longer work goes to another thread, and nobody waits for it."""
+"""Answers of more figures are made in another thread, and nobody else waits for them."""
 _OVERHEAD = 1_000
 _TAGS = re.compile(r'"[^"]*"')
 
@@ -66,7 +67,6 @@ class Served:
             pages=settings.threads,
             downloads=settings.downloads,
             most=settings.most_waiting,
-            seconds=settings.seconds,
         )
         access = Access(settings)
         return cls(catalogue=catalogue, settings=settings, cache=cache, access=access, turns=turns, live=live)
@@ -80,7 +80,7 @@ class Served:
         found = self.cache.get(key)
         if found is not None:
             return found
-        if selection.cells <= QUICK and not (table.heavy or FORMATS[name].slow):
+        if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
             made = self._made(table, selection, name, options)
         else:
             made = await self.turns.download(
@@ -115,6 +115,13 @@ class Served:
         disposition = f'{place}; filename="{table.id}.{written.extension}"'
         about = noted(table, selection)
         return rendered(content, media_type=written.media_type, disposition=disposition, noted=about)
+
+
+def is_quick(table: ServedTable, selection: Selection, cells: int) -> bool:
+    """Whether an answer of so many figures is made at once; other work goes to another thread."""
+    if cells > QUICK or table.heavy:
+        return False
+    return not isinstance(table.source, CubeFigures) or table.source.is_quick(selection)
 
 
 def _has(request: Request, tag: str) -> bool:

@@ -21,19 +21,30 @@ class CellStatus:
     """Whether there is no value."""
 
 
+_PERTURBED = CellStatus(
+    text="mostly perturbation", symbol="p", meaning="use with care: most of the error comes from the protection"
+)
+_ONE_UNIT = CellStatus(
+    text="one unit apart",
+    symbol="d",
+    meaning="differs by one unit from a cell of this answer or one given before: the difference may tell of that unit",
+)
+_BOTH = CellStatus(
+    text=f"{_PERTURBED.text}, {_ONE_UNIT.text}",
+    symbol=f"{_PERTURBED.symbol} {_ONE_UNIT.symbol}",
+    meaning=f"{_PERTURBED.meaning}; {_ONE_UNIT.meaning}",
+)
 STATUSES = (
     CellStatus(text="", symbol="", meaning=""),
     CellStatus(text="suppressed", symbol="..", meaning="not published: the figure would reveal too much", hides=True),
     CellStatus(text="synthesised", symbol="s", meaning="drawn from a model of the other cells"),
     CellStatus(text="not available", symbol="...", meaning="not available: the data do not reach so far", hides=True),
-    CellStatus(
-        text="mostly perturbation",
-        symbol="p",
-        meaning="use with care: most of the error comes from the protection",
-    ),
+    _PERTURBED,
     CellStatus(text="too few records", symbol="f", meaning="use with care: too few records are behind this figure"),
     CellStatus(text="not defined", symbol="-", meaning="no such figure: nothing to divide by", hides=True),
     CellStatus(text="too uncertain", symbol="u", meaning="use with care: the error is large beside the figure"),
+    _ONE_UNIT,
+    _BOTH,
 )
 """By its number; the first says nothing."""
 RELIABILITY = (
@@ -60,6 +71,8 @@ BEYOND = CellStatus(
 )
 """Of an error or an end of an interval that a value has, and that cannot be put into a figure."""
 NUMBERS = {status.text: number for number, status in enumerate(STATUSES)}
+APART = {"": _ONE_UNIT.text, _PERTURBED.text: _BOTH.text}
+"""By its status otherwise, what an ad-hoc cell has that differs by one unit from another."""
 
 if not {*OF_TABLES, *OF_CUBES} <= NUMBERS.keys():
     raise AssertionError("every status of a bundle needs a symbol")
@@ -97,7 +110,8 @@ class Said:
 def _said() -> Iterator[Said]:
     for mark, reliability in enumerate(RELIABILITY):
         for status in STATUSES:
-            yield Said(parts=tuple(part for part in (status, reliability) if part.symbol), mark=mark)
+            own = (_PERTURBED, _ONE_UNIT) if status is _BOTH else (status,)
+            yield Said(parts=tuple(part for part in (*own, reliability) if part.symbol), mark=mark)
     yield Said(parts=(NO_FIGURE,))
     yield Said(parts=(BEYOND,))
 

@@ -1,15 +1,44 @@
 """Threads for pages, and others for downloads: whoever asks for much keeps neither pages nor others waiting."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fastapi import HTTPException
 
-from sfumato.serve.fair_threads import COME_BACK, FairThreads
+from sfumato.serve.fair_threads import FairThreads
+from sfumato.serve.waited import COME_BACK
 
 T = TypeVar("T")
+
+
+class Counts:
+    """How many answers each client waits for, and how many it may."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: Counter[str] = Counter()
+
+    @property
+    def total(self) -> int:
+        """Answers that clients wait for, those that are being written included."""
+        return self._waiting.total()
+
+    @contextmanager
+    def one_more(self, client: str) -> Iterator[None]:
+        """Count an answer while its client waits; one who waits for too many is asked to come back."""
+        if self._waiting[client] >= self._most:
+            words = f"{self._most} answers are being written for you. To do: ask again once you have some of them."
+            raise HTTPException(429, words, headers=COME_BACK)
+        self._waiting[client] += 1
+        try:
+            yield
+        finally:
+            self._waiting[client] -= 1
+            if not self._waiting[client]:
+                del self._waiting[client]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -18,21 +47,17 @@ class Turns:
 
     pages: FairThreads
     downloads: FairThreads
-    most: int
-    """Answers that one client may wait for at a time."""
-    _waiting: Counter[str] = field(default_factory=Counter, repr=False)
+    counts: Counts = field(repr=False)
 
     @classmethod
-    def of(cls, *, pages: int, downloads: int, most: int, seconds: float) -> "Turns":
+    def of(cls, *, pages: int, downloads: int, most: int) -> "Turns":
         """So many threads of each kind, and nobody waiting."""
-        return cls(
-            pages=FairThreads(pages, seconds=seconds), downloads=FairThreads(downloads, seconds=seconds), most=most
-        )
+        return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most))
 
     @property
     def waiting(self) -> int:
         """Answers that clients wait for, those that are being written included."""
-        return self._waiting.total()
+        return self.counts.total
 
     async def page(self, work: Callable[[], T], *, client: str) -> T:
         """Write a page in a thread, in turn with other clients."""
@@ -43,13 +68,5 @@ class Turns:
         return await self._in_turn(self.downloads, work, client)
 
     async def _in_turn(self, threads: FairThreads, work: Callable[[], T], client: str) -> T:
-        if self._waiting[client] >= self.most:
-            words = f"{self.most} answers are being written for you. To do: ask again once you have some of them."
-            raise HTTPException(429, words, headers=COME_BACK)
-        self._waiting[client] += 1
-        try:
+        with self.counts.one_more(client):
             return await threads.work(work, client=client)
-        finally:
-            self._waiting[client] -= 1
-            if not self._waiting[client]:
-                del self._waiting[client]

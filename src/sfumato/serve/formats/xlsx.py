@@ -1,8 +1,9 @@
 """Excel: a sheet with the table, one with what is said of each figure in the same cell, and one with notes."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xlsxwriter import Workbook
@@ -26,12 +27,20 @@ def write_xlsx(answer: Answer, options: Options) -> bytes:
     book.set_properties({"title": answer.table.title, "created": answer.table.updated.replace(tzinfo=None)})
     grid = Grid.of(answer, options)
     look = _Look.of(book, answer)
-    _sheet(book.add_worksheet(TABLE), answer, options, grid, look, status=False)
+    _sheet(book.add_worksheet(TABLE, _ExactSheet), answer, options, grid, look, status=False)
     if answer.table.has_status:
         _sheet(book.add_worksheet(STATUS), answer, options, grid, look, status=True)
     _notes(book, book.add_worksheet(NOTES), answer, options)
     book.close()
     return content.getvalue()
+
+
+class _ExactSheet(Worksheet):  # type: ignore[misc]  # the library has no types
+    """A sheet whose numbers have all their digits: the library writes 16, and some decimals need one more."""
+
+    def _xml_number_element(self, number: float, attributes: Sequence[tuple[str, Any]] = ()) -> None:
+        said = "".join(f' {name}="{self._escape_attributes(value)}"' for name, value in attributes)
+        self.fh.write(f"<c{said}><v>{number!r}</v></c>")
 
 
 @dataclass(frozen=True, kw_only=True)

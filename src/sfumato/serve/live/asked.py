@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.live import FormalLive, Live
 from sfumato.live.asked import in_order
+from sfumato.methods.registry import METHODS
 from sfumato.plan import PlannedTable
+from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.offered import OF_PEOPLE
+from sfumato.serve.live.offered import OF_PEOPLE, offered
 
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
@@ -49,6 +51,13 @@ class LiveQuestion(BaseModel):
             return live.planned(by=by, where=where, totals=self.totals, **statistic)
         said = {"measure": self.measure, "totals": self.totals or None}
         self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, "jobs are counted")
+        if self.method not in METHODS:
+            raise RefusedError(
+                "method",
+                expected=f"one of {', '.join(offered(live).methods)}",
+                found=self.method,
+                do="choose one of them; GET /live/config tells what each may be asked for",
+            )
         if self.method in OF_PEOPLE:
             raise RefusedError(
                 "method",
@@ -90,7 +99,7 @@ class LiveQuestion(BaseModel):
 
 
 def in_words(planned: PlannedTable) -> dict[str, Any]:
-    """A question for the log: names and codes, and what it may cost."""
+    """A question for the log: names and codes, how it is protected and what it may cost."""
     table = planned.table
     words: dict[str, Any] = {"by": list(table.by)}
     if table.measure is not None:
@@ -99,6 +108,9 @@ def in_words(planned: PlannedTable) -> dict[str, Any]:
         words["where"] = {name: list(codes) for name, codes in table.where.items()}
     if table.totals:
         words["totals"] = True
-    if table.protect.epsilon is not None:
-        words["epsilon"] = float(table.protect.epsilon)
+    guarantee = planned.guarantee
+    if isinstance(guarantee, EmployerEmployee):  # as it is charged: the same question in other words is the same line
+        words |= {"method": planned.method.name, "alpha": float(guarantee.alpha), "epsilon": float(guarantee.epsilon)}
+        if guarantee.delta:
+            words["delta"] = float(guarantee.delta)
     return words

@@ -1,11 +1,10 @@
-"""Where ad-hoc questions wait for their turn: few at a time, a bounded number in all."""
+"""Where ad-hoc questions wait for their turn: few at a time, a bounded number in all, and analysts in turn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import HTTPException
 
 from sfumato.engine.limits import TooSlowError
@@ -14,16 +13,21 @@ from sfumato.live import FormalLive, Live
 from sfumato.plan import PlannedTable
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.errors import RefusedError
+from sfumato.serve.fair_threads import FairThreads
 from sfumato.serve.live.made import made_table
 from sfumato.serve.live.offered import Offered, offered
 from sfumato.serve.live.schemas import LiveConfig, live_config
 from sfumato.serve.model import ServedTable
+from sfumato.serve.turns import Counts
+from sfumato.serve.waited import COME_BACK, refuse_unwaited
 
 T = TypeVar("T")
 AT_A_TIME = 2
-"""One question is counted while another is written."""
+"""One question is counted while another is written; two of one analyst come one after the other."""
 WAITING = 200
 """Questions that may wait; further ones are told to come back."""
+OF_ONE = 50
+"""Questions of one analyst among them, so that nobody fills the line for all others."""
 _BYTES_A_CELL = 60
 _LONGEST = 700
 """Letters of what was found that are shown: mostly these are words of ours."""
@@ -35,43 +39,41 @@ class Desk:
 
     live: Live | FormalLive
     answers: BoundedCache[ServedTable] = field(default_factory=lambda: BoundedCache[ServedTable](64_000_000))
-    _limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_A_TIME))
-    _waiting: int = 0
+    _threads: FairThreads = field(default_factory=lambda: FairThreads(AT_A_TIME))
+    _counts: Counts = field(default_factory=lambda: Counts(OF_ONE))
 
-    async def config(self) -> LiveConfig:
-        """What can be asked, and what is left of the budget."""
-        live = self.live
-        if not isinstance(live, FormalLive):
-            return live_config(live, None, None)
-        return await self.work(lambda: live_config(live, live.left(), self.methods))
+    def config(self) -> LiveConfig:
+        """What can be asked, and what is left of the budget; the latter takes a while to find out."""
+        left = self.live.left() if isinstance(self.live, FormalLive) else None
+        return live_config(self.live, left, self.methods)
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait, those that are worked on included."""
+        return self._counts.total
 
     @cached_property
     def methods(self) -> Offered | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
         return offered(self.live) if isinstance(self.live, FormalLive) else None
 
-    async def table(self, planned: PlannedTable) -> ServedTable:
-        """The answer to a question; the same question always has the same one."""
-        found = self.answers.get(planned.digest(""))
-        return await self.work(lambda: self._answered(planned)) if found is None else found
-
-    async def work(self, work: Callable[[], T]) -> T:
-        """Do something that takes long in a thread of the desk, in turn; errors are problems of the question."""
-        if self._waiting >= WAITING:
+    async def work(self, work: Callable[[], T], *, client: str) -> T:
+        """Do all that a question needs in a thread of the desk, in turn; errors are problems of the question."""
+        if self.waiting >= WAITING:
             words = f"{WAITING} questions are waiting already. To do: ask again in a few seconds."
-            raise HTTPException(503, words, headers={"Retry-After": "5"})
-        self._waiting += 1
+            raise HTTPException(503, words, headers=COME_BACK)
         try:
-            return await to_thread.run_sync(work, limiter=self._limiter)
+            with self._counts.one_more(client):
+                return await self._threads.work(work, client=client)
         except SfumatoError as error:
             raise as_refused(error) from error
-        finally:
-            self._waiting -= 1
 
-    def _answered(self, planned: PlannedTable) -> ServedTable:
+    def answered(self, planned: PlannedTable) -> ServedTable:
+        """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest("")
-        found = self.answers.get(key)  # somebody who waited before may have asked the same
+        found = self.answers.get(key)
         if found is None:
+            refuse_unwaited()  # the last moment: what comes now is charged
             found = made_table(self.live, planned, self.live.answered(planned))
             self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
         return found

@@ -1,7 +1,7 @@
 """Every measure of records as one table of any attributes, for programs that know nothing of ad-hoc questions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sfumato.engine.question import TOTAL
 from sfumato.live import Live
 from sfumato.plan import PlannedTable
-from sfumato.serve.live.made import Described, made_table
+from sfumato.serve.live.made import Described, made_table, one_unit_apart
 from sfumato.serve.metrics import table_metrics
 from sfumato.serve.model import Column, Figures, Selection, ServedDimension, ServedTable
 from sfumato.serve.roles import role_of
+from sfumato.serve.status import APART, NUMBERS
 
 
 def live_tables(live: Live) -> Iterator[ServedTable]:
@@ -92,7 +93,10 @@ class LiveFigures:
         )
         found = table.source.figures(inner)
         shape = tuple(len(places) for places in selection.places if places is not None)
-        return replace(found, columns=tuple(_shaped(column, shape) for column in found.columns))
+        columns = tuple(_shaped(column, shape) for column in found.columns)
+        status = columns[0].status  # the same of all figures of a cell
+        apart = 0 if status is None else int(np.isin(status, [NUMBERS[text] for text in APART.values()]).sum())
+        return Figures(columns=columns, notes=(*one_unit_apart(apart), *found.notes))
 
     def _planned(self, kept: dict[str, tuple[int, ...]]) -> PlannedTable:
         """The smallest question that has all cells of a selection."""

@@ -20,6 +20,7 @@ from sfumato.release import Release
 from sfumato.serve.bundle import OpenBundle
 from sfumato.serve.model import ServedTable
 from sfumato.serve.statement import Statement
+from sfumato.serve.status import APART
 
 DIFFERENCING = "differencing"
 
@@ -59,7 +60,7 @@ class Described(OpenBundle):
 def made_table(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
     described = Described.of(live, planned)
-    table = described.of_rows(described.about, rows, prefix="")
+    table = described.of_rows(described.about, _marked(rows), prefix="")
     return replace(
         table,
         id=planned.table.name,
@@ -68,6 +69,14 @@ def made_table(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -
         guarantee=_guarantee(live, planned) or table.guarantee,
         notes=(*_notes(live, planned, rows), *table.notes),
     )
+
+
+def one_unit_apart(cells: int) -> tuple[str, ...]:
+    """What is to be said of an answer in which so many cells differ by one unit from another."""
+    if not cells:
+        return ()
+    which = "1 cell differs" if cells == 1 else f"{cells:,} cells differ"
+    return (f"{which} by one unit from a cell of this answer or one given before it; the status says which.",)
 
 
 def _updated(release: Release) -> datetime:
@@ -100,8 +109,14 @@ def _notes(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -> tu
     notes = [
         f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in planned.table.where.items()
     ]
-    if DIFFERENCING in rows.column_names:
-        marked = pc.sum(pc.not_equal(rows[DIFFERENCING], "")).as_py() or 0
-        if marked:
-            notes.append(f"{marked:,} cells differ by one unit from a cell that was answered before.")
-    return tuple(notes)
+    apart = pc.sum(pc.not_equal(rows[DIFFERENCING], "")).as_py() if DIFFERENCING in rows.column_names else 0
+    return (*notes, *one_unit_apart(apart or 0))
+
+
+def _marked(rows: pa.Table) -> pa.Table:
+    """The rows with a status where the guard marked them."""
+    if DIFFERENCING not in rows.column_names:
+        return rows
+    both = zip(rows["status"].to_pylist(), rows[DIFFERENCING].to_pylist(), strict=True)
+    status = pa.array([APART[status or ""] if apart else status for status, apart in both], pa.string())
+    return rows.set_column(rows.column_names.index("status"), "status", status)

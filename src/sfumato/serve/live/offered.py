@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import FormalLive
-from sfumato.methods.registry import KEYED, METHODS
+from sfumato.methods.registry import KEYED, METHODS, options_of
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, weakest
 from sfumato.privacy.spending import balance
 from sfumato.protection import FOR_PEOPLE
@@ -59,8 +59,10 @@ def _reason(live: FormalLive, method: str, attribute: str) -> str | None:
     if method in OF_PEOPLE:
         return _NOT_FOR_JOBS
     most = live.release.live.most_epsilon or live.most.epsilon
-    reasons = [_refused(live, method, attribute, most, delta) for delta in {None, live.most.delta or None}]
-    return None if None in reasons else reasons[0]
+    # The default of a method may be less delta than there is: what refuses it at the most is the reason.
+    deltas = [None, live.most.delta] if live.most.delta and "delta" in options_of(method) else [None]
+    reasons = [_refused(live, method, attribute, most, delta) for delta in deltas]
+    return None if None in reasons else reasons[-1]
 
 
 def _refused(live: FormalLive, method: str, attribute: str, epsilon: Fraction, delta: Fraction | None) -> str | None:

@@ -41,26 +41,30 @@ def router(served: Served, desk: Desk) -> APIRouter:
     async def shown(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
         chosen = fields(sent)
         given: dict[str, Any] = dict.fromkeys(("price", "refusal", "table", "sheet", "error"))
-        status = 200
-        if chosen["by"]:
-            try:
-                question = read(chosen)
-                planned = await desk.work(lambda: question.planned(live))
-                note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
-                if isinstance(live, FormalLive) and not ask:
-                    price = await desk.work(lambda: live.price(planned))
-                    given["price"] = as_told(planned, price)
-                    given["refusal"] = None if price.refusal is None else as_refused(price.refusal)
-                else:
-                    table = await desk.table(planned)
-                    given["table"], given["sheet"] = table, await desk.work(lambda: whole(table))
-            except SfumatoError as error:
-                given["error"] = as_refused(error)
-                status = given["error"].status
-        config = await desk.config()
-        about = {"user": user, "site": site(served, user), "config": config, "chosen": chosen, "sent": _kept(sent)}
-        content = template.render(about | given)
-        return Response(content, status_code=status, media_type=HTML)
+
+        def work() -> None:
+            if chosen["by"]:
+                try:
+                    given.update(found(read(chosen), request, ask=ask))
+                except SfumatoError as error:
+                    given["error"] = as_refused(error)
+            given["config"] = desk.config()
+
+        await desk.work(work, client=served.client(request.scope))
+        about = {"user": user, "site": site(served, user), "chosen": chosen, "sent": _kept(sent)}
+        status = 200 if given["error"] is None else given["error"].status
+        return Response(template.render(about | given), status_code=status, media_type=HTML)
+
+    def found(question: LiveQuestion, request: Request, *, ask: bool) -> dict[str, Any]:
+        """The answer, or the price where it costs something and nobody said to spend it."""
+        planned = question.planned(live)
+        note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
+        if isinstance(live, FormalLive) and not ask:
+            price = live.price(planned)
+            refusal = None if price.refusal is None else as_refused(price.refusal)
+            return {"price": as_told(planned, price), "refusal": refusal}
+        table = desk.answered(planned)
+        return {"table": table, "sheet": whole(table)}
 
     @api.get("")
     async def form(request: Request, user: Analyst) -> Response:

@@ -1,5 +1,7 @@
 """What a question would cost, and how far its answer would be off, in numbers and words."""
 
+from fractions import Fraction
+
 from sfumato.live import FormalLive, Live
 from sfumato.live.formal import Price as FormalPrice
 from sfumato.plan import PlannedTable
@@ -24,14 +26,21 @@ def as_told(planned: PlannedTable, price: FormalPrice) -> Price:
         method=planned.method.name,
         definition=guarantee.definition,
         alpha=float(guarantee.alpha),
-        epsilon=0 if price.answered else float(price.epsilon),
-        delta=0 if price.answered else float(price.delta),
+        epsilon=_cost(price.epsilon, price),
+        delta=_cost(price.delta, price),
         left=float(price.left.remaining_epsilon),
         answered=price.answered,
         fits=refusal is None,
         refusal="" if refusal is None else f"expected {refusal.expected}; found {refusal.found}. To do: {refusal.do}.",
         error=expected_error(planned),
     )
+
+
+def _cost(number: Fraction | None, price: FormalPrice) -> float | None:
+    """What is taken from the budget; nothing is said where the budget cannot pay for such a question at all."""
+    if price.answered:
+        return 0
+    return None if number is None else float(number)
 
 
 def expected_error(planned: PlannedTable) -> ExpectedError:

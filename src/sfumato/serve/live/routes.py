@@ -45,16 +45,22 @@ def router(served: Served, desk: Desk) -> APIRouter:
     live = desk.live
 
     @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
-    async def config() -> Any:
+    async def config(request: Request) -> Any:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
-        return await desk.config()
+        if isinstance(live, Live):
+            return desk.config()
+        return await desk.work(desk.config, client=served.client(request.scope))
 
     @programs.post("/prices", response_model=schemas.Price, responses=responses(400, 401, 403, 413))
     async def price(request: Request, question: Annotated[LiveQuestion, Body()]) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
-        planned = await desk.work(lambda: question.planned(live))
-        said(request, planned)
-        return await desk.work(lambda: priced(live, planned))
+
+        def work() -> schemas.Price:
+            planned = question.planned(live)
+            said(request, planned)
+            return priced(live, planned)
+
+        return await desk.work(work, client=served.client(request.scope))
 
     @programs.post("/tables", responses=data_responses(400, 401, 403, 413))
     async def table(
@@ -68,10 +74,13 @@ def router(served: Served, desk: Desk) -> APIRouter:
         options = replace(
             Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
         )
-        planned = await desk.work(lambda: question.planned(live))
-        said(request, planned)
-        found = await desk.table(planned)
-        return (await desk.work(lambda: written(found, outputFormat, options))).respond(request)
+
+        def work() -> Rendered:
+            planned = question.planned(live)
+            said(request, planned)
+            return written(desk.answered(planned), outputFormat, options)
+
+        return (await desk.work(work, client=served.client(request.scope))).respond(request)
 
     if isinstance(live, Live):
         tables = Catalogue(tables={table.id: table for table in live_tables(live)})
@@ -114,13 +123,13 @@ class LiveServed(Served):
         *,
         name: str,
         options: Options,
-        scope: Scope,  # noqa: ARG002 — the desk bounds what waits, whoever asks
+        scope: Scope,
     ) -> Rendered:
         """The answer to a selection in a format, from the cache if it was asked for before."""
         self.refuse_large(selection)
         key = (table.id, selection, name, options)
         found = self.cache.get(key)
         if found is None:
-            found = await self.desk.work(lambda: self._made(table, selection, name, options))
+            found = await self.desk.work(lambda: self._made(table, selection, name, options), client=self.client(scope))
             self.keep(key, found, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
         return found

@@ -64,8 +64,10 @@ class Price(BaseModel):
     method: str
     definition: str | None = None
     alpha: float | None = None
-    epsilon: float = Field(description="what it would take from the budget, at the budget's alpha")
-    delta: float = 0
+    epsilon: float | None = Field(
+        description="what it would take from the budget, at the budget's alpha; null where it cannot be paid for at all"
+    )
+    delta: float | None = 0
     left: float | None = Field(default=None, description="what is left of the budget for ad-hoc questions")
     answered: bool = Field(description="whether it was paid for before: the stored answer costs nothing")
     fits: bool = Field(description="whether it would be answered now")

@@ -18,7 +18,6 @@ RECENT = 4
 """How many of the latest periods are tried for figures."""
 OPENED = 20
 """How many codes may stand side by side when a table is opened."""
-_INDEXED = re.compile(r"(valuecodes|codelist|listed|at|was|find)\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
 _WORDS: dict[str, Mapping[str, str]] = {
     "chart": CHARTS,
@@ -26,6 +25,9 @@ _WORDS: dict[str, Mapping[str, str]] = {
     "order": ORDERS,
     "errors": ERRORS,
 }
+_OTHER_WORDS = ("form", "up", "stub", "heading", "totals", "page")
+_NAMED = ("valueCodes", "codelist", "listed", "at", "was", "find")
+_INDEXED = re.compile(rf"({'|'.join(_NAMED)})\[(.*)\]", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAGE = 6
 
 
@@ -33,13 +35,13 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
     """The question of an address; without any, one that gives a first impression of the table."""
     faults: list[RefusedError] = []
     strangers: list[str] = []
-    named: dict[str, dict[int, list[str]]] = {
-        name: {} for name in ("valuecodes", "codelist", "listed", "at", "was", "find")
-    }
+    named: dict[str, dict[int, list[str]]] = {name.lower(): {} for name in _NAMED}
     words: dict[str, list[str]] = {}
     for name, text in query:
         indexed = _INDEXED.fullmatch(name)
         if indexed is None:
+            if name.lower() not in (*_WORDS, *_OTHER_WORDS):
+                faults.append(_unknown_word(name))
             words.setdefault(name.lower(), []).append(text)
             continue
         axis = table.by_name.get(indexed[2].lower())
@@ -61,7 +63,10 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
     metrics = codes.pop(len(table.dimensions), ()) or opened.metrics
     if not codes and not named["at"]:
         return replace(opened, metrics=metrics, display=display, faults=tuple(faults), strangers=tuple(strangers))
-    places = _of_form(table, named["at"], words) if named["at"] else _of_link(table, codes, words, strangers)
+    if named["at"]:
+        places = _of_form(table, named["at"], codes, words, faults)
+    else:
+        places = _of_link(table, codes, words, strangers)
     variables = [
         Variable(dimension=table.dimensions[axis], place=place, wanted=codes.get(axis, ()))
         if place == "out"
@@ -200,17 +205,30 @@ def _codes(dimension: ServedDimension, texts: Sequence[str], before: Sequence[st
 
 
 def _of_form(
-    table: ServedTable, at: Mapping[int, Sequence[str]], words: Mapping[str, Sequence[str]]
+    table: ServedTable,
+    at: Mapping[int, Sequence[str]],
+    codes: Mapping[int, Sequence[str]],
+    words: Mapping[str, Sequence[str]],
+    faults: list[RefusedError],
 ) -> dict[int, Place]:
-    """Where variables go by the lists of the form, in its order; `up` moves one of them before its neighbour."""
+    """Where variables go by the lists of the form, in its order; `up` moves one of them before its neighbour.
+
+    A variable with codes and no place is a filter.
+    """
     order = [axis for axis in at if axis < len(table.dimensions)]
     for name in words.get("up", ()):
         axis = table.by_name.get(name.lower(), -1)
         if axis in order and order.index(axis) > 0:
             place = order.index(axis)
             order[place - 1 : place + 1] = [axis, order[place - 1]]
-    places = {axis: _place(at[axis][-1]) for axis in order}
-    return places | {axis: "out" for axis in range(len(table.dimensions)) if axis not in places}
+    places = {axis: _place(table.axes[axis].name, at[axis][-1], faults) for axis in order}
+    return places | _rest(table, places, codes)
+
+
+def _rest(table: ServedTable, places: Mapping[int, Place], codes: Mapping[int, Sequence[str]]) -> dict[int, Place]:
+    """Where variables go that nothing is said of: what has codes narrows the answer, and is never dropped."""
+    rest = [axis for axis in range(len(table.dimensions)) if axis not in places]
+    return {axis: "filter" if axis in codes else "out" for axis in rest}
 
 
 def _of_link(
@@ -232,8 +250,7 @@ def _of_link(
     if not places and not {"stub", "heading"} & words.keys():
         several = sorted(codes, key=lambda axis: codes[axis] != (ALL,) and len(codes[axis]) < 2)
         places = dict(zip(several, ("rows", "columns"), strict=False))
-    rest = [axis for axis in range(len(table.dimensions)) if axis not in places]
-    return places | {axis: "filter" if axis in codes else "out" for axis in rest}
+    return places | _rest(table, places, codes)
 
 
 def _display(words: Mapping[str, Sequence[str]], faults: list[RefusedError]) -> Display:
@@ -253,5 +270,18 @@ def _display(words: Mapping[str, Sequence[str]], faults: list[RefusedError]) -> 
     return Display(**chosen, totals="1" in words.get("totals", ()), page=int(page))
 
 
-def _place(text: str) -> Place:
-    return next((place for place in PLACES if place == text), "out")
+def _place(name: str, text: str, faults: list[RefusedError]) -> Place:
+    for place in PLACES:
+        if place == text:
+            return place
+    faults.append(
+        RefusedError(f"at[{name}]", expected=f"one of {', '.join(PLACES)}", found=text or "none", do="choose one")
+    )
+    return "out"
+
+
+def _unknown_word(name: str) -> RefusedError:
+    known = ", ".join((*(f"{one}[name]" for one in ("valueCodes", "codelist", "at")), "stub", "heading", *_WORDS))
+    return RefusedError(
+        "the address", expected=f"{known}, totals or page", found=name, do="correct it, or leave it out"
+    )

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.serve.model import Answer
-from sfumato.serve.status import BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, CellStatus
+from sfumato.serve.status import APART, BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, CellStatus
 
 _NORMAL, _MISSING, _UNTOLD = "A", "M", "O"
 _LETTERS = {
@@ -14,6 +14,7 @@ _LETTERS = {
     "not available": _MISSING,
     "not defined": _MISSING,
     "mostly perturbation": "U",
+    **dict.fromkeys(APART.values(), _NORMAL),  # of ad-hoc tables, which are not served as SDMX
     "too few records": "U",
     "too uncertain": "U",
     NO_FIGURE.text: _MISSING,
@@ -37,7 +38,7 @@ def meaning(letter: str) -> str:
     """What a status says of a figure, in the words that every interface has for it."""
 
     def said(status: CellStatus) -> bool:
-        return _LETTERS[status.text] == letter and bool(status.meaning)
+        return _LETTERS[status.text] == letter and bool(status.meaning) and status.text not in APART.values()
 
     return "; or ".join(status.meaning for status in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if said(status))
 

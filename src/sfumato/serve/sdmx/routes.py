@@ -20,7 +20,7 @@ from sfumato.serve.sdmx.negotiation import negotiated
 from sfumato.serve.sdmx.query import PARAMETERS, DataQuery, read_words
 from sfumato.serve.sdmx.structure_query import PARTS, StructureQuery
 from sfumato.serve.sdmx.xml_structure import Office, write_structures
-from sfumato.serve.served import QUICK, Rendered, Served, rendered
+from sfumato.serve.served import Rendered, Served, is_quick, rendered
 
 BASE = "/sdmx/2.1"
 """Where the routes are mounted."""
@@ -91,7 +91,7 @@ class Sdmx:
             def write() -> bytes:
                 return WRITERS[offer](Arranged.of(flow, query), self.served.settings.source)
 
-            quick = number <= QUICK and not flow.table.heavy
+            quick = is_quick(flow.table, query.selection, number)
             client = self.served.client(request.scope)
             content = write() if quick else await self.served.turns.download(write, client=client)
             return rendered(content, media_type=content_type, noted=noted(flow.table, query.selection))

@@ -1,7 +1,8 @@
 """The addresses of the steward: a page, and the same for programs."""
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
@@ -23,6 +24,7 @@ from sfumato.serve.steward.queries import Queries, queries
 from sfumato.serve.steward.what_if import WhatIf, chart, what_if
 from sfumato.users import Role, User
 
+T = TypeVar("T")
 _DEFAULT = {"method": "smooth-pareto", "alpha": "0.1", "epsilon": "1", "delta": "0.000001", "size": "100"}
 Parameter = Annotated[float, Query(gt=0, le=1_000, allow_inf_nan=False)]
 
@@ -34,18 +36,25 @@ def router(served: Served, desk: Desk) -> APIRouter:
     steward = require(Role.steward)
     defaults = _defaults(desk)
 
+    async def work(request: Request, work: Callable[[], T]) -> T:
+        return await desk.work(work, client=served.client(request.scope))
+
     @api.get("/budget", response_model=Budgets, responses=responses(401, 403), dependencies=[steward])
-    async def budget() -> Any:
+    async def budget(request: Request) -> Any:
         """What every account has left."""
-        return await desk.work(lambda: budgets(desk))
+        return await work(request, lambda: budgets(desk))
 
     @api.get("/history", response_model=list[Charged], responses=responses(400, 401, 403), dependencies=[steward])
-    async def charged(most: Annotated[int, Query(ge=1, le=10_000, description="how many entries")] = SHOWN) -> Any:
+    async def charged(
+        request: Request, most: Annotated[int, Query(ge=1, le=10_000, description="how many entries")] = SHOWN
+    ) -> Any:
         """The latest entries of the ledger, the newest first."""
-        return await desk.work(lambda: history(desk, most))
+        return await work(request, lambda: history(desk, most))
 
     @api.get("/what-if", response_model=WhatIf, responses=responses(400, 401, 403), dependencies=[steward])
     async def expected(
+        request: Request,
+        *,
         method: Annotated[str, Query(max_length=100)] = defaults["method"],
         alpha: Parameter = float(defaults["alpha"]),
         epsilon: Parameter = float(defaults["epsilon"]),
@@ -53,29 +62,35 @@ def router(served: Served, desk: Desk) -> APIRouter:
         size: Annotated[int, Query(ge=1, le=10_000_000, description="workers in the establishment")] = 100,
     ) -> Any:
         """Expected errors around some parameters; nothing is charged."""
-        return await desk.work(lambda: what_if(method, _exact(alpha), _exact(epsilon), _exact(delta), size))
+        return await work(request, lambda: what_if(method, _exact(alpha), _exact(epsilon), _exact(delta), size))
 
     @api.get("/queries", response_model=Queries, responses=responses(401, 403), dependencies=[steward])
-    async def asked() -> Any:
+    async def asked(request: Request) -> Any:
         """What was asked most often, and who asked lately."""
-        return await desk.work(lambda: queries(served.settings.audit))
+        return await work(request, lambda: queries(served.settings.audit))
 
     @api.get("", include_in_schema=False)
     async def page(request: Request, user: Annotated[User, require(Role.steward, page=True)]) -> Response:
         """All of it on one page."""
         chosen = {name: request.query_params.get(name, text).strip() for name, text in defaults.items()}
-        found, error = None, None
-        try:
-            numbers = _numbers(chosen)
-            found = await desk.work(lambda: what_if(chosen["method"], **numbers))
-        except SfumatoError as refused:
-            error = as_refused(refused)
+
+        def tried() -> WhatIf | RefusedError:
+            try:
+                return what_if(chosen["method"], **_numbers(chosen))
+            except SfumatoError as refused:
+                return as_refused(refused)
+
+        def shown() -> dict[str, Any]:
+            asked = queries(served.settings.audit)
+            return {"budgets": budgets(desk), "history": history(desk), "queries": asked, "tried": tried()}
+
+        given = await work(request, shown)
+        outcome = given.pop("tried")
+        found, error = (None, outcome) if isinstance(outcome, RefusedError) else (outcome, None)
         content = template.render(
+            given,
             user=user,
             site=site(served, user),
-            budgets=await desk.work(lambda: budgets(desk)),
-            history=await desk.work(lambda: history(desk)),
-            queries=await desk.work(lambda: queries(served.settings.audit)),
             methods=[name for name in METHODS if name not in KEYED],
             chosen=chosen,
             found=found,
