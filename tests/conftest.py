@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
 settings.load_profile("sfumato")
 
+ALWAYS_ON_SPARK = frozenset({"test_tabulate.py", "test_contributors.py", "test_spark_parts.py"})
+"""Modules that run on Spark in every round; what others do on Spark is slow, and runs in `make test-all`."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark starts anew in every process and takes seconds for the smallest table."""
+    for item in items:
+        if item.get_closest_marker("spark") and item.path.name not in ALWAYS_ON_SPARK:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:

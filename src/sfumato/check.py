@@ -10,14 +10,14 @@ from sfumato.cells import Cells
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling
 from sfumato.engine.cell_parts import Parted
-from sfumato.engine.data_files import data_files
+from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
 from sfumato.engine.question import Question
 from sfumato.engine.shared_folder import refuse_unshared
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
-from sfumato.frame import Codelist
+from sfumato.frame import Codelist, Frame
 from sfumato.methods.small_samples import SmallSamples
 from sfumato.parts import Part
 from sfumato.plan import Plan, PlannedTable, make_plan
@@ -119,7 +119,8 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
 def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
-    files, states = data_files(release.data), _states(release)
+    files = data_files(release.data)
+    states = _states(files)
     memory = Memory(release.store / "memory.json")
     with ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
         digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
@@ -127,8 +128,9 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             opened.check_columns()
             codelists = opened.codelists()
         plan = make_plan(release, codelists)
-        if any(planned.in_parts for planned in plan.tables):
-            refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent])
+        if _works_on_executors(plan):
+            written = any(planned.in_parts for planned in plan.tables)
+            refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
         fingerprint = digesting.result()
         progress("validate")
@@ -149,6 +151,12 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 if cube.disclosed:
                     cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
         yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
+
+
+def _works_on_executors(plan: Plan) -> bool:
+    """Whether a cluster, if there is one, does more than count: parts are protected there, and factors computed."""
+    factors = isinstance(plan.release.data, Frame) and any(planned.key for planned in plan.tables)
+    return factors or any(planned.in_parts for planned in plan.tables)
 
 
 @contextmanager
@@ -188,12 +196,12 @@ def _declared_codes(release: Release) -> dict[str, Codelist]:
     return codelists
 
 
-def _states(release: Release) -> list[list[int | str]]:
-    return [file.state() for files in data_files(release.data).values() for file in files]
+def _states(files: Mapping[str, Sequence[DataFile]]) -> list[list[int | str]]:
+    return [file.state() for listed in files.values() for file in listed]
 
 
 def _refuse_changed(release: Release, seen: list[list[int | str]]) -> None:
-    if _states(release) != seen:
+    if _states(data_files(release.data)) != seen:
         raise DataError(
             "data files",
             expected="files that stay as they are during a run",

@@ -177,7 +177,14 @@ class Unit(Described):
 
 
 _SECRET = re.compile(
-    r"secret|password|passwd|token|credential|(access|account|private|session)[._-]?key", re.IGNORECASE
+    r"secret|password|passwd|token|credential|(access|account|private|session)[._-]?key"
+    r"|encryption[._-]?key([._-]|$)|(^|[._-])sas([._-]|$)",
+    re.IGNORECASE,
+)
+_SECRET_INSIDE = re.compile(  # what a value says, such as the options of Java or an address
+    r"(secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key)[\w.-]*[\"']?\s*[=:]"
+    r"|\bsig=|-D[^\s=]*key=|://[^/\s:@]*:[^/\s@]+@",
+    re.IGNORECASE,
 )
 
 
@@ -194,7 +201,7 @@ def spark_settings(written: dict[str, Any], within: str = "") -> dict[str, str]:
             found |= spark_settings(value, f"{name}.")
         elif name != "master" and not name.startswith("spark."):
             raise ValueError(f"`master`, or a setting whose name begins with spark., but not '{name}'")
-        elif _SECRET.search(name):
+        elif _SECRET.search(name) or _SECRET_INSIDE.search(str(value)):
             raise ValueError(
                 f"no secrets, as a release file is read by many: '{name}' belongs in the environment or in Spark's own "
                 "configuration (spark-defaults.conf)"

@@ -1,12 +1,10 @@
 """Which tables are made in parts, so that they need not fit into memory; public facts alone decide."""
 
+from sfumato.engine.part_layout import IN_ONE_PIECE
 from sfumato.engine.question import Asked, PairQuestion, Question
 from sfumato.errors import ReleaseError
 from sfumato.release import Release
 from sfumato.table import Table
-
-IN_ONE_PIECE = 20_000_000
-"""Tables with more cells than this are made in parts wherever that is possible."""
 
 
 def is_in_parts(release: Release, table: Table, question: Asked) -> bool:

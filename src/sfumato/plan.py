@@ -11,6 +11,7 @@ from typing import Any, cast
 from sfumato import __version__
 from sfumato.cells import Cells
 from sfumato.engine.cube_records import CubeQuestion
+from sfumato.engine.part_layout import IN_ONE_PIECE
 from sfumato.engine.question import (
     AT,
     COLUMNS,
@@ -316,10 +317,10 @@ def _refuse_too_large(named: str, question: Asked | CubeQuestion, *, do: str, mo
 def _refuse_too_wide(named: str, question: Asked) -> None:
     """Refuse workplace cells that are too large for a part: all cells of one are protected together."""
     inside = [dimension for dimension in question.by if not dimension.public]
-    if prod(map(len, inside)) > MOST_CELLS:
+    if prod(map(len, inside)) > IN_ONE_PIECE:
         raise ReleaseError(
             named,
-            expected=f"at most {MOST_CELLS:,} worker cells in a workplace cell",
+            expected=f"at most {IN_ONE_PIECE:,} worker cells in a workplace cell",
             found=f"{prod(map(len, inside)):,}: {' × '.join(f'{len(d):,} {d.name}' for d in inside)}",
             do="use fewer or coarser attributes of workers",
         )

@@ -16,13 +16,13 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.cell_parts import Parted, parted
 from sfumato.engine.connect import connect
 from sfumato.engine.each_part import each_part
-from sfumato.engine.part_layout import CELLS_OF_A_PART, PartLayout, cut
+from sfumato.engine.part_layout import CELLS_OF_A_PART, IN_ONE_PIECE, PartLayout, cut
 from sfumato.engine.question import Question
 from sfumato.engine.tabulate import tabulate
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
 from sfumato.parts import Part
-from tests.conftest import tiny_frame
+from tests.conftest import tiny_frame, write
 from tests.engines.test_tabulate import QUESTIONS, joined_frame
 
 FACTORS = Factors(key=bytes(16), least=Fraction("0.15"), most=Fraction("0.25"))
@@ -119,6 +119,35 @@ def test_parts_are_ranges_of_like_size_that_leave_nothing_out(
     assert len(starts) == 1 or min(sizes) > 0, "no part is empty"
     fair = sum(counted) / parts if parts else max(sum(counted) / 1e9, CELLS_OF_A_PART / cells)
     assert max(sizes) < fair + max(counted) + 1
+    if sum(counted) * cells > IN_ONE_PIECE:
+        assert max(sizes) * cells < CELLS_OF_A_PART + (max(counted) + 1) * cells, "no wish makes a part too large"
+    elif parts:
+        assert len(starts) <= parts
+
+
+@pytest.mark.parametrize(("listed", "parts", "found"), [(10, 1, 1), (11, 1, 11), (11, 4, 11), (11, 22, 22), (10, 3, 3)])
+def test_a_large_table_has_no_fewer_parts_than_it_needs_and_a_small_one_what_is_asked_for(
+    listed: int, parts: int, found: int
+) -> None:
+    counted = [1] * (2 * listed)
+    assert len(cut(counted, width=1, cells_of_a_block=CELLS_OF_A_PART // 2, parts=parts)) == found
+
+
+def test_a_question_asked_in_one_part_is_cut_when_it_is_too_large_for_that(tmp_path: Path) -> None:
+    codes = tuple(str(code) for code in range(5_000))
+    places = {"workplace": list(range(5_000)), "place": list(codes), "industry": ["11"] * 5_000}
+    write(tmp_path / "workplaces.parquet", places)
+    write(tmp_path / "workers.parquet", {"worker": [1], "sex": ["F"], "age": ["7"]})
+    write(tmp_path / "jobs.parquet", {"worker": [1], "workplace": [3], "earnings": [1]})
+    frame = tiny_frame(tmp_path)
+    by = tuple(Dimension(name=name, codes=codes) for name in ("place", "age"))
+    questions = {
+        "25 million cells": Question(by=by),
+        "20 million cells": Question(by=(by[0], replace(by[1], codes=codes[:4_000]))),
+    }
+    with connect(frame) as tables, parted(frame, tables, questions, dict.fromkeys(questions, 1)) as cut_up:
+        parts = {name: table.layout.parts for name, table in cut_up.items()}
+    assert parts == {"25 million cells": 13, "20 million cells": 1}
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=1, max_size=5), st.integers(1, 6))

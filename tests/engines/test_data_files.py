@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, copy_files
 
 from sfumato.check import checked
-from sfumato.engine.data_files import data_files
+from sfumato.engine.data_files import DataFile, data_files
 from sfumato.errors import DataError
+from sfumato.frame import Data
 from sfumato.manifest import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
@@ -151,6 +153,7 @@ def test_an_object_that_was_written_again_is_another_question_even_with_the_same
         ("s3://office/jobs?.parquet", "an address without the characters"),
         ("https://office/jobs.parquet", "an address that begins with one of"),
         ("file://elsewhere/jobs.parquet", "three slashes"),
+        ("s3:/office/jobs.parquet", "single slash"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_refused_in_words(tiny: Path, path: str, words: str) -> None:
@@ -164,3 +167,91 @@ def test_objects_with_different_columns_are_refused(arranged: Path, storage: Fil
     pq.write_table(pa.table({"workplace": [99]}), "office/uneven/places/2.parquet", filesystem=storage)
     with pytest.raises(DataError, match="readable Parquet file"):
         published(arranged, "there", at=at)
+
+
+HIDDEN = ["_jobs.parquet", ".jobs.parquet", "_temporary/0/jobs.parquet", "2025/.staging/jobs.parquet"]
+
+
+def jobs_at(folder: Path, path: str, engine: str = "duckdb") -> list[str]:
+    """The files of the jobs, when the release file names this path."""
+    described = {"path": path, "worker": "worker", "workplace": "workplace"}
+    return [file.name for file in data_files(tiny_frame(folder, jobs=described, engine=engine))["jobs"]]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("path", ["jobs", "jobs/**/*.parquet", "{address}/jobs"])
+@pytest.mark.parametrize("named", ["duckdb", "spark"])
+def test_a_file_that_spark_would_leave_out_without_a_word_is_refused_with_both_engines(
+    tiny: Path, hidden: str, path: str, named: str
+) -> None:
+    (tiny / "jobs" / hidden).parent.mkdir(parents=True)
+    shutil.copy(tiny / "jobs.parquet", tiny / "jobs" / hidden)
+    shutil.move(tiny / "jobs.parquet", tiny / "jobs" / "all.parquet")
+    with pytest.raises(DataError, match="rename it, or remove what is left over") as refused:
+        jobs_at(tiny, path.format(address=tiny.as_uri()), named)
+    assert f"data file {hidden}" in str(refused.value)
+
+
+def test_a_file_named_directly_is_refused_by_its_own_name_and_not_by_the_folders_it_is_in(tiny: Path) -> None:
+    (tiny / "_office").mkdir()
+    for name in ("jobs.parquet", "_jobs.parquet", "_SUCCESS"):
+        shutil.copy(tiny / "jobs.parquet", tiny / "_office" / name)
+    with pytest.raises(DataError, match=r"data file _jobs\.parquet"):
+        jobs_at(tiny, "_office/_jobs.parquet")
+    (tiny / "_office" / "_jobs.parquet").unlink()
+    for path in ("_office/jobs.parquet", "_office", "_office/*.parquet"):
+        assert jobs_at(tiny, path) == ["jobs.parquet"]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("path", ["", "/**/*.parquet"])
+def test_such_objects_are_refused_in_object_storage_too(
+    tiny: Path, storage: FileSystem, hidden: str, path: str
+) -> None:
+    at = f"office/hidden{HIDDEN.index(hidden)}"
+    pq.write_table(pa.table({"worker": [1]}), f"{at}/{hidden}", filesystem=storage)
+    with pytest.raises(DataError, match="rename it, or remove what is left over") as refused:
+        jobs_at(tiny, f"s3://{at}{path}")
+    assert f"data file {hidden}" in str(refused.value)
+    with pytest.raises(DataError, match="rename it") if "/" not in hidden else nullcontext():
+        assert jobs_at(tiny, f"s3://{at}/{hidden}") == ["jobs.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("{address}/jobs.parquet?version=2", "'?'"),
+        ("{address}/jobs.parquet#old", "'#'"),
+        ("{address}%2Fjobs.parquet", "'%2F'"),
+        ("file:{folder}/jobs.parquet", "single slash"),
+        ("S3:/office/jobs.parquet", "single slash"),
+    ],
+)
+def test_an_address_that_would_be_read_as_another_one_is_refused(tiny: Path, path: str, words: str) -> None:
+    with pytest.raises(DataError) as refused:
+        jobs_at(tiny, path.format(address=tiny.as_uri(), folder=tiny))
+    assert words in str(refused.value)
+
+
+def test_names_with_odd_characters_are_found_by_path_and_by_encoded_address(tiny: Path) -> None:
+    shutil.copy(tiny / "jobs.parquet", tiny / "a #1: jobs.parquet")
+    for path in ("a #1: jobs.parquet", (tiny / "a #1: jobs.parquet").as_uri()):
+        assert jobs_at(tiny, path) == ["a #1: jobs.parquet"]
+
+
+def test_a_file_that_appears_right_after_the_files_were_listed_is_noticed(
+    arranged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (arranged / "there.toml").write_text(KEYED.format(name="there", at="data", engine="duckdb"), encoding="utf-8")
+    people = arranged / "data" / "people"
+    pq.write_table(pq.read_table(people / "all.parquet").slice(0, 0), arranged / "none.parquet")
+
+    def listed(data: Data) -> dict[str, list[DataFile]]:
+        found = data_files(data)
+        if (arranged / "none.parquet").exists():
+            (arranged / "none.parquet").rename(people / "none.parquet")
+        return found
+
+    monkeypatch.setattr("sfumato.check.data_files", listed)
+    with pytest.raises(DataError, match="written to meanwhile"), checked(load(arranged / "there.toml")):
+        pass

@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from sfumato.cells import Cells
-from sfumato.check import checked
+from sfumato.check import check, checked
 from sfumato.economy.generate import generate
 from sfumato.keys import read_key
 from sfumato.parts import Part
@@ -137,19 +137,37 @@ def test_a_cluster_lost_after_the_charge_leaves_a_release_that_the_next_run_fini
     assert sum(entry.kind == "charge" for entry in Ledger.open(folder / "lost.sqlite").history()) == 2
 
 
+def with_another_sfumato(folder: Path, name: str) -> Path:
+    """The release for a cluster whose executors have another version of this program."""
+    (folder / "other" / "sfumato").mkdir(parents=True, exist_ok=True)
+    (folder / "other" / "sfumato" / "__init__.py").write_text('__version__ = "0.0.0"\n')
+    text = (folder / "spark.toml").read_text(encoding="utf-8").replace("spark.sqlite", f"{name}.sqlite")
+    setting = f'[data.spark]\nspark.executorEnv.PYTHONPATH = "{folder / "other"}"'
+    release = folder / f"{name}.toml"
+    release.write_text(text.replace("[data.spark]", setting), encoding="utf-8")
+    return release
+
+
 @pytest.mark.slow
 def test_executors_without_the_folder_or_with_another_sfumato_are_refused_before_anything_is_charged(
     folder: Path,
 ) -> None:
-    (folder / "other" / "sfumato").mkdir(parents=True)
-    (folder / "other" / "sfumato" / "__init__.py").write_text('__version__ = "0.0.0"\n')
-    text = (folder / "spark.toml").read_text(encoding="utf-8").replace("spark.sqlite", "refused.sqlite")
-    release = folder / "refused.toml"
-    setting = f'[data.spark]\nspark.executorEnv.PYTHONPATH = "{folder / "other"}"'
-    release.write_text(text.replace("[data.spark]", setting), encoding="utf-8")
-    found = drive(release, "refused").printed
+    found = drive(with_another_sfumato(folder, "refused"), "refused").printed
     assert "folder /proc/self/cwd/private" in found["folder"]
     assert "do not share" in found["folder"]
     assert "found:    sfumato 0.0.0" in found["program"]
     assert not (folder / "refused.sqlite").exists()
     assert not list(folder.glob(".shared-*"))
+
+
+@pytest.mark.slow
+def test_executors_that_only_compute_factors_are_asked_for_their_sfumato_before_anything_is_charged(
+    folder: Path,
+) -> None:
+    release = with_another_sfumato(folder, "computing")
+    head, _, keyed = release.read_text(encoding="utf-8").split("[[table]]")
+    in_one_piece = keyed.replace("parts = 5", 'structural_zeros = "listed"')
+    release.write_text(f"{head}[[table]]{in_one_piece}", encoding="utf-8")
+    assert not any(planned.in_parts for planned in check(load(release), data=False).plan.tables)
+    assert "found:    sfumato 0.0.0" in drive(release, "refused").printed["program"]
+    assert not (folder / "computing.sqlite").exists()

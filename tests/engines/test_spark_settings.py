@@ -32,6 +32,15 @@ def test_settings_are_read_with_or_without_quotes_as_the_texts_that_spark_wants(
         ('spark.authenticate.secret = "hush"', "no secrets"),
         ('spark.ssl.keyPassword = "hush"', "no secrets"),
         ('"spark.hadoop.fs.azure.account.key.office" = "hush"', "no secrets"),
+        ('spark.hadoop.fs.s3a.encryption.key = "hush"', "no secrets"),
+        ('"spark.hadoop.fs.s3a.server-side-encryption.key" = "hush"', "no secrets"),
+        ('spark.hadoop.fs.azure.sas.container.office = "hush"', "no secrets"),
+        ('spark.hadoop.fs.azure.sas = "hush"', "no secrets"),
+        ('spark.executor.extraJavaOptions = "-Djavax.net.ssl.keyStorePassword=hush"', "no secrets"),
+        ('spark.executor.extraJavaOptions = "-Xmx1g -Dfs.s3a.secret.key=hush"', "no secrets"),
+        ('spark.driver.extraJavaOptions = "-Doffice.key=hush"', "no secrets"),
+        ('spark.sql.warehouse.dir = "s3a://office:hush@bucket/warehouse"', "no secrets"),
+        ('spark.hadoop.office.connection = "AccountKey=hush;name=office"', "no secrets"),
         ('executor.memory = "8g"', "begins with spark."),
         ('spark.jars = ["hush"]', "one value"),
     ],
@@ -42,6 +51,17 @@ def test_a_setting_that_does_not_belong_there_is_refused_without_its_value(
     with pytest.raises(ReleaseError, match=words) as refused:
         load(with_settings(release_folder, f"\n[data.spark]\n{setting}\n"))
     assert "hush" not in str(refused.value)
+
+
+def test_settings_that_only_sound_like_a_secret_are_read(release_folder: Path) -> None:
+    settings = {
+        "spark.io.encryption.keySizeBits": "256",
+        "spark.network.crypto.saslFallback": "false",
+        "spark.redaction.regex": "(?i)secret|password|access[.]key",
+        "spark.executor.extraJavaOptions": "-Djavax.net.ssl.keyStore=/etc/office.jks -XX:+UseG1GC",
+    }
+    written = "".join(f'"{name}" = "{value}"\n' for name, value in settings.items())
+    assert load(with_settings(release_folder, f"\n[data.spark]\n{written}")).data.spark == settings
 
 
 def test_settings_change_no_question_and_are_in_no_description_of_the_data(release_folder: Path) -> None:

@@ -92,6 +92,26 @@ def test_a_question_alone_is_answered_as_among_others(tiny: Path, name: str) -> 
         assert as_dict(tabulate(frame, tables, {name: QUESTIONS[name]})[name]) == by_hand(QUESTIONS[name])
 
 
+RESTRICTED = {
+    "public": ({"place": ("A",)}, ("place",)),
+    "public, the second code": ({"industry": ("62",)}, ("place", "industry")),
+    "confidential": ({"sex": ("F",)}, ("place", "sex")),
+    "confidential before public": ({"age": ("2", "3")}, ("age", "place")),
+    "both": ({"place": ("B",), "age": ("1", "3")}, ("place", "sex", "age")),
+}
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+def test_codes_that_a_dimension_leaves_out_are_in_no_cell(tiny: Path, name: str) -> None:
+    codes, by = RESTRICTED[name]
+    asked = Question(by=tuple(Dimension(name=n, codes=codes.get(n, CODES[n])) for n in by))
+    frame = tiny_frame(tiny)
+    with connect(frame) as tables:
+        alone = as_dict(tabulate(frame, tables, {"q": asked})["q"])
+        among = as_dict(tabulate(frame, tables, {"q": asked, **QUESTIONS})["q"])
+    assert alone == among == by_hand(asked)
+
+
 def test_an_establishment_without_jobs_makes_an_ordinary_zero_and_none_makes_a_structural_one(tiny: Path) -> None:
     alone = {**TINY["workplaces"], "workplace": [100, 101, 102, 103], "industry": [62, 62, 62, 11]}
     write(tiny / "workplaces.parquet", alone)

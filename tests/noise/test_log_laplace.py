@@ -113,7 +113,18 @@ def test_masses_sum_to_one_and_make_the_expected_deviations(spread: float, count
         assert np.isclose((mass * np.maximum(count - value, 0)).sum(), under[0], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("wrong", [{"unit": Fraction(0)}, {"spread": Fraction(1)}, {"offset": Fraction(-1)}])
+def test_the_lowest_value_is_the_same_in_every_pass_at_the_largest_offset() -> None:
+    noise = LogLaplace(unit=Fraction(1), spread=Fraction(1, 10), offset=Fraction(SATURATION))
+    for first_bits in (2, 53):
+        drawn = noise.sample(np.array([1] * 50), Seeded(1), first_bits=first_bits)
+        assert drawn.min() >= -SATURATION
+        assert drawn.max() < -SATURATION + 10
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"unit": Fraction(0)}, {"spread": Fraction(1)}, {"offset": Fraction(-1)}, {"offset": Fraction(SATURATION + 1)}],
+)
 def test_parameters_without_a_meaning_are_refused(wrong: dict[str, Fraction]) -> None:
     with pytest.raises(ValueError, match="must be"):
         LogLaplace(**({"unit": Fraction(1), "spread": Fraction(1, 2), "offset": Fraction(1)} | wrong))

@@ -155,7 +155,7 @@ def test_a_table_too_large_for_memory_is_refused_before_any_charge(tiny: Path) -
     text = GOOD.replace('codes = { F = "Female", M = "Male" }', f"codes = [{many}]")
     text = text.replace("[[table]]", f"[data.attributes.age]\ncodes = [{many}]\n\n[[table]]", 1)
     text = text.replace('by = ["place"]', 'by = ["sex", "age"]').replace("epsilon = 2.0", "epsilon = 1000000")
-    with pytest.raises(ReleaseError, match="at most 50,000,000 worker cells in a workplace cell"):
+    with pytest.raises(ReleaseError, match="at most 20,000,000 worker cells in a workplace cell"):
         check(load(written(tiny, text)))
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,18 @@ def test_large_tables_are_in_parts_by_themselves_and_a_table_that_cannot_be_is_r
     file.write_text(text.replace("[release]\n", "[release]\nreconcile = true\n"), encoding="utf-8")
     with pytest.raises(ReleaseError, match=f"at most {MOST_CELLS:,} cells"):
         check(load(file), data=False)
+
+
+def test_a_workplace_cell_too_wide_for_a_part_is_refused_before_it_is_charged(release_folder: Path) -> None:
+    codes = json.dumps([str(code) for code in range(212)])
+    attributes = "\n".join(f"a{n} = {{ codes = {codes} }}" for n in range(3))
+    for by, refused in ((("a0", "a1", "a2", "sex"), False), (("a0", "a1", "a2", "sex", "education"), True)):
+        file = release_of(release_folder, KEYED, by=("ownership", *by), more="parts = 1")
+        text = file.read_text(encoding="utf-8").replace("[data.attributes]", f"[data.attributes]\n{attributes}")
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(ReleaseError, match="at most 20,000,000 worker cells") if refused else nullcontext():
+            check(load(file), data=False)
+        assert not load(file).ledger.exists()
 
 
 def test_small_tables_are_in_one_piece_unless_they_are_asked_for_in_parts(release_folder: Path) -> None:

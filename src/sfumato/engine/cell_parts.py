@@ -12,6 +12,7 @@ import pyarrow as pa
 from sfumato.engine.connect import Tables
 from sfumato.engine.establishment_groups import EstablishmentGroups, establishment_groups, located, place_in
 from sfumato.engine.part_layout import (
+    IN_ONE_PIECE,
     THE_BLOCK,
     THE_PART,
     PartLayout,
@@ -53,14 +54,20 @@ def parted(
     questions: Mapping[str, Question],
     parts: Mapping[str, int | None],
     factors: Factors | None = None,
+    *,
+    in_one_piece: bool = False,
 ) -> Iterator[dict[str, Parted]]:
     """Cut the answer to every question into parts: as many as `parts` says, or as its listed cells need.
 
+    A large answer has as many as it needs even if `parts` says fewer; `in_one_piece` leaves every answer uncut.
     The jobs are scanned once for all questions, when the first of them is read. Codes are replaced by their places
     right where they are read: numbers are grouped several times as quickly as texts.
     """
     with establishment_groups(frame, tables, questions, factors) as counted:
-        yield {name: _parted(counted, _as_in(frame, asked), parts.get(name)) for name, asked in questions.items()}
+        yield {
+            name: _parted(counted, _as_in(frame, asked), parts.get(name), in_one_piece=in_one_piece)
+            for name, asked in questions.items()
+        }
 
 
 def _as_in(frame: Frame, question: Question) -> Question:
@@ -68,9 +75,11 @@ def _as_in(frame: Frame, question: Question) -> Question:
     return replace(question, by=tuple(replace(d, public=frame.is_public(d.name)) for d in question.by))
 
 
-def _parted(counted: EstablishmentGroups, question: Question, parts: int | None) -> Parted:
+def _parted(counted: EstablishmentGroups, question: Question, parts: int | None, *, in_one_piece: bool) -> Parted:
     blocks = _blocks(counted.frame, counted.tables, question)
-    layout = _layout(counted.frame, question, blocks, parts)
+    layout = _uncut(counted.frame, question)
+    if not (in_one_piece or (parts == 1 and question.cells <= IN_ONE_PIECE)):
+        layout = replace(layout, starts=_starts(layout, blocks, parts))
     places = _with_parts(counted.tables, blocks, layout)
     if layout.inside:
         found = _cells(counted, question, places, layout).union(_of_blocks(counted, places, layout))
@@ -79,34 +88,30 @@ def _parted(counted: EstablishmentGroups, question: Question, parts: int | None)
     return Parted(layout=layout, found=found, tables=counted.tables)
 
 
-def _layout(frame: Frame, question: Question, blocks: "ir.Table", parts: int | None) -> PartLayout:
-    """Cut the table into parts by the number of listed blocks, which is public, in ranges of neighbouring ones."""
+def _uncut(frame: Frame, question: Question) -> PartLayout:
+    """The whole table as a single part."""
     needed = sorted(question.needs - {"count", "largest", "establishments", "remainder"})
     known = () if frame.joined else ("establishments",)
-    whole = PartLayout(
+    return PartLayout(
         dimensions=question.by,
         starts=(0,),
         columns=("count", "largest", *known, *needed),
         every_block=frame.joined,
     )
-    if parts == 1:
-        return whole
+
+
+def _starts(whole: PartLayout, blocks: "ir.Table", parts: int | None) -> tuple[int, ...]:
+    """Cut the table into parts by the number of listed blocks, which is public, in ranges of neighbouring ones."""
     width = bucket_width(whole.blocks)
     counted = np.full(ceil(whole.blocks / width), width, dtype=np.int64)
-    if frame.joined:
+    if whole.every_block:
         counted[-1] = whole.blocks - width * (len(counted) - 1)
     else:
         listed = blocks.select(_bucket=(blocks["_block"] // width).cast("int64"), _block=blocks["_block"]).distinct()
         found = listed.group_by("_bucket").agg(_blocks=listed.count()).to_pyarrow()
         counted[:] = 0
         counted[found["_bucket"].to_numpy()] = found["_blocks"].to_numpy()
-    starts = cut(counted.tolist(), width=width, cells_of_a_block=whole.width, parts=parts)
-    return PartLayout(
-        dimensions=whole.dimensions,
-        starts=starts,
-        columns=whole.columns,
-        every_block=whole.every_block,
-    )
+    return cut(counted.tolist(), width=width, cells_of_a_block=whole.width, parts=parts)
 
 
 def _blocks(frame: Frame, tables: Tables, question: Question) -> "ir.Table":
@@ -126,6 +131,8 @@ def _blocks(frame: Frame, tables: Tables, question: Question) -> "ir.Table":
     kept = kept.filter(*wanted) if wanted else kept
     public = tuple(dimension for dimension in question.by if dimension.public)
     placed = located(tables, kept, {dimension.name: dimension.codes for dimension in public})
+    listed = [placed[dimension.name] >= 0 for dimension in public]  # codes that the question leaves out are in no cell
+    placed = placed.filter(*listed) if listed else placed
     return placed.select("_workplace", _block=place_in(public, placed))
 
 
@@ -198,7 +205,10 @@ def _chosen(counted: EstablishmentGroups, question: Question) -> "ir.Table":
             groups = groups.filter(groups[name].isin([known[name].index(code) for code in codes]))
     for dimension in question.by:
         name = dimension.name
-        if dimension.public or dimension.codes == known[name]:
+        if dimension.public:
+            continue
+        if dimension.codes == known[name]:
+            groups = groups.filter(groups[name] >= 0)
             continue
         before = pa.array([known[name].index(code) for code in dimension.codes], pa.int32())
         lent = counted.tables.lend(pa.table({name: before, "_at": np.arange(len(dimension), dtype=np.int32)}))

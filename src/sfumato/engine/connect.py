@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sfumato.engine.data_files import DataFile, arrow_dataset, data_files
 from sfumato.engine.limits import limit_memory
 from sfumato.engine.spark_session import spark_session
+from sfumato.engine.spill_folder import spill_folder
 from sfumato.errors import DataError, EngineError
 from sfumato.frame import Data, Frame
 
@@ -80,7 +80,7 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         # What does not fit in memory goes to a folder that only its owner can read, removed at the end.
-        "temp_directory": stack.enter_context(TemporaryDirectory(prefix="sfumato-")),
+        "temp_directory": stack.enter_context(spill_folder()),
     }
     backend = ibis.duckdb.from_connection(duckdb.connect(config=settings))
     stack.callback(backend.disconnect)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 _STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss", "hdfs": "hdfs"}
 """What Spark and people call a kind of storage, and what Arrow calls it."""
 _PATTERN = frozenset("*?[]{}")
@@ -125,6 +126,13 @@ def is_stored(path: str) -> bool:
 
 def local_path(folder: Path, path: str) -> Path:
     """Where a path of the release file is on this machine: relative to its folder, or behind file://."""
+    if _ONE_SLASH.match(path):
+        raise DataError(
+            f"data file {path}",
+            expected="an address with two slashes after its colon, such as s3://…, and three in file:///…",
+            found="one with a single slash",
+            do="write all slashes, or give a path; ./ before a folder whose name has a colon makes it one",
+        )
     if not _SCHEME.match(path):
         return (folder / path).absolute()
     address = urlsplit(path)
@@ -135,16 +143,27 @@ def local_path(folder: Path, path: str) -> Path:
             found=f"the machine '{address.netloc}'",
             do="leave the machine out, or mount its folder",
         )
+    odd = next((part for part in ("?", "#", "%2F", "%2f") if part in path), None)
+    if odd is not None:
+        raise DataError(
+            f"data file {path}",
+            expected="an address file:///… without ?, # and %2F, which do not stand for themselves in addresses",
+            found=f"'{odd}'",
+            do="give the path without file://, or write %23 for # in a name",
+        )
     return Path(unquote(address.path))
 
 
 def _on_disk(whole: Path) -> list[DataFile]:
     if whole.is_dir():
-        found = sorted(whole.rglob("*.parquet"))
+        given, found = whole, sorted(whole.rglob("*.parquet"))
     elif whole.exists():
-        found = [whole]
+        given, found = whole.parent, [whole]
     else:
+        given = next((folder for folder in whole.parents if not set(str(folder)) & _PATTERN), Path(whole.anchor))
         found = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+    for path in found:
+        _refuse_passed_over(path.relative_to(given).as_posix())
     return [DataFile(address=str(path), path=str(path)) for path in found]
 
 
@@ -173,11 +192,26 @@ def _stored(address: str) -> list[DataFile]:
     paths = sorted(info.path for info in listed if info.type == FileType.File)
     pattern = rest.removeprefix(folder)
     within = {path: path.removeprefix(begin) for path in paths}
-    return [
+    found = [
         DataFile(address=f"{scheme}://{folder}{inside}", path=path, storage=storage)
         for path, inside in within.items()
         if (_matches(inside, pattern) if "*" in rest else inside == "" or inside.endswith(".parquet"))
     ]
+    for file in found:
+        _refuse_passed_over(within[file.path] or file.name)
+    return found
+
+
+def _refuse_passed_over(inside: str) -> None:
+    """Refuse a Parquet file that Spark would silently leave out, by its path below what the release file names."""
+    if inside.endswith(".parquet") and any(step.startswith(("_", ".")) for step in inside.strip("/").split("/")):
+        raise DataError(
+            f"data file {inside.strip('/')}",
+            expected="names of files and folders that do not begin with _ or ., which mark what is not finished: "
+            "engines do not agree on reading it",
+            found="one that does",
+            do="rename it, or remove what is left over",
+        )
 
 
 def _refuse_address(address: str, scheme: str, rest: str) -> None:

@@ -33,7 +33,7 @@ def factor_table(frame: Frame, tables: Tables, factors: Factors) -> "ir.Table":
     else:
         keys = tables.jobs.select(_workplace=tables.jobs[frame.jobs.workplace]).distinct()
     named = keys.mutate(_name=text(keys["_workplace"], "_name"))
-    if tables.backend.name == "pyspark":  # neither keys nor factors leave the executors
+    if tables.backend.name == "pyspark":  # counting leaves keys and factors there; indicators read them
         return spark_column(tables.backend, named, "_factor", _FactorsOfNames(factors=factors)).drop("_name")
     found = named.to_pyarrow()
     return tables.lend(pa.table({"_workplace": found["_workplace"], "_factor": factors.of(hashes(found["_name"]))}))

@@ -13,6 +13,8 @@ from sfumato.engine.positions import strides
 
 CELLS_OF_A_PART = 2_000_000
 """Parts have about so many cells, few enough that several are protected at a time in little memory."""
+IN_ONE_PIECE = 20_000_000
+"""What has more cells than this is never made in one piece where it can be made in parts."""
 BUCKETS = 1 << 16
 """Workplace cells are counted in so many ranges at most to cut the table into parts of like size."""
 THE_BLOCK = -1
@@ -117,10 +119,13 @@ def bucket_width(blocks: int) -> int:
 def cut(counted: Sequence[int], *, width: int, cells_of_a_block: int, parts: int | None) -> tuple[int, ...]:
     """The first block of each part: as many parts as asked for, or so many that each has some two million cells.
 
+    A table with more listed cells than fit in one piece has no fewer parts than that, whatever is asked for.
     `counted` is the number of listed blocks in every bucket of `width` blocks. Buckets stay whole.
     """
     listed = sum(counted)
-    wanted = parts or max(1, ceil(listed * cells_of_a_block / CELLS_OF_A_PART))
+    needed = max(1, ceil(listed * cells_of_a_block / CELLS_OF_A_PART))
+    large = listed * cells_of_a_block > IN_ONE_PIECE
+    wanted = needed if parts is None else max(parts, needed) if large else parts
     starts, begun = [0], 0
     for bucket, before in enumerate(accumulate(counted, initial=0)):
         part = before * wanted // listed if listed else 0

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 
 def refuse_unshared(backend: "BaseBackend", folders: Sequence[Path]) -> None:
-    """Refuse a cluster whose executors cannot write where this machine reads, or do not have this sfumato."""
+    """Refuse a cluster whose executors cannot write where this machine reads, or do not have this sfumato.
+
+    Executors that only compute need no folder: without any, they are asked for the program alone.
+    """
     if backend.name != "pyspark":
         return
     session = spark_of(backend)
     if re.match(r"local(\[|$)", session.sparkContext.master or ""):
         return  # the executor is this process's own machine, and its Python this one
-    found = set().union(*(_found(session, folder) for folder in folders))
-    if found - {"shared"}:
-        other = min(found - {"shared"})
+    found = set().union(*(_found(session, folder) for folder in folders)) if folders else _told(session, None)
+    if found - {"same"}:
+        other = min(found - {"same"})
         raise EngineError(
             'engine = "spark"',
             expected=f"sfumato {__version__} on every executor",
@@ -37,14 +40,12 @@ def refuse_unshared(backend: "BaseBackend", folders: Sequence[Path]) -> None:
 
 
 def _found(session: "SparkSession", folder: Path) -> set[str]:
-    """What executors say of a folder: "shared", or the version of another sfumato; empty text where there is none."""
+    """What executors say, once all of them share a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f".shared-{secrets.token_hex(16)}"
     write_durably(probe, probe.name.encode())
-    places = 2 * max(2, session.sparkContext.defaultParallelism)
-    asked = session.range(0, places, 1, places)
     try:
-        told = {row.found for row in told_by(asked.mapInArrow(_look(str(probe), __version__), "found string"))}
+        told = _told(session, probe)
         returned = [path.read_bytes() == probe.name.encode() for path in folder.glob(f"{probe.name}-*")]
     except OSError:
         returned = []
@@ -61,7 +62,15 @@ def _found(session: "SparkSession", folder: Path) -> set[str]:
     return told
 
 
-def _look(where: str, version: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+def _told(session: "SparkSession", probe: Path | None) -> set[str]:
+    """What executors say: "same", "unshared", or the version of another sfumato; empty text where there is none."""
+    places = 2 * max(2, session.sparkContext.defaultParallelism)
+    asked = session.range(0, places, 1, places)
+    look = _look(None if probe is None else str(probe), __version__)
+    return {row.found for row in told_by(asked.mapInArrow(look, "found string"))}
+
+
+def _look(where: str | None, version: str) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
     """What an executor does; it names nothing of sfumato, which may be what is missing there."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -71,17 +80,19 @@ def _look(where: str, version: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
         for _ in batches:
             pass
-        probe = pathlib.Path(where)
-        try:
-            shared = probe.read_text(encoding="utf-8") == probe.name
-            probe.with_name(f"{probe.name}-{os.urandom(8).hex()}").write_text(probe.name, encoding="utf-8")
-        except OSError:
-            shared = False
+        shared = True
+        if where is not None:
+            probe = pathlib.Path(where)
+            try:
+                shared = probe.read_text(encoding="utf-8") == probe.name
+                probe.with_name(f"{probe.name}-{os.urandom(8).hex()}").write_text(probe.name, encoding="utf-8")
+            except OSError:
+                shared = False
         try:
             installed = importlib.import_module("sfumato").__version__
         except ImportError:
             installed = ""
-        found = "unshared" if not shared else "shared" if installed == version else installed
+        found = "unshared" if not shared else "same" if installed == version else installed
         yield pa.RecordBatch.from_pydict({"found": [found]})
 
     return look

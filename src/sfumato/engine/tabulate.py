@@ -24,5 +24,5 @@ def tabulate(
     establishments, which would count only those with jobs, is not given. Questions that need `distorted` get the sum of
     jobs times the factor of their establishment.
     """
-    with parted(frame, tables, questions, dict.fromkeys(questions, 1), factors) as found:
+    with parted(frame, tables, questions, {}, factors, in_one_piece=True) as found:
         return {name: part.layout.cells(part.found.to_pyarrow()) for name, part in found.items()}

@@ -81,7 +81,7 @@ def build(
     if name not in METHODS:
         raise _unknown(f"method {name!r}", name, METHODS, "methods")
     method: Any = METHODS[name]
-    known = {field.name: field for field in fields(method) if field.name not in _COMMON and not _is_given(field)}
+    known = _options(method)
     for option in options:
         if option not in known:
             raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
@@ -100,10 +100,19 @@ def build(
     return built
 
 
+def options_of(name: str) -> frozenset[str]:
+    """What a release file may say of a method beside alpha and epsilon."""
+    return frozenset(_options(METHODS[name]))
+
+
 def known_of_table(name: str) -> frozenset[str]:
     """What the named method has to know of its table; nothing when there is no such method."""
     method: Any = METHODS.get(name)
     return frozenset() if method is None else frozenset(part.name for part in fields(method) if _is_given(part))
+
+
+def _options(method: Any) -> dict[str, Field[Any]]:
+    return {part.name: part for part in fields(method) if part.name not in _COMMON and not _is_given(part)}
 
 
 def _is_given(part: Field[Any]) -> bool:

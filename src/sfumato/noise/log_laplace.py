@@ -46,9 +46,10 @@ class LogLaplace:
     offset: Fraction
 
     def __post_init__(self) -> None:
-        # Within these bounds the error analysis of the first pass holds: nothing underflows.
-        if not (2**-64 <= self.unit <= 2**64 and 2**-64 <= self.spread < 1 and 0 <= self.offset <= 2**64):
-            raise ValueError(f"unit must be in [2^-64, 2^64], spread in [2^-64, 1) and offset in [0, 2^64]: {self}")
+        # Within these bounds the error analysis of the first pass holds: nothing underflows, and no value is so
+        # low that only one of the passes would cut it.
+        if not (2**-64 <= self.unit <= 2**64 and 2**-64 <= self.spread < 1 and 0 <= self.offset <= SATURATION):
+            raise ValueError(f"unit must be in [2^-64, 2^64], spread in [2^-64, 1) and offset in [0, 2^62]: {self}")
 
     def sample(self, multiples: Integers, randomness: Randomness, *, first_bits: int = FIRST_BITS) -> Integers:
         """One draw of V for every multiple; a value beyond 2^62 is given as 2^62.
