@@ -55,7 +55,7 @@ def _economy(folder: Path, *, jobs: int) -> float:
 
 
 def _release(folder: Path, release: str) -> float:
-    import ibis.backends.duckdb  # noqa: F401 (imports are not timed)
+    import ibis.backends.duckdb  # noqa: F401 (loaded by `run` on first use: only so is it outside of the clock)
 
     from sfumato.release_file import load
     from sfumato.run import run

@@ -249,7 +249,7 @@ def _marks(layout: PartLayout) -> pa.Table:
 
 def _shaped(found: "ir.Table", layout: PartLayout) -> "ir.Table":
     """The columns that every row has, all of them whole numbers; 0 where a row is not about one."""
-    import ibis  # noqa: PLC0415 (the engine is loaded when it is needed)
+    import ibis
 
     named = {
         f"_{name}": found[f"_{name}"] if f"_{name}" in found.columns else ibis.literal(0) for name in layout.columns

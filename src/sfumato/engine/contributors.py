@@ -138,7 +138,7 @@ class Prepared:
 
     def _asked(self, question: ContributorQuestion) -> "ir.Table":
         """The rows a question is about, with their `_value`, `_weighted` value, `_weight` and `_consent`."""
-        import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+        import ibis
 
         rows = self.rows
         for name, codes in question.where.items():

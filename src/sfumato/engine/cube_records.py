@@ -104,7 +104,7 @@ def record_totals(data: Microdata, tables: RecordTables, measures: tuple[str, ..
 
 
 def _weighed(data: Microdata, tables: RecordTables, question: CubeQuestion) -> "ir.Table":
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     records, column = tables.records, data.records.weight
     if column is None:

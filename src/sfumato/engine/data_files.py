@@ -111,7 +111,7 @@ def files(frame: Data, path: str) -> list[DataFile]:
 
 def arrow_dataset(listed: Sequence[DataFile]) -> "Dataset":
     """Files in object storage as one table; all have the same columns, or it is refused."""
-    from pyarrow.dataset import dataset  # noqa: PLC0415 (not needed by most)
+    from pyarrow.dataset import dataset
 
     together = dataset([file.path for file in listed], filesystem=listed[0].storage, format="parquet")
     if any(fragment.physical_schema.names != together.schema.names for fragment in together.get_fragments()):
@@ -169,8 +169,8 @@ def _on_disk(whole: Path) -> list[DataFile]:
 
 def _stored(address: str) -> list[DataFile]:
     """The files in object storage behind an address, listed by Arrow whatever engine reads them."""
-    import pyarrow as pa  # noqa: PLC0415 (not needed by most)
-    from pyarrow.fs import FileSelector, FileSystem, FileType  # noqa: PLC0415
+    import pyarrow as pa
+    from pyarrow.fs import FileSelector, FileSystem, FileType
 
     scheme, _, rest = address.partition("://")
     _refuse_address(address, scheme, rest)

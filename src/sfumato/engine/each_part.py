@@ -28,7 +28,7 @@ _BATCH = 1 << 17
 def each_part(backend: "BaseBackend", parted: Parted, work: OfRows) -> Iterator[Part]:
     """Count the cells and work on them part by part; of a part only what the work tells comes back."""
     if backend.name == "pyspark":
-        from sfumato.engine.spark_parts import spark_each_part  # noqa: PLC0415 (an engine that may not be installed)
+        from sfumato.engine.spark_parts import spark_each_part
 
         yield from spark_each_part(backend, parted, work)
     else:
@@ -38,7 +38,7 @@ def each_part(backend: "BaseBackend", parted: Parted, work: OfRows) -> Iterator[
 def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
     """Work on the files of stored parts, in any order."""
     if backend.name == "pyspark":
-        from sfumato.engine.spark_parts import spark_each_file  # noqa: PLC0415 (an engine that may not be installed)
+        from sfumato.engine.spark_parts import spark_each_file
 
         yield from spark_each_file(backend, numbers, work)
     else:

@@ -99,7 +99,7 @@ def located(tables: Tables, table: "ir.Table", codes: Mapping[str, tuple[str, ..
 
 def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
     """The place of every row in the product of some dimensions, from its place in each."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     place = ibis.literal(0, "int64")
     for dimension, step in strides(dimensions).items():

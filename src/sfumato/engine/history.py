@@ -58,7 +58,7 @@ def words(span: Span) -> range:
 
 def gathered(rows: "ir.Table", span: Span, *, bits: str = "_now") -> "dict[str, ir.IntegerScalar]":
     """All bits that any row has in `_now0`, `_now1` and so on, or in the other bits of a calendar."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     @ibis.udf.agg.builtin(name="bit_or", signature=(("int64",), "int64"))  # Ibis knows it for DuckDB only
     def bit_or(bits):  # type: ignore[no-untyped-def]
@@ -74,7 +74,7 @@ def held(history: "ir.Table", span: Span) -> "dict[str, ir.IntegerScalar]":
 
 def periods_held(jobs: "ir.Table", span: Span) -> "ir.IntegerColumn":
     """The number of periods in which each job was held."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     @ibis.udf.scalar.builtin(name="bit_count", signature=(("int64",), "int64"))
     def bit_count(bits):  # type: ignore[no-untyped-def]

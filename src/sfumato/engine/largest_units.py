@@ -59,7 +59,7 @@ def largest_units(
     `largest`, and then by their number `_unit`, below `numbers`. With `asked_only` only units with `_consent` are
     picked.
     """
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     by = list(names)
     if not by:
@@ -107,7 +107,7 @@ def sums_of_units(tables: RecordTables, rows: "ir.Table", names: Sequence[str], 
 
 def _by_window(parts: "ir.Table", names: Sequence[str], most: int, asked_only: bool) -> pa.Table:
     """Rank all units of every cell; slower, but every engine can do it."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     parts = parts.filter(parts["_consent"] == 1) if asked_only else parts
     sized = parts.mutate(_size=parts["_value"].abs())
@@ -121,7 +121,7 @@ def _packed(parts: "ir.Table", room: int, largest: int, most: int, asked_only: b
 
     With `asked_only` sizes are one larger, and 0 for units that did not ask.
     """
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     size, place = parts["_value"].abs(), (room - 1) - parts["_unit"].cast("int64")
     size = (size + 1) * parts["_consent"] if asked_only else size
@@ -134,7 +134,7 @@ def _packed(parts: "ir.Table", room: int, largest: int, most: int, asked_only: b
 @cache
 def _greatest(kind: str) -> Any:
     """DuckDB's max(x, n): the n largest as a list."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     def greatest(x, n):  # type: ignore[no-untyped-def]
         ...

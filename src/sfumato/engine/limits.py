@@ -74,6 +74,6 @@ def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
 
 
 def _lacks_memory(error: Exception) -> bool:
-    from duckdb import OutOfMemoryException  # noqa: PLC0415 — an engine is imported when it is used
+    from duckdb import OutOfMemoryException
 
     return isinstance(error, OutOfMemoryException)

@@ -198,7 +198,7 @@ def _product(rows: "ir.Table", term: tuple[str, ...]) -> "ir.IntegerColumn":
 
 def _bin(value: "ir.IntegerColumn", edges: Sequence[int]) -> "ir.IntegerValue":
     """The bin of every value, by halving: a value equal to an edge is in the bin above it, but for the last edge."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     def among(first: int, last: int) -> "ir.IntegerValue":
         if first == last:

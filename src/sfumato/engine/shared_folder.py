@@ -74,9 +74,9 @@ def _look(where: str | None, version: str) -> Callable[[Iterable[pa.RecordBatch]
     """What an executor does; it names nothing of sfumato, which may be what is missing there."""
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        import importlib  # noqa: PLC0415 (all this is sent to the executor, and imported there)
-        import os  # noqa: PLC0415
-        import pathlib  # noqa: PLC0415
+        import importlib
+        import os
+        import pathlib
 
         for _ in batches:
             pass

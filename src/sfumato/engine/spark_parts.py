@@ -48,7 +48,7 @@ def spark_column(
     backend: "BaseBackend", table: "ir.Table", name: str, work: Callable[[pa.RecordBatch], pa.Array]
 ) -> "ir.Table":
     """A table with one more column of integers, which the executors compute from the others."""
-    from pyspark.sql.types import LongType, StructType  # noqa: PLC0415 (an engine that may not be installed)
+    from pyspark.sql.types import LongType, StructType
 
     rows = backend.raw_sql(backend.compile(table))
 

@@ -22,7 +22,7 @@ _OURS = {
 
 def spark_session(settings: Mapping[str, str]) -> "SparkSession":
     """Make the session, or take the one that this process has; a session with other settings than asked is refused."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 (an engine that may not be installed)
+    from pyspark.sql import SparkSession
 
     asked = {"spark.master" if name == "master" else name: value for name, value in settings.items()}
     # Executors run the Python that PySpark finds in the environment, which without this is any python3.

@@ -42,7 +42,7 @@ def narrow_sum(column: "ir.IntegerColumn") -> "ir.IntegerScalar":
 @cache
 def _sum() -> Any:
     """An engine's own sum, said to be wide so that a cast to 64 bits is not left out."""
-    import ibis  # noqa: PLC0415 (an engine is imported when it is used)
+    import ibis
 
     def sum_(x):  # type: ignore[no-untyped-def]
         ...
