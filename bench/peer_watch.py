@@ -1,10 +1,12 @@
 """One process and all that it starts, watched: how long it took, and how much memory they held together at most."""
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -59,7 +61,8 @@ def watch(command: Sequence[object], *, variables: Mapping[str, str], folder: Pa
         finally:
             seconds = perf_counter() - begin
             looker.stop()
-            _end(process)
+            end_tree(process.pid)
+            process.wait()
         if looker.beyond:
             failure = f"ended at {limits.peak_bytes / 1e9:.0f} GB of memory, the limit"
         elif process.returncode < 0 and not failure:
@@ -85,7 +88,7 @@ class _Looker(Thread):
             self.peak = max(self.peak, held(processes))
             if self.peak > self._limit:
                 self.beyond = True
-                _end_group(self._root)
+                end_tree(self._root)
                 return
             if self._done.wait(_OFTEN if len(processes) == 1 else _SELDOM):
                 return
@@ -125,13 +128,21 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    _end_group(process.pid)
-    process.wait()
+def end_tree(root: int) -> None:
+    """End a process, its descendants and its group, and come back when none of those descendants runs any more."""
+    handles = [handle for process in tree(root) if (handle := _handle(process)) is not None]
+    with suppress(ProcessLookupError):
+        os.killpg(root, signal.SIGKILL)
+    for handle in handles:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        select.select([handle], [], [])
+        os.close(handle)
 
 
-def _end_group(leader: int) -> None:
+def _handle(process: int) -> int | None:
+    """A handle that stays with this very process, even when its number is given to another one."""
     try:
-        os.killpg(leader, signal.SIGKILL)
+        return os.pidfd_open(process)
     except ProcessLookupError:
-        return
+        return None

@@ -126,21 +126,21 @@ def test_the_memory_of_children_counts(tmp_path: Path) -> None:
     assert watched(parent, tmp_path).peak_bytes > 150_000_000
 
 
-def test_a_process_beyond_its_time_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_process_beyond_its_time_is_ended(tmp_path: Path) -> None:
+    assert "the limit" in watched(FOREVER, tmp_path, Limits(seconds=1, peak_bytes=10**10)).failure
+
+
+def test_a_process_beyond_its_memory_is_ended_with_its_children(tmp_path: Path) -> None:
     parent = (
         "import pathlib, subprocess, sys; "
-        f"child = subprocess.Popen([sys.executable, '-c', {FOREVER!r}]); "
-        "pathlib.Path('child').write_text(str(child.pid)); child.wait()"
+        f"child = subprocess.Popen([sys.executable, '-c', {FOREVER!r}], start_new_session=True); "
+        "pathlib.Path('child').write_text(str(child.pid)); "
+        f"kept = b'x' * 300_000_000; {FOREVER}"
     )
-    found = watched(parent, tmp_path, Limits(seconds=3, peak_bytes=10**10))
-    assert "the limit" in found.failure
+    found = watched(parent, tmp_path, Limits(seconds=50, peak_bytes=200_000_000))
+    assert "of memory, the limit" in found.failure
     gone = Path(f"/proc/{(tmp_path / 'child').read_text()}/cmdline")
     assert not gone.exists() or not gone.read_bytes()
-
-
-def test_a_process_beyond_its_memory_is_ended(tmp_path: Path) -> None:
-    found = watched(f"kept = b'x' * 300_000_000; {FOREVER}", tmp_path, Limits(seconds=50, peak_bytes=200_000_000))
-    assert "of memory, the limit" in found.failure
 
 
 def test_the_reason_of_a_failure_names_no_path_and_no_address() -> None:
