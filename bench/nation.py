@@ -17,6 +17,8 @@ from sfumato.release_file import load
 
 SIZES = (1_000_000, 10_000_000, 50_000_000, 150_000_000)
 """Jobs of the economies."""
+JOBS_EACH = 150 / 8
+"""…and those of an establishment: the largest economy has 8 million establishments with jobs."""
 MEMORY = 6
 """GB that DuckDB may use, alone or within sfumato; the rest of the machine is for everything else."""
 _LARGE = 20_000_000  # above this a run takes long enough for few rounds
@@ -35,12 +37,14 @@ def measure_nation(folder: Path, *, sizes: Sequence[int], repeat: int, tell: Tel
 def _measure_size(folder: Path, jobs: int, *, repeat: int, tell: Tell) -> dict[str, Any]:
     label = f"{jobs / 1e6:g} million jobs"
     tell(f"{label}: making the economy")
-    economy = _child("economy", folder, str(jobs))
+    establishments = round(jobs / JOBS_EACH)
+    economy = _child("economy", folder, str(jobs), str(establishments))
     nation = Nation(folder=folder, memory=MEMORY)
     nation.write()
     rounds = min(repeat, 3 if jobs > _LARGE else repeat)
     measured: dict[str, Any] = {
         "jobs": jobs,
+        "establishments": establishments,
         "economy": economy,
         "floor": {release: [] for release in RELEASES},
         "seen": {release: [] for release in RELEASES},

@@ -19,7 +19,8 @@ def nation_section(results: Results) -> Section:
     largest = sizes[-1]
     return Section(
         name="nation",
-        heading=f"{largest['jobs']:,} jobs on one machine, DuckDB limited to {results['memory']} GB",
+        heading=f"{largest['jobs']:,} jobs in {largest['establishments']:,} establishments on one machine, "
+        f"DuckDB limited to {results['memory']} GB",
         lines=tuple(line for size in sizes for line in _of_size(size)) + tuple(_growth(results)),
         notes=(
             "Seconds of releases whose files were validated before, each in a fresh process, imports not counted; "

@@ -1,8 +1,8 @@
 """One run at the size of a nation, in a process of its own: `python nation_run.py WHAT FOLDER OPTION…`.
 
-`economy FOLDER JOBS` makes the data. `floor FOLDER RELEASE MEMORY` is DuckDB alone with so many GB of memory, writing
-what it finds for the gate. `release FOLDER RELEASE` runs a release file. Prints seconds without imports and the peak of
-memory, as JSON.
+`economy FOLDER JOBS ESTABLISHMENTS` makes the data. `floor FOLDER RELEASE MEMORY` is DuckDB alone with so many GB of
+memory, writing what it finds for the gate. `release FOLDER RELEASE` runs a release file. Prints seconds without imports
+and the peak of memory, as JSON.
 """
 
 import json
@@ -20,7 +20,7 @@ def main() -> None:
     if what == "floor":
         seconds = _floor(folder, option, memory=int(sys.argv[4]))
     elif what == "economy":
-        seconds = _economy(folder, jobs=int(option))
+        seconds = _economy(folder, jobs=int(option), establishments=int(sys.argv[4]))
     else:
         seconds = _release(folder, option)
     print(json.dumps({"seconds": seconds, "peak": peak_bytes()}))
@@ -46,11 +46,11 @@ def _floor(folder: Path, release: str, *, memory: int) -> float:
     return seconds
 
 
-def _economy(folder: Path, *, jobs: int) -> float:
+def _economy(folder: Path, *, jobs: int, establishments: int) -> float:
     from sfumato.economy.generate import generate
 
     begin = perf_counter()
-    generate(folder, jobs=jobs)
+    generate(folder, jobs=jobs, establishments=establishments)
     return perf_counter() - begin
 
 

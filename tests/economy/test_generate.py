@@ -38,6 +38,21 @@ def test_the_number_of_threads_does_not_matter(tmp_path):
     assert digests(alone) == digests(together)
 
 
+@pytest.mark.parametrize("establishments", [100, 2_000, 5_000])
+def test_an_economy_has_as_many_establishments_as_are_asked_for(tmp_path, establishments):
+    made = economy.generate(tmp_path, jobs=10_000, establishments=establishments)
+    assert made.establishments == establishments
+    found = economy.measure(tmp_path)
+    assert (found.jobs, found.establishments) == (10_000, establishments)
+
+
+@pytest.mark.parametrize("establishments", [99, 5_001])
+def test_establishments_that_cannot_share_the_jobs_are_refused(tmp_path, establishments):
+    with pytest.raises(SfumatoError, match="a whole number from 100 to 5,000"):
+        economy.generate(tmp_path / "none", jobs=10_000, establishments=establishments)
+    assert not (tmp_path / "none").exists()
+
+
 def test_nothing_is_lost_where_chunks_meet(tmp_path):
     made = economy.generate(tmp_path, jobs=SEVERAL_CHUNKS)
     workers = pq.read_table(tmp_path / "workers.parquet", columns=["worker"])["worker"].to_pylist()

@@ -70,12 +70,21 @@ def kind(recipe: Callable[..., Recipe]) -> Callable[..., None]:
 
 
 @kind
-def jobs(jobs: Annotated[int, typer.Option(help="Number of jobs, from 10,000 to 150,000,000.")] = 1_000_000) -> Recipe:
+def jobs(
+    jobs: Annotated[int, typer.Option(help="Number of jobs, from 10,000 to 150,000,000.")] = 1_000_000,
+    establishments: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of establishments with jobs, from a hundredth to half of the jobs.",
+            show_default="one for 20.68 jobs, as published",
+        ),
+    ] = None,
+) -> Recipe:
     """Jobs, workers and workplaces of one year, with the sizes and attributes of a real economy: the default."""
     from sfumato.economy.generate import generate
     from sfumato.economy.shape import measure
 
-    return Recipe(generate=partial(generate, jobs=jobs), measure=measure, making="jobs")
+    return Recipe(generate=partial(generate, jobs=jobs, establishments=establishments), measure=measure, making="jobs")
 
 
 @kind

@@ -50,9 +50,9 @@ class Establishments:
         return int(np.count_nonzero(self.size))
 
 
-def draw_establishments(places: Places, *, jobs: int, seed: int) -> Establishments:
-    """Establishments with `jobs` jobs in all, and a few per cent more without any."""
-    active = round(jobs / MEAN)
+def draw_establishments(places: Places, *, jobs: int, seed: int, active: int | None = None) -> Establishments:
+    """`active` establishments with `jobs` jobs in all, as many as were published, and a few per cent without any."""
+    active = round(jobs / MEAN) if active is None else active
     total = active + round(WITHOUT_JOBS * active)
     cells = _establishments_by_cell(places, total=total, seed=seed)
     cell = np.repeat(np.arange(cells.size, dtype=np.int32), cells.ravel())

@@ -19,6 +19,9 @@ from sfumato.economy.workforces import draw_workforces
 
 FEWEST_JOBS = 10_000
 MOST_JOBS = 150_000_000
+LARGEST_MEAN = 100
+"""Jobs for each establishment, on average, at most: more and the largest could not all be kept small enough."""
+SMALLEST_MEAN = 2
 _ROW_GROUP = 1 << 20
 
 
@@ -52,6 +55,7 @@ def generate(
     folder: Path,
     *,
     jobs: int = 1_000_000,
+    establishments: int | None = None,
     seed: int = 1,
     overwrite: bool = False,
     threads: int = 2,
@@ -59,21 +63,24 @@ def generate(
 ) -> Economy:
     """Write an economy with exactly this many jobs to a folder.
 
-    The content depends on `jobs` and `seed` alone. Memory grows with the establishments, never with the jobs.
+    The content depends on `jobs`, `establishments` and `seed` alone. `establishments` are those with jobs; without it
+    there are as many as were published for so many jobs. Memory grows with the establishments, never with the jobs.
     `progress` is told how many jobs are done, of how many.
     """
     check_request("economy", jobs=(jobs, FEWEST_JOBS, MOST_JOBS), seed=(seed, *SEEDS), threads=(threads, 1, 64))
+    if establishments is not None:
+        check_request("economy", establishments=(establishments, jobs // LARGEST_MEAN, jobs // SMALLEST_MEAN))
     folder = Path(folder)
     with files.staging(folder, overwrite=overwrite) as aside:
         places = draw_places(jobs=jobs, seed=seed)
-        establishments = draw_establishments(places, jobs=jobs, seed=seed)
+        drawn = draw_establishments(places, jobs=jobs, active=establishments, seed=seed)
         _write_codelists(aside, places)
-        _write_workplaces(aside, establishments, places)
-        layout = Layout(ends=np.cumsum(establishments.size), start=int(stream(seed, Purpose.LAYOUT).integers(jobs)))
+        _write_workplaces(aside, drawn, places)
+        layout = Layout(ends=np.cumsum(drawn.size), start=int(stream(seed, Purpose.LAYOUT).integers(jobs)))
         write_people(
             aside,
             layout=layout,
-            workforces=draw_workforces(establishments, places, seed=seed),
+            workforces=draw_workforces(drawn, places, seed=seed),
             seed=seed,
             threads=threads,
             progress=progress,
@@ -83,8 +90,8 @@ def generate(
         seed=seed,
         jobs=jobs,
         workers=layout.workers,
-        establishments=establishments.with_jobs,
-        without_jobs=len(establishments) - establishments.with_jobs,
+        establishments=drawn.with_jobs,
+        without_jobs=len(drawn) - drawn.with_jobs,
         places=len(places),
     )
 
