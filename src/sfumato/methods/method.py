@@ -39,6 +39,15 @@ class PlannedError:
     of: str = LARGEST
 
     @property
+    def in_a_small_cell(self) -> str:
+        """The floor in two digits, without powers of ten.
+
+        >>> PlannedError(floor=147.2, floor_size=0, share=0.0).in_a_small_cell
+        '150'
+        """
+        return f"{float(f'{self.floor:.2g}'):,.10g}"
+
+    @property
     def in_a_large_cell(self) -> str:
         """The error above the floor, in words."""
         if self.share is None:

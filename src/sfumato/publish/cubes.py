@@ -1,5 +1,6 @@
 """What a bundle says of its cubes: their structure for machines, and their part of the privacy statement."""
 
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,8 @@ _COLUMNS = {
     COUNT: "noisy number of records, in millionths",
     WEIGHTED: "noisy weighted number of records, in millionths",
 }
-
+_AMONG = ((10**3, 1, ""), (10**6, 10**6, " in a million"), (10**9, 10**9, " in a billion"))
+"""For a probability of at least one in the first: by what it is multiplied, and the words behind."""
 
 CUBES_LEAVE_OPEN = (
     "Codes of attributes are regarded as public. The noise of a cube hides one record. What several records tell "
@@ -231,9 +233,16 @@ def protected_records(guarantee: EmployerEmployee) -> list[str]:
 
 
 def _rounded_up(delta: Fraction) -> str:
-    """A probability in few digits, never below what it is."""
-    digits = f"{float(delta):.2e}"
-    return digits if Fraction(digits) >= delta else f"{float(delta) * 1.01:.2e}"
+    """A probability in three digits, never below what it is; a small one is so many in a million, a billion, ….
+
+    >>> _rounded_up(Fraction("0.0123456")), _rounded_up(Fraction("0.0000017511"))
+    ('0.0124', '1.76 in a million')
+    """
+    many, words = next(
+        ((many, words) for least, many, words in _AMONG if delta * least >= 1), (10**12, " in a trillion")
+    )
+    with localcontext(prec=3, rounding=ROUND_CEILING):
+        return f"{Decimal(delta.numerator * many) / Decimal(delta.denominator):f}{words}"
 
 
 def _has_replicates(plan: Plan) -> bool:

@@ -168,7 +168,7 @@ def expected_error(planned: PlannedTable) -> str:
     """How far a value is typically off, as far as it is known before any data are read."""
     method = planned.method
     if isinstance(method, RecordLaplace):
-        return f"The noise is typically {method.planned_error().floor:.2g} people."
+        return f"The noise is typically {method.planned_error().in_a_small_cell} people."
     if isinstance(method, NoisyQuantiles):
         error = method.planned_error()
         return f"{(error.of[0].upper() + error.of[1:])} is typically off by {100 * (error.share or 0):.2g} % of itself."
@@ -186,7 +186,7 @@ def in_columns(planned: PlannedTable) -> tuple[str, str]:
     method = planned.method
     error = method.planned_error()
     if isinstance(method, RecordLaplace):
-        return f"{error.floor:.2g} people", "the same"
+        return f"{error.in_a_small_cell} people", "the same"
     if isinstance(method, Mose) and method.chi:
         few, _, many = method.planned_errors(np.array(SIZES)) / 10**planned.table.decimals
         return f"{_three_digits(few)} of {SIZES[0]} people", f"{_three_digits(many)} of {SIZES[-1]:,} people"

@@ -288,10 +288,10 @@ def _typical(error: PlannedError) -> str:
     if error.share is None:
         return "How far a number is typically off is confidential."
     if not error.share:
-        return f"The noise is typically {error.floor:.2g} jobs."
+        return f"The noise is typically {error.in_a_small_cell} jobs."
     return (
         f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
-        f"{error.floor:.2g} jobs; otherwise it is typically {100 * error.share:.3g} % of "
+        f"{error.in_a_small_cell} jobs; otherwise it is typically {100 * error.share:.3g} % of "
         f"{error.of.replace('its', THE_CELLS, 1)}."
     )
 

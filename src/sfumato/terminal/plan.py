@@ -117,7 +117,7 @@ def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
     error = planned.method.planned_error()
     if error.share is None:
         return "secret", "secret"
-    return f"{error.floor:.2g} jobs", error.in_a_large_cell
+    return f"{error.in_a_small_cell} jobs", error.in_a_large_cell
 
 
 def _compared(cube: "PlannedCube") -> Comparison:
