@@ -16,7 +16,6 @@ from peer_expected import (
     laplace,
     moves_of,
     perturbed,
-    rounded_laplace,
     smooth_pareto,
     vector_pareto,
 )
@@ -110,7 +109,7 @@ def counts_of_jobs(table: Contested, releases: Mapping[str, Path]) -> tuple[Cont
         floor(),
         ours("seen", f"sfumato, {relative}", strong, file=releases[relative], check=noisy(method), first=False),
         ours("first", "…first validation", strong, file=releases[relative], check=noisy(method), first=True),
-        ours("laplace", "sfumato, laplace", _ONE_JOB, file=releases["laplace"], check=noisy(_laplace), first=False),
+        ours("laplace", "sfumato, laplace", _ONE_JOB, file=releases["laplace"], check=noisy(_one), first=False),
         _peer("opendp-vector", "OpenDP, vector noise on DuckDB's counts", _ONE_JOB, "opendp_vector.py", _one),
         _peer("opendp-context", "OpenDP, Context API", _ONE_JOB, "opendp_context.py", _one),
         _peer("tumult", "Tumult Analytics", _ONE_JOB, "tumult_analytics.py", _one),
@@ -222,10 +221,6 @@ def _vector(table: Contested) -> Expected:
     return vector_pareto(method, table.cells["largest_employer"])
 
 
-def _laplace(table: Contested) -> Expected:
-    return rounded_laplace(Fraction(1, EPSILON), np.zeros(len(table)))
-
-
 def _one(table: Contested) -> Expected:
     return discrete_laplace(1 / EPSILON, np.zeros(len(table)))
 
@@ -235,7 +230,8 @@ def _float(table: Contested) -> Expected:
 
 
 def _node(table: Contested) -> Expected:
-    return rounded_laplace(Fraction(LIMIT, EPSILON), (table.cells["below"] - table.cells["value"]).astype(np.float64))
+    # An establishment that is kept has fewer workers than the limit.
+    return discrete_laplace((LIMIT - 1) / EPSILON, (table.cells["below"] - table.cells["value"]).astype(np.float64))
 
 
 def _cut(table: Contested) -> Expected:

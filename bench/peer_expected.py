@@ -1,7 +1,5 @@
 """What the noise of every contestant does to a cell, worked out from its distribution and the true table."""
 
-from fractions import Fraction
-
 import numpy as np
 from peer_gate import Expected, Floats, Integers
 
@@ -11,10 +9,10 @@ from sfumato.methods.method import Method
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.double_pareto import DoublePareto
-from sfumato.noise.laplace import RoundedLaplace
 
 _DRAWS = 100
 """Draws of all factors, where the expected error has no formula."""
+_HALF = 0.5 * (1 - 1e-9)  # sums of floats come as near to it as that
 _DIRECT = 32
 """Terms of a sum that are added up before the rest is taken for an integral."""
 
@@ -32,13 +30,6 @@ def laplace(scale: float, bias: Floats) -> Expected:
     """Noise of the Laplace distribution beside a known bias: E|X − m| = m + scale·e^(−m/scale)."""
     away = np.abs(bias)
     return _symmetric(away + scale * np.exp(-away / scale), 2 * scale**2, bias)
-
-
-def rounded_laplace(scale: Fraction, bias: Floats) -> Expected:
-    """Laplace noise rounded to whole numbers, as sfumato draws it, beside a bias of whole numbers."""
-    size = RoundedLaplace(unit=scale).expected_magnitude(np.ones(len(bias)), away=bias.astype(np.int64))
-    s = float(scale)
-    return _symmetric(size, np.exp(-0.5 / s) * (1 + np.exp(-1 / s)) / np.expm1(-1 / s) ** 2, bias)
 
 
 def clamped_laplace(scale: float, counts: Floats) -> Expected:
@@ -123,6 +114,7 @@ def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, mo
         size_deviation=more * np.sqrt(np.maximum(square - size**2, 0)),
         bias=bias,
         deviation=more * np.sqrt(square),
+        changeable=counts > 0 if small else most * counts > _HALF,
     )
 
 

@@ -32,6 +32,8 @@ class Expected:
     deviation: Floats
     block: int | Integers = 1
     """So many neighbouring cells share a draw, or the label of each cell's group; their errors may go together."""
+    changeable: NDArray[np.bool_] | None = None
+    """Cells that the noise can change, where sizes were found by drawing, which may miss what is rare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +135,7 @@ def check_noisy(values: Floats, true: Floats, expected: Expected) -> Errors:
     _refuse_unlikely("errors", sizes, expected.size, expected.size_deviation, expected.block)
     _refuse_unlikely("signed errors", error, expected.bias, expected.deviation, expected.block)
     uncertain = expected.size > 0
-    if sizes[~uncertain].any():
+    if sizes[~(uncertain if expected.changeable is None else expected.changeable)].any():
         raise WrongResultError("cells that are published as they are were changed")
     weight = np.divide(1, expected.size, out=np.zeros_like(sizes), where=uncertain)
     _refuse_unlikely(

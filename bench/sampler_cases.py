@@ -120,7 +120,7 @@ def _scalar() -> list[Case]:
         )
         for name, label, noise, plain in (
             ("double pareto", "Double Pareto (smooth-pareto)", pareto, double_pareto),
-            ("laplace", "Laplace, rounded (smooth-laplace, laplace, mose)", flat, laplace),
+            ("laplace", "Laplace, rounded (smooth-laplace, mose)", flat, laplace),
             ("quartic", "1/(1 + z⁴) (smooth-gamma)", fourth, quartic),
         )
     ]
@@ -230,7 +230,7 @@ def _whole() -> list[Case]:
             ),
         )
         for name, label, peer, noises in (
-            ("geometric", "Two-sided geometric (earnings, regressions)", "laplace", plain),
+            ("geometric", "Two-sided geometric (laplace, earnings, regressions)", "laplace", plain),
             ("truncated", "…with a cap (hypercube)", "geometric", capped),
         )
     ]

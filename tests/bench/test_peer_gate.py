@@ -16,7 +16,6 @@ from peer_expected import (
     laplace,
     moves_of,
     perturbed,
-    rounded_laplace,
     smooth_pareto,
     vector_pareto,
 )
@@ -25,13 +24,12 @@ from peer_gate import Expected, check_exact, check_floor, check_in_place, check_
 from sfumato.methods.cell_key_table import CellKeyTable
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.methods.vector_pareto import VectorPareto
-from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import OperatingSystem
 
 Floats = NDArray[np.float64]
 CELLS = 40_000
 NO_BIAS = np.zeros(CELLS)
-ONES = np.ones(CELLS, dtype=np.int64)
 TRUE = np.random.default_rng(1).integers(0, 500, CELLS).astype(np.float64)
 ALPHA, EPSILON = Fraction("0.1"), Fraction(2)
 
@@ -60,11 +58,11 @@ LARGEST = np.random.default_rng(4).integers(0, 300, CELLS)
         (two_sided(0.5), discrete_laplace(0.5, NO_BIAS)),
         (two_sided(50), discrete_laplace(50, NO_BIAS)),
         (continuous(0.5), laplace(0.5, NO_BIAS)),
-        (RoundedLaplace(unit=Fraction(1, 2)).sample(ONES, OperatingSystem()), rounded_laplace(Fraction(1, 2), NO_BIAS)),
+        (Geometric(epsilon=EPSILON).sample(CELLS, OperatingSystem()), discrete_laplace(0.5, NO_BIAS)),
         (np.maximum(TRUE + two_sided(0.5), 0) - TRUE, clamped_laplace(0.5, TRUE)),
         (pareto(np.maximum(LARGEST, 10)), smooth_pareto(SmoothPareto(alpha=ALPHA, epsilon=EPSILON), LARGEST)),
     ],
-    ids=["discrete", "discrete, large", "continuous", "rounded", "clamped", "smooth-pareto"],
+    ids=["discrete", "discrete, large", "continuous", "sfumato's", "clamped", "smooth-pareto"],
 )
 def test_noise_passes_at_its_own_scale_and_is_refused_at_another(noise: Floats, expected: Expected) -> None:
     found = check_noisy(TRUE + noise, TRUE, expected)
@@ -134,6 +132,21 @@ def test_factors_with_other_ends_are_refused(most: float, passes: bool) -> None:
     else:
         with pytest.raises(WrongResultError):
             check_noisy(values, counts, expected)
+
+
+def test_a_change_that_no_draw_has_shown_is_refused_only_where_there_can_be_none() -> None:
+    generator = np.random.default_rng(8)
+    workers = np.array([1.0, 40.0] * 1_000)
+    expected = infused(np.arange(2_000), workers, workers, least=0.1, most=0.25, small=False)
+    assert expected.changeable is not None
+    assert expected.changeable.tolist() == [False, True] * 1_000
+    distortion = (0.25 - 0.15 * np.sqrt(generator.random(2_000))) * generator.choice([-1, 1], 2_000)
+    values = np.rint(workers * (1 + distortion))
+    check_noisy(values, workers, expected)
+    values[0] = 2
+    with pytest.raises(WrongResultError, match="published as they are"):
+        check_noisy(values, workers, expected)
+    check_noisy(values, workers, replace(expected, changeable=np.ones(2_000, dtype=np.bool_)))
 
 
 def test_what_is_to_be_exact_must_be_withheld_in_the_same_cells() -> None:

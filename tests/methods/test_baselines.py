@@ -13,6 +13,7 @@ from sfumato.methods.laplace import Laplace
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.noise.factors import ONE, Factors
+from sfumato.noise.geometric import Geometric
 from sfumato.noise.keyed import hashes
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
@@ -31,31 +32,62 @@ def node(epsilon: str = "2", threshold: int = 100, worker_cells: int = 0) -> Nod
     return NodeLaplace(alpha=ALPHA, epsilon=Fraction(epsilon), threshold=threshold, worker_cells=worker_cells)
 
 
-def loss(noise: RoundedLaplace, shift: int) -> float:
+def loss(noise: Geometric, shift: int) -> float:
     """The greatest |log probability ratio| when a count moves by a shift."""
     published = np.concatenate([np.arange(-3_000, 3_001), [10**5, 10**6]])
-    before, after = (noise.log_mass(published - moved, np.ones(1)) for moved in (0, shift))
+    before, after = (noise.log_mass(published - moved) for moved in (0, shift))
     return float(np.abs(before - after).max())
 
 
-@pytest.mark.parametrize("epsilon", ["0.25", "1", "2", "4"])
-def test_one_job_costs_epsilon_under_laplace_and_ten_percent_less_noise_costs_more(epsilon: str) -> None:
+@pytest.mark.parametrize("epsilon", ["0.25", "0.5", "1", "2", "4"])
+def test_one_job_costs_just_epsilon_under_laplace_and_one_percent_less_noise_costs_more(epsilon: str) -> None:
     noise, limit = laplace(epsilon).noise, float(Fraction(epsilon))
-    assert 0.99 * limit < loss(noise, 1) <= limit + 1e-9
-    assert loss(RoundedLaplace(unit=noise.unit * Fraction(9, 10)), 1) > 1.05 * limit
+    assert loss(noise, 1) == pytest.approx(limit, rel=1e-9)
+    assert loss(Geometric(epsilon=noise.epsilon * Fraction(101, 100)), 1) > 1.005 * limit
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4"])
+def test_laplace_errs_less_than_continuous_noise_that_is_rounded_and_promises_the_same(epsilon: str) -> None:
+    step = float(Fraction(epsilon))
+    rounded = float(RoundedLaplace(unit=1 / Fraction(epsilon)).expected_magnitude(np.ones(1))[0])
+    assert laplace(epsilon).planned_error().floor == pytest.approx(rounded / np.cosh(step / 2))
+
+
+@pytest.mark.parametrize("method", [laplace("1"), laplace("2"), node("2", 20)], ids=["1", "2", "node"])
+def test_drawn_errors_are_the_planned_ones_and_values_are_right_on_average(method: Laplace | NodeLaplace) -> None:
+    cells = cells_of(count=[40] * 200_000, count_below_threshold=[40] * 200_000)
+    off = method.protect(cells, Seeded(6))["value"] - 40
+    error = method.planned_error().floor
+    assert np.abs(off).mean() == pytest.approx(error, rel=0.02)
+    assert abs(off.mean()) < 5 * off.std() / np.sqrt(len(off))
+    assert method.published_error(cells["count"])[0] == method.expected_error(cells)[0] == error
 
 
 def test_laplace_promises_nothing_about_employers_and_costs_epsilon_once_with_worker_attributes_too() -> None:
     for worker_cells in (0, 8):
         method = laplace(worker_cells=worker_cells)
         assert method.guarantee() == EmployerEmployee(definition="individuals", alpha=ALPHA, epsilon=Fraction(2))
-        assert method.noise.unit == Fraction(1, 2)
+        assert method.noise == Geometric(epsilon=Fraction(2))
 
 
 def test_laplace_interval_is_as_wide_as_the_quantile_of_its_noise() -> None:
-    low, high = laplace("1").published_interval(np.array([100, 0]), 0.9)
-    assert (low[0], high[0]) == (98, 102)  # ln 10 = 2.30, and a half for rounding
-    assert low[1] == 0
+    low, high = laplace("1").published_interval(np.array([100, 0, -9]), 0.9)
+    # With r = 1/e, 2r²/(1 + r) = 0.20 of the noise is beyond 1, 2r³/(1 + r) = 0.07 beyond 2.
+    assert (low[0], high[0]) == (98, 102)
+    assert (low[1], high[1]) == (0, 2)
+    assert (low[2], high[2]) == (0, 0)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4"])
+def test_laplace_intervals_hold_the_count_as_often_as_they_say_and_would_not_one_job_narrower(
+    epsilon: str, confidence: float
+) -> None:
+    method, count, published = laplace(epsilon), 1_000, np.arange(-2_000, 4_001)
+    low, high = method.published_interval(published, confidence)
+    mass = np.exp(method.noise.log_mass(published - count))
+    assert mass[(low <= count) & (count <= high)].sum() >= confidence
+    assert mass[(low < count) & (count < high)].sum() < confidence
 
 
 def kept(workforce: Workforce, threshold: int) -> Workforce:
@@ -75,20 +107,35 @@ def test_workers_added_to_an_establishment_move_all_worker_cells_together_by_les
             assert sum(abs(a - b) for a, b in pairs) <= threshold - 1
 
 
-@pytest.mark.parametrize(("epsilon", "threshold"), [("0.5", 100), ("2", 100), ("2", 20)])
-def test_a_whole_establishment_costs_at_most_epsilon_and_ten_percent_less_noise_costs_more(
+@pytest.mark.parametrize(("epsilon", "threshold"), [("0.5", 100), ("2", 100), ("2", 20), ("2", 2)])
+def test_the_largest_establishment_that_is_kept_costs_just_epsilon_and_one_percent_less_noise_costs_more(
     epsilon: str, threshold: int
 ) -> None:
     noise, limit = node(epsilon, threshold).noise, float(Fraction(epsilon))
-    assert 0.9 * limit < loss(noise, threshold - 1) <= limit + 1e-9
-    assert loss(RoundedLaplace(unit=noise.unit * Fraction(9, 10)), threshold - 1) > 1.05 * limit
+    assert loss(noise, threshold - 1) == pytest.approx(limit, rel=1e-9)
+    assert loss(Geometric(epsilon=noise.epsilon * Fraction(101, 100)), threshold - 1) > 1.005 * limit
+
+
+@pytest.mark.parametrize(("epsilon", "threshold"), [("0.5", 4), ("2", 3)])
+def test_workers_of_one_establishment_in_several_worker_cells_cost_at_most_epsilon_together(
+    epsilon: str, threshold: int
+) -> None:
+    noise = node(epsilon, threshold).noise
+    workforces = list(product(range(threshold + 2), repeat=2))
+    # Cells have independent noise, so that the greatest losses add up.
+    losses = [
+        sum(loss(noise, b - a) for a, b in zip(kept(before, threshold), kept(after, threshold), strict=True))
+        for before, after in product(workforces, workforces)
+        if all(a <= b for a, b in zip(before, after, strict=True))
+    ]
+    assert max(losses) == pytest.approx(float(Fraction(epsilon)), rel=1e-9)
 
 
 def test_node_laplace_is_strong_and_costs_epsilon_once_with_worker_attributes_too() -> None:
     for worker_cells in (0, 8):
         expected = EmployerEmployee(definition="strong", alpha=ALPHA, epsilon=Fraction(2))
         assert node(worker_cells=worker_cells).guarantee() == expected
-        assert node(worker_cells=worker_cells).noise.unit == 50
+        assert node(worker_cells=worker_cells).noise == Geometric(epsilon=Fraction(2, 99))
 
 
 def test_node_laplace_sees_only_the_establishments_that_are_kept() -> None:
@@ -102,6 +149,17 @@ def test_node_laplace_knows_no_upper_limit_of_what_was_left_out() -> None:
     low, high = node().published_interval(np.array([5_000]), 0.9)
     assert 4_800 < low[0] < 5_000
     assert np.isnan(high[0])
+
+
+@pytest.mark.parametrize("confidence", [0.3, 0.5, 0.9, 0.99])
+def test_the_least_count_node_laplace_tells_is_right_as_often_as_it_says_and_no_lower_than_that_needs(
+    confidence: float,
+) -> None:
+    method, count, published = node("2", 5), 500, np.arange(1_001)
+    low, _ = method.published_interval(published, confidence)
+    mass = np.exp(method.noise.log_mass(published - count))
+    assert mass[low <= count].sum() >= confidence
+    assert mass[low < count].sum() < confidence or confidence < 0.5
 
 
 @pytest.mark.parametrize("threshold", [-1, 0, 1, 10**10])

@@ -62,6 +62,43 @@ def test_probabilities_add_up_and_agree_with_each_other() -> None:
     assert noise.survival(np.array([0, 1, 2])) == pytest.approx([1, 1 - mass[60], 2 * mass[62:].sum()])
 
 
+@pytest.mark.parametrize("epsilon", ["1/50", "1/2", "2", "6"])
+def test_the_mean_distance_is_the_sum_over_all_draws(epsilon: str) -> None:
+    noise, j = Geometric(epsilon=Fraction(epsilon)), np.arange(-3_000, 3_001)
+    away, mass = np.array([0, 1, 3, -7, 40]), np.exp(noise.log_mass(j))
+    by_hand = [(mass * np.abs(j + a)).sum() for a in away]
+    assert noise.expected_distance(away) == pytest.approx(by_hand, rel=1e-9)
+    assert noise.expected_distance(away)[0] == pytest.approx(noise.expected_magnitude)
+
+
+@given(epsilon=epsilons, probability=st.floats(0, 1, exclude_max=True) | st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_a_quantile_is_the_least_magnitude_that_is_seldom_enough_exceeded(
+    epsilon: Fraction, probability: float
+) -> None:
+    noise = Geometric(epsilon=epsilon)
+    q = noise.quantile(probability)
+    with localcontext(prec=80):
+        r = (-Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
+        beyond = [2 * r ** (k + 1) / (1 + r) for k in (q, q - 1)]
+        assert beyond[0] <= 1 - Decimal(probability)
+        assert q == 0 or beyond[1] > 1 - Decimal(probability)
+
+
+def test_a_quantile_is_exact_where_floats_would_not_tell() -> None:
+    noise, q = Geometric(epsilon=Fraction(1, 2)), 20
+    with localcontext(prec=80):
+        r = Decimal("-0.5").exp()
+        within = Fraction(1 - 2 * r ** (q + 1) / (1 + r))  # P(|J| ≤ 20), to eighty digits
+    tiny = Fraction(1, 10**70)
+    assert (noise.quantile(within - tiny), noise.quantile(within + tiny)) == (q, q + 1)
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.0, 1.5])
+def test_a_quantile_of_no_probability_is_refused(probability: float) -> None:
+    with pytest.raises(ValueError, match="probability must be in"):
+        Geometric(epsilon=Fraction(1)).quantile(probability)
+
+
 @pytest.mark.parametrize("epsilon", [0, Fraction(-1), 2**65])
 def test_an_epsilon_that_is_not_positive_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(ValueError, match="epsilon must be in"):

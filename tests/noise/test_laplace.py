@@ -89,8 +89,7 @@ def test_masses_sum_to_the_survival_they_leave_and_make_the_mean(scale: float) -
     noise, j = RoundedLaplace(unit=Fraction(scale)), np.arange(-30_000, 30_001)
     mass = np.exp(noise.log_mass(j, np.ones(1)))
     assert np.isclose(mass.sum(), 1, rtol=1e-12)
-    for away in (0, 3, -7):
-        assert np.isclose((mass * np.abs(j + away)).sum(), noise.expected_magnitude(np.ones(1), away)[0], rtol=1e-9)
+    assert np.isclose((mass * np.abs(j)).sum(), noise.expected_magnitude(np.ones(1))[0], rtol=1e-9)
     assert np.isclose(noise.survival(np.array([3]), np.ones(1))[0], mass[np.abs(j) >= 3].sum(), rtol=1e-9)
 
 

@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Change, list[str]]] = {
         Change(budget="", protect=', method = "smooth-gamma", tight = true'),
         ["(Smooth Gamma)", "of the cell's largest establishment"],
     ),
-    "laplace": (INDIVIDUALS, ["enough to hide one job", "The noise is typically 0.43 jobs."]),
+    "laplace": (INDIVIDUALS, ["enough to hide one job", "The noise is typically 0.28 jobs."]),
 }
 
 

@@ -35,7 +35,7 @@ def test_a_persons_whole_history_is_charged_once_a_year_and_statistic(tmp_path: 
     plan = planned(tmp_path, HEAD + EMPLOYMENT + EARNINGS)
     employment, earnings = (table.method for table in plan.tables)
     # Two years: 2 / 2 = 1 for the number of people, and 3 / 2 = 1.5 for earnings, of which 0.5 are for their number.
-    assert employment.noise.unit == 1
+    assert employment.noise.epsilon == 1
     assert (earnings.epsilon_of_count, earnings.epsilon_of_value) == (Fraction(1, 2), 1)
     by_hand = sum(Fraction(1) + Fraction(1, 2) + Fraction(1) for _ in ("2001", "2002"))
     assert isinstance(plan.guarantee, EmployerEmployee)

@@ -83,8 +83,8 @@ def test_the_share_is_met_at_the_epsilon_that_is_found_and_missed_a_tenth_below(
 def test_the_report_spends_the_sum_over_years_of_what_both_tables_spend_in_one(release: Release) -> None:
     found = tuned(release, assumed_cells([100], Fraction(40_000)))
     employment, earnings = found.tables
-    # By hand: noise of at most 10 has the chance 1 − exp(−10.5·ε), which is 0.9 at ln(10)/10.5 = 0.2193.
-    assert employment.period_epsilon == Fraction("0.22")
+    # By hand: noise is beyond 10 with the chance exp(−10.5·ε)/cosh(ε/2), which is 0.0994 at 0.219 and 0.1005 at 0.218.
+    assert employment.period_epsilon == Fraction("0.219")
     # And of a mean: noise of scale 4,000/ε is within 4,000.5 with the chance 1 − exp(−1.0001·ε): ln(10)/1.0001 = 2.302.
     # 0.2 are for the number of people.
     assert earnings.period_epsilon == Fraction("2.31") + Fraction("0.2")

@@ -1,4 +1,4 @@
-"""Laplace: differential privacy for individuals, the baseline that hides no employer."""
+"""Laplace noise in whole numbers: differential privacy for individuals, the baseline that hides no employer."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +12,8 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
 from sfumato.methods.parameters import check_parameters
-from sfumato.methods.smooth import LIMIT, OUTWARD
-from sfumato.noise.laplace import RoundedLaplace
+from sfumato.methods.smooth import LIMIT
+from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
 
@@ -23,10 +23,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
-    """ε privacy for single jobs by Laplace noise of scale 1/ε; sizes and shapes of establishments stay open.
+    """ε privacy for single jobs by discrete Laplace noise of ε; sizes and shapes of establishments stay open.
 
-    One job is in one cell of the table, so every cell gets the whole ε, whatever attributes classify it. `alpha` plays
-    no part. docs/methods/baselines.md has the proof.
+    One job is in one cell of the table, so every cell gets the whole ε, whatever attributes classify it. The noise is
+    drawn in whole jobs: continuous noise of scale 1/ε, rounded, promises the same and is cosh(ε/2) times as large.
+    `alpha` plays no part. docs/methods/baselines.md has the proofs.
 
     >>> Laplace(alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().definition
     'individuals'
@@ -34,8 +35,8 @@ class Laplace:
 
     name: ClassVar[str] = "laplace"
     description: ClassVar[str] = (
-        "random noise from the Laplace distribution, enough to hide one job, was added to every count and rounded to "
-        "whole jobs"
+        "random whole numbers from the discrete Laplace distribution (two-sided geometric), enough to hide one job, "
+        "were added to every count"
     )
     needs: ClassVar[frozenset[str]] = frozenset({"count"})
 
@@ -47,9 +48,9 @@ class Laplace:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
 
     @cached_property
-    def noise(self) -> RoundedLaplace:
+    def noise(self) -> Geometric:
         """The same noise for every cell."""
-        return RoundedLaplace(unit=1 / self.epsilon)
+        return Geometric(epsilon=self.epsilon)
 
     def guarantee(self) -> EmployerEmployee:
         """For individuals only."""
@@ -57,11 +58,11 @@ class Laplace:
 
     def planned_error(self) -> PlannedError:
         """The same error in every cell."""
-        return PlannedError(floor=float(self.noise.expected_magnitude(np.array([1]))[0]), floor_size=0, share=0.0)
+        return PlannedError(floor=self.noise.expected_magnitude, floor_size=0, share=0.0)
 
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error, the same in every cell."""
-        return self.noise.expected_magnitude(np.ones(len(cells)))
+        return np.full(len(cells), self.noise.expected_magnitude)
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every count plus noise: whole numbers, possibly negative."""
@@ -69,17 +70,17 @@ class Laplace:
 
     def published_error(self, values: Integers) -> Floats:
         """The mean absolute error, which is no secret here."""
-        return self.noise.expected_magnitude(np.ones(len(values)))
+        return np.full(len(values), self.noise.expected_magnitude)
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """All counts n ≥ 0 within the quantile of the noise of the published value."""
-        width = interval_width(self.noise, confidence)
-        y = values.astype(np.float64)
-        return np.maximum(np.ceil(y - width), 0.0), np.maximum(np.floor(y + width), 0.0)
+        check_confidence(confidence)
+        width, y = float(self.noise.quantile(confidence)), values.astype(np.float64)
+        return np.maximum(y - width, 0.0), np.maximum(y + width, 0.0)
 
 
-def with_noise(method: str, cells: Cells, counts: Integers, noise: RoundedLaplace, randomness: Randomness) -> Cells:
-    """Counts plus noise of one scale for all cells, the sums cut well inside 64 bits."""
+def with_noise(method: str, cells: Cells, counts: Integers, noise: Geometric, randomness: Randomness) -> Cells:
+    """Counts plus noise of one ε for all cells, the sums cut well inside 64 bits."""
     # The error names no number: these are confidential.
     if len(counts) and not (int(counts.min()) >= 0 and int(counts.max()) < LIMIT):
         raise MethodError(
@@ -88,12 +89,11 @@ def with_noise(method: str, cells: Cells, counts: Integers, noise: RoundedLaplac
             found="a cell outside these limits",
             do="check the counts",
         )
-    value = np.clip(counts + noise.sample(np.ones_like(counts), randomness), -LIMIT, LIMIT)
+    value = np.clip(counts + noise.sample(len(counts), randomness), -LIMIT, LIMIT)
     return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
 
 
-def interval_width(noise: RoundedLaplace, confidence: float) -> float:
-    """How far a published count is from the true one at most, with this confidence; rounding included."""
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that no interval can have."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-    return float(noise.unit) * noise.quantile(confidence) * (1 + OUTWARD) + 0.5 + OUTWARD

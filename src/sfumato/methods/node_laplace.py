@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.methods.laplace import interval_width, with_noise
+from sfumato.methods.laplace import check_confidence, with_noise
 from sfumato.methods.method import PlannedError
 from sfumato.methods.parameters import check_parameters
-from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
 
@@ -27,9 +27,10 @@ LARGEST_THRESHOLD = 10**9
 class NodeLaplace:
     """ε privacy for whole workforces: establishments of `threshold` workers or more are left out, then Laplace noise.
 
-    The noise has scale threshold/ε. The guarantee is strong at every α, since any workforce may be added to an empty
-    one, and the whole table costs ε once, also with worker attributes. Published values are too low where
-    establishments are left out. docs/methods/baselines.md has the proof.
+    An establishment that is kept has threshold − 1 workers at most, which discrete Laplace noise of ε/(threshold − 1)
+    hides. The guarantee is strong at every α, since any workforce may be added to an empty one, and the whole table
+    costs ε once, also with worker attributes. Published values are too low where establishments are left out.
+    docs/methods/baselines.md has the proof.
 
     >>> NodeLaplace(alpha=Fraction("0.1"), epsilon=Fraction(2), threshold=50).planned_error().floor_size
     49
@@ -37,8 +38,8 @@ class NodeLaplace:
 
     name: ClassVar[str] = "node-laplace"
     description: ClassVar[str] = (
-        "establishments with many workers were left out, and random noise from the Laplace distribution, enough to "
-        "hide any of the others whole, was added to every count and rounded to whole jobs"
+        "establishments with many workers were left out, and random whole numbers from the discrete Laplace "
+        "distribution (two-sided geometric), enough to hide any of the others whole, were added to every count"
     )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"count", "count_below_threshold"})
@@ -60,9 +61,9 @@ class NodeLaplace:
             )
 
     @cached_property
-    def noise(self) -> RoundedLaplace:
+    def noise(self) -> Geometric:
         """The same noise for every cell."""
-        return RoundedLaplace(unit=self.threshold / self.epsilon)
+        return Geometric(epsilon=self.epsilon / (self.threshold - 1))
 
     def guarantee(self) -> EmployerEmployee:
         """Strong, at the α that is asked for; it would hold at any."""
@@ -71,7 +72,7 @@ class NodeLaplace:
     def planned_error(self) -> PlannedError:
         """The error of the noise, and all workers of the establishments that are left out."""
         return PlannedError(
-            floor=float(self.noise.expected_magnitude(np.array([1]))[0]),
+            floor=self.noise.expected_magnitude,
             floor_size=self.threshold - 1,
             share=1.0,
             of=f"its establishments of {self.threshold:,} or more",
@@ -79,7 +80,7 @@ class NodeLaplace:
 
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error of every cell, noise and left-out jobs together: confidential."""
-        return self.noise.expected_magnitude(np.ones(len(cells)), away=_left_out(cells))
+        return self.noise.expected_distance(_left_out(cells))
 
     def expected_bias(self, cells: Cells) -> Floats:
         """The jobs that are left out, as a negative number: confidential."""
@@ -92,11 +93,14 @@ class NodeLaplace:
 
     def published_error(self, values: Integers) -> Floats:
         """The mean absolute error of the noise alone: how much is left out cannot be told."""
-        return self.noise.expected_magnitude(np.ones(len(values)))
+        return np.full(len(values), self.noise.expected_magnitude)
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """The least count the published value is consistent with; any number of jobs may have been left out."""
-        low = np.maximum(np.ceil(values - interval_width(self.noise, confidence)), 0.0)
+        check_confidence(confidence)
+        # Only noise above its quantile takes this end beyond the count, which is half of what is that far from zero.
+        width = self.noise.quantile(max(2 * Fraction(confidence) - 1, Fraction(0)))
+        low = np.maximum(values - float(width), 0.0)
         return low, np.full(len(values), np.nan)
 
 

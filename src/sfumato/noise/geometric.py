@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ _DIGITS = 100
 @dataclass(frozen=True, kw_only=True)
 class Geometric:
     """Whole-number noise J with P(J = j) = (1 − r)/(1 + r)·r^|j|, r = e^−ε: the least noise that hides one person.
+
+    It is also called discrete Laplace noise. A person who changes counts by Δ in all is hidden by the noise of ε/Δ.
 
     P(|J| ≥ k) = 2·r^k/(1 + r), so |J| is the whole part of (ln(2/(1 + r)) − ln U)/ε for a uniform U, of which as many
     bits are drawn as it takes to be certain. docs/methods/earnings-percentiles.md has the guarantee.
@@ -137,3 +140,22 @@ class Geometric:
     def expected_magnitude(self) -> float:
         """E|J| = 2r/(1 − r²)."""
         return float(1 / np.sinh(float(self.epsilon))) if self.epsilon < 700 else 0.0
+
+    def expected_distance(self, away: Integers) -> Floats:
+        """E|J + a| = |a| + r^|a|·E|J|, the mean absolute error of numbers that are off by whole numbers a besides."""
+        m = np.abs(away)
+        distance: Floats = m + np.exp(-float(self.epsilon) * m) * self.expected_magnitude
+        return distance
+
+    def quantile(self, probability: float | Fraction) -> int:
+        """The least q with P(|J| ≤ q) at least this probability.
+
+        P(|J| > q) = e^(c − ε·(q + 1)), with c as above. For a rational probability it never is 1 − probability, as e^ε
+        is transcendental, so that the digits here decide which side of it every q is on.
+        """
+        if not 0 <= probability < 1:
+            raise ValueError(f"probability must be in [0, 1), not {probability}")
+        beyond = 1 - Fraction(probability)
+        with localcontext(precise(_DIGITS)):
+            epsilon, chance = (Decimal(f.numerator) / Decimal(f.denominator) for f in (self.epsilon, beyond))
+            return max(ceil(((2 / (1 + (-epsilon).exp())).ln() - chance.ln()) / epsilon) - 1, 0)

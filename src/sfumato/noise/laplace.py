@@ -119,13 +119,10 @@ class RoundedLaplace:
         probability: Floats = np.exp(-np.maximum(magnitude - 0.5, 0) / self._scale(multiples))
         return probability
 
-    def expected_magnitude(self, multiples: Multiples, away: Integers | int = 0) -> Floats:
-        """E|J + a|, the mean absolute error of a published number that is off by a whole number a besides.
-
-        With m = |a| it is m + 2·Σ P(J > i) over i ≥ m, that is m + e^(−(m+½)/s)/(1 − e^(−1/s)).
-        """
-        s, m = self._scale(multiples), np.abs(away)
-        mean: Floats = m + np.exp(-(m + 0.5) / s) / -np.expm1(-1 / s)
+    def expected_magnitude(self, multiples: Multiples) -> Floats:
+        """E|J|, the mean absolute error of a published number: Σ P(|J| ≥ j) = e^(−1/(2s))/(1 − e^(−1/s))."""
+        s = self._scale(multiples)
+        mean: Floats = np.exp(-0.5 / s) / -np.expm1(-1 / s)
         return mean
 
     def quantile(self, probability: float) -> float:

@@ -136,7 +136,7 @@ def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Fl
     """The probability that a cell is off by at most the threshold, for all cells that are published."""
     if isinstance(method, RecordLaplace):
         most = np.array([floor(target.threshold * int(n)) for n in cells.people])
-        return 1 - method.noise.survival(most + 1, np.ones(len(cells), dtype=np.int64))
+        return 1 - method.noise.survival(most + 1)
     if cells.mean is None:
         raise _no_mean(method)
     published = cells.people >= method.minimum
