@@ -120,6 +120,10 @@ def _others(results: Results) -> list[Claim]:
     return lines
 
 
+FEWEST_ROUNDS = 3
+"""Below this many rounds a figure is shown without a verdict."""
+
+
 def limited(what: str, value: float, figure: str, limit: float | None, unit: str) -> Claim:
     """A line with its verdict, where there is a limit."""
     if limit is None:
@@ -132,6 +136,19 @@ def ratio_of(seconds: list[float], floor: list[float]) -> tuple[float, str]:
     ratio = median(seconds) / median(floor)
     rounds = [ours / theirs for ours, theirs in zip(seconds, floor, strict=True)]
     return ratio, f"{ratio:.2f}×, by round {min(rounds):.2f}–{max(rounds):.2f} ({range_of(seconds)})"
+
+
+def judged(what: str, seconds: list[float], floor: list[float], limit: float) -> Claim:
+    """The ratio of the medians with the spread of both, and with a verdict if there were rounds enough."""
+    ratio, rounds = median(seconds) / median(floor), min(len(seconds), len(floor))
+    several = f"{rounds} rounds" if rounds > 1 else "one round"
+    figure = f"{ratio:.2f}× ({range_of(seconds)}; the floor {range_of(floor)}; {several})"
+    return Claim(
+        what=what,
+        figure=figure,
+        target=f"≤ {limit:g}×",
+        met=ratio <= limit if rounds >= FEWEST_ROUNDS else None,
+    )
 
 
 def range_of(seconds: list[float]) -> str:

@@ -41,7 +41,7 @@ def _measure_size(folder: Path, jobs: int, *, repeat: int, tell: Tell) -> dict[s
     economy = _child("economy", folder, str(jobs), str(establishments))
     nation = Nation(folder=folder, memory=MEMORY)
     nation.write()
-    rounds = min(repeat, 3 if jobs > _LARGE else repeat)
+    rounds = min(repeat, 3) if jobs > _LARGE else repeat
     measured: dict[str, Any] = {
         "jobs": jobs,
         "establishments": establishments,
@@ -55,15 +55,17 @@ def _measure_size(folder: Path, jobs: int, *, repeat: int, tell: Tell) -> dict[s
     measured["first"] = _published(nation, "seven")
     measured["errors"] = check_release(nation, "seven", jobs=jobs)
     _remember_files(nation)
+    tell(f"{label}: seven tables, round 1")
+    measured["seen"]["seven"].append(_published(nation, "seven"))
+    check_release(nation, "seven", jobs=jobs)
     for number in range(1, rounds + 1):
-        for release in ("workplace", "worker"):
-            tell(f"{label}: {release} marginal, round {number} of {rounds}")
+        for release in RELEASES:
+            if release == "seven" and (jobs > _LARGE or number == 1):
+                continue
+            tell(f"{label}: {release}, round {number} of {rounds}")
             measured["floor"][release].append(_child("floor", folder, release, str(MEMORY)))
             measured["seen"][release].append(_published(nation, release))
             check_release(nation, release, jobs=jobs)
-    tell(f"{label}: seven tables again")
-    measured["seen"]["seven"].append(_published(nation, "seven"))
-    check_release(nation, "seven", jobs=jobs)
     measured["bytes"] = sum((folder / f"{name}.parquet").stat().st_size for name in ("jobs", "workplaces", "workers"))
     shutil.rmtree(folder)
     return measured

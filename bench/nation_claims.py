@@ -3,7 +3,7 @@
 from statistics import median
 from typing import Any
 
-from claims import Claim, Results, Section, limited
+from claims import FEWEST_ROUNDS, Claim, Results, Section, judged, limited
 
 _NAMES = {
     "workplace": "place × industry × ownership",
@@ -24,8 +24,9 @@ def nation_section(results: Results) -> Section:
         lines=tuple(line for size in sizes for line in _of_size(size)) + tuple(_growth(results)),
         notes=(
             "Seconds of releases whose files were validated before, each in a fresh process, imports not counted; "
-            "medians of the rounds, the floor and sfumato in turn. The floor of seven tables is seven queries, one "
-            "after the other; sfumato scans the jobs once for all of them.",
+            "medians of the rounds with the fastest and the slowest, the floor and sfumato in turn. The floor of seven "
+            "tables is seven queries, one after the other; sfumato scans the jobs once for all of them. They take so "
+            "long in a large economy that they run once there, and one round has no verdict.",
             "Every table was checked: DuckDB alone counted every job in it; all cells that have an establishment are "
             "published, and nothing else; and their errors, in size, in sign and with every cell counting alike, are "
             "those of the method's noise, within 4.5 standard errors and what the cell with the largest noise adds.",
@@ -36,7 +37,11 @@ def nation_section(results: Results) -> Section:
 
 def seconds(size: dict[str, Any], of: str, release: str) -> float:
     """The median of the rounds."""
-    return median(run["seconds"] for run in size[of][release])
+    return median(_rounds(size, of, release))
+
+
+def _rounds(size: dict[str, Any], of: str, release: str) -> list[float]:
+    return [run["seconds"] for run in size[of][release]]
 
 
 def _of_size(size: dict[str, Any]) -> list[Claim]:
@@ -49,9 +54,8 @@ def _of_size(size: dict[str, Any]) -> list[Claim]:
         )
     ]
     for release, name in _NAMES.items():
-        ours, floor = seconds(size, "seen", release), seconds(size, "floor", release)
-        figure = f"{ours / floor:.2f}× ({ours:.1f} s; the floor {floor:.1f} s)"
-        lines.append(limited(f"{about}: {name}", ours / floor, figure, _RATIO, "×"))
+        ours, floor = _rounds(size, "seen", release), _rounds(size, "floor", release)
+        lines.append(judged(f"{about}: {name}", ours, floor, _RATIO))
     peak = max(run["peak"] for runs in size["seen"].values() for run in runs)
     peak = max(peak, size["first"]["peak"])
     floor_peak = max(run["peak"] for runs in size["floor"].values() for run in runs)
@@ -59,6 +63,10 @@ def _of_size(size: dict[str, Any]) -> list[Claim]:
     lines.append(limited(f"{about}: peak memory, first validation included", peak / 1e9, figure, _PEAK, " GB"))
     lines.append(Claim(what=f"{about}: seven tables, first validation", figure=f"{size['first']['seconds']:.1f} s"))
     return lines
+
+
+def _fewest(size: dict[str, Any], release: str) -> int:
+    return min(len(size["seen"][release]), len(size["floor"][release]))
 
 
 def _growth(results: Results) -> list[Claim]:
@@ -76,7 +84,7 @@ def _growth(results: Results) -> list[Claim]:
                 what=f"Growth from 10 to {large['jobs'] / 1e6:g} million jobs: {name}",
                 figure=f"{ours:.1f}×; the floor {floor:.1f}×",
                 target="≤ the floor's",
-                met=ours <= floor,
+                met=ours <= floor if min(_fewest(small, release), _fewest(large, release)) >= FEWEST_ROUNDS else None,
             )
         )
     return lines

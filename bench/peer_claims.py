@@ -1,10 +1,9 @@
 """The claims about the peers: no ratio unless both sides finished with a right result."""
 
 from collections.abc import Mapping
-from statistics import median
 from typing import Any
 
-from claims import JOBS, Claim, Grid, Results, Section, range_of
+from claims import FEWEST_ROUNDS, JOBS, Claim, Grid, Results, Section, range_of
 from peer_gate import ratio
 
 _FLOOR_LIMIT = 1.5
@@ -75,7 +74,9 @@ def _claims(table: Results) -> list[Claim]:
             if beside is None
             else f"{beside:.2f}× ({_beside(found['seen'], found['floor'], 'inner_seconds')})",
             target=f"≤ {_FLOOR_LIMIT:g}×",
-            met=_met(found["seen"], beside is not None and beside <= _FLOOR_LIMIT, there=beside is not None),
+            met=_met(
+                found["seen"], found["floor"], beside is not None and beside <= _FLOOR_LIMIT, there=beside is not None
+            ),
         )
     ]
     for name, times in _FASTER.items():
@@ -92,7 +93,7 @@ def _faster(found: Found, name: str, times: int, what: str) -> Claim:
         what=f"…how much faster than {peer['label']}, {words}",
         figure=_none(ours, peer) if faster is None else f"{faster:.1f}× ({_beside(ours, peer, what)})",
         target=f"≥ {times}×",
-        met=_met(ours, faster is not None and faster >= times, there=faster is not None),
+        met=_met(ours, peer, faster is not None and faster >= times, there=faster is not None),
     )
 
 
@@ -104,15 +105,15 @@ def _lighter(ours: Found, peer: Found) -> Claim:
         if there
         else _none(ours, peer),
         target="less",
-        met=_met(ours, ours["peak_bytes"] < peer["peak_bytes"], there=there),
+        met=_met(ours, peer, ours["peak_bytes"] < peer["peak_bytes"], there=there),
     )
 
 
-def _met(ours: Found, holds: bool, *, there: bool) -> bool | None:
-    """Without a ratio there is no verdict, unless it was sfumato that failed."""
-    if there:
-        return holds
-    return False if ours["failure"] else None
+def _met(ours: Found, theirs: Found, holds: bool, *, there: bool) -> bool | None:
+    """Without a ratio there is no verdict, unless it was sfumato that failed; nor with too few rounds."""
+    if not there:
+        return False if ours["failure"] else None
+    return holds if min(len(ours["seconds"]), len(theirs["seconds"])) >= FEWEST_ROUNDS else None
 
 
 def _none(ours: Found, theirs: Found) -> str:
@@ -121,7 +122,9 @@ def _none(ours: Found, theirs: Found) -> str:
 
 
 def _beside(ours: Found, theirs: Found, what: str) -> str:
-    return f"{median(ours[what]):.2f} s beside {median(theirs[what]):.2f} s"
+    rounds = min(len(ours[what]), len(theirs[what]))
+    several = f"{rounds} rounds" if rounds > 1 else "one round"
+    return f"{range_of(ours[what])} beside {range_of(theirs[what])}; {several}"
 
 
 def _grid(table: Results) -> Grid:

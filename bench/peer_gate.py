@@ -182,7 +182,8 @@ def _refuse_unlikely(what: str, found: Floats, mean: Floats, deviation: Floats, 
     chance = float(np.linalg.norm(blocks) + blocks.max(initial=0)) / len(found)
     observed, expected = float(found.mean()), float(mean.mean())
     # What adding up in floating point can lose, for noise that is not random at all.
-    if abs(observed - expected) > CHANCE * chance + 1e-9 * (1 + abs(expected)):
+    # Written so that what is no number does not pass.
+    if not abs(observed - expected) <= CHANCE * chance + 1e-9 * (1 + abs(expected)):
         raise WrongResultError(
             f"the {what} are {observed:.4g} on average, where {expected:.4g} ± {CHANCE * chance:.2g} is expected"
         )

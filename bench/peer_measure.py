@@ -81,7 +81,8 @@ def _measure(
 ) -> dict[str, Run]:
     """Run all in turn, each round beginning with another.
 
-    With more than one round a first one is thrown away, which warms the page cache for everybody.
+    With more than one round a first one is thrown away, which warms the page cache for everybody; not that of a slow
+    contestant, for which a cold cache is nothing.
     """
     runs = {who.name: Run(failure=environments[who.environment].reason) for who in contest.contestants}
     warming = repeat > 1
@@ -95,7 +96,7 @@ def _measure(
             found = _run(folder, contest.table, who, environments[who.environment])
             if found.failure:
                 runs[who.name] = refused(known, found.failure)
-            elif number or not warming:
+            elif number or not warming or max(found.seconds) > _SLOW:
                 runs[who.name] = replace(
                     found,
                     seconds=known.seconds + found.seconds,

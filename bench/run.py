@@ -18,7 +18,7 @@ from typing import Any
 
 from cases import write_cases
 from chart import draw_chart
-from claims import JOBS, Results, Section, foundation_section
+from claims import FEWEST_ROUNDS, JOBS, Results, Section, foundation_section
 from contributor_claims import contributors_section
 from contributors import measure_contributors
 from cube import measure_cube
@@ -176,6 +176,8 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if asked.repeat < 1:
         parser.error("--repeat must be 1 or more")
+    if asked.repeat < FEWEST_ROUNDS and asked.out.resolve() == _COMMITTED:
+        parser.error(f"figures of fewer than {FEWEST_ROUNDS} rounds are not for bench/results: choose another --out")
     if unknown := [part for part in asked.parts if part not in _SECTIONS]:
         parser.error(f"there is no part {unknown[0]}: choose from {', '.join(_SECTIONS)}")
     return asked

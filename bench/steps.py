@@ -11,8 +11,10 @@ from typing import Any
 
 from claims import Claim, Results, Section
 from foundation import Tell
+from nation import MEMORY
+from nation_gate import check_release
 from nation_releases import RELEASES, Nation
-from processes import make_economy
+from processes import make_economy, output_of
 
 from sfumato.release_file import load
 
@@ -26,6 +28,8 @@ def measure_steps(folder: Path, *, jobs: int, before: Path | None, repeat: int, 
     make_economy(folder, jobs=jobs)
     nation = Nation(folder=folder)
     nation.write()
+    tell("the true tables")
+    output_of(sys.executable, _HERE / "nation_run.py", "floor", folder, "seven", MEMORY)
     checkouts = {"after": _HERE.parent, **({} if before is None else {"before": before})}
     measured: dict[str, Any] = {which: {release: [] for release in RELEASES} for which in checkouts}
     for number in range(repeat + 1):
@@ -33,6 +37,7 @@ def measure_steps(folder: Path, *, jobs: int, before: Path | None, repeat: int, 
             for which, checkout in checkouts.items():
                 tell(f"{release}, {which}, round {number} of {repeat}")
                 steps = _run(nation, release, checkout)
+                check_release(nation, release, jobs=jobs)
                 if number:
                     measured[which][release].append(steps)
     return {"jobs": jobs, **measured}

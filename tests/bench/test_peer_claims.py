@@ -19,10 +19,10 @@ FOREVER = "import threading; threading.Event().wait()"
 ROOMY = Limits(seconds=60, peak_bytes=10**10)
 
 
-def right(seconds: float) -> Run:
+def right(seconds: float, rounds: int = 3) -> Run:
     return Run(
-        seconds=(seconds,),
-        inner_seconds=(seconds,),
+        seconds=(seconds,) * rounds,
+        inner_seconds=(seconds,) * rounds,
         peak_bytes=int(seconds * 1e9),
         errors=Errors(observed=1, expected=1),
     )
@@ -54,9 +54,9 @@ def section(**changed: Run) -> Section:
 def test_ratios_are_printed_when_every_run_was_right() -> None:
     lines = section().lines
     assert [line.figure for line in lines[:3]] == [
-        "1.40× (1.40 s beside 1.00 s)",
-        "42.9× (1.40 s beside 60.00 s)",
-        "30.0× (2.00 s beside 60.00 s)",
+        "1.40× (1.40 s, 1.40–1.40 beside 1.00 s, 1.00–1.00; 3 rounds)",
+        "42.9× (1.40 s, 1.40–1.40 beside 60.00 s, 60.00–60.00; 3 rounds)",
+        "30.0× (2.00 s, 2.00–2.00 beside 60.00 s, 60.00–60.00; 3 rounds)",
     ]
     assert all(line.met for line in lines)
 
@@ -88,6 +88,12 @@ def test_the_work_alone_and_the_whole_process_have_a_verdict_each() -> None:
     lines = [line for line in section(tumult=right(19.0)).lines if "how much faster than tumult" in line.what]
     verdicts = {line.what.split(", ")[1]: line.met for line in lines}
     assert verdicts == {"without imports and session start": True, "whole process": False}
+
+
+def test_two_rounds_have_no_verdict() -> None:
+    lines = [line for line in section(tumult=right(60.0, rounds=2)).lines if "tumult" in line.what]
+    assert len(lines) == 6
+    assert all(line.met is None and line.target != "—" for line in lines)
 
 
 def test_a_ratio_needs_two_times() -> None:
