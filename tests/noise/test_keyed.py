@@ -180,6 +180,11 @@ def test_a_stream_is_the_same_however_it_is_drawn_and_never_repeats(asked: list[
     assert len(np.unique(drawn)) == sum(asked)
 
 
+def test_a_long_stream_is_the_short_ones_one_after_the_other() -> None:
+    whole, stream = KEYED.stream("p").words(100_001), KEYED.stream("p")
+    assert np.array_equal(whole, np.concatenate([stream.words(n) for n in (40_001, 32_767, 1, 27_232)]))
+
+
 def test_the_key_is_in_no_text_and_no_error() -> None:
     texts = [repr(KEYED), str(KEYED), repr(KEYED.stream("p"))]
     with pytest.raises(ValueError, match="16 bytes") as refusal:

@@ -97,6 +97,37 @@ def test_groups_of_all_sizes_side_by_side_do_not_disturb_each_other(
         assert median.costs(np.array(group, dtype=np.int64))[value + 5] <= 2
 
 
+RNG = np.random.default_rng(8)
+OWNER = np.repeat(np.arange(3_000), RNG.integers(0, 40, 3_000))
+
+
+@pytest.mark.parametrize("size", [3_000, 70_000])
+def test_the_order_in_which_values_come_changes_nothing(size: int) -> None:
+    values, order = RNG.integers(0, 500, len(OWNER)), RNG.permutation(len(OWNER))
+    median = PrivateMedian(decay=Fraction(1, 4), low=0, high=500, width=3)
+    expected = median.sample(OWNER, values, size, Seeded(5))
+    assert np.array_equal(median.sample(OWNER[order], values[order], size, Seeded(5)), expected)
+
+
+@pytest.mark.parametrize("points", [2**14 - 1, 2**15 - 1, 2**30 - 1, 2**31 - 1])
+@pytest.mark.parametrize("width", [0, 2**31])
+@pytest.mark.parametrize("low", [-(10**13), 123_456_789_012])
+def test_a_grid_may_be_anywhere_and_of_any_length(points: int, width: int, low: int) -> None:
+    values = RNG.integers(0, points, len(OWNER))
+    values[:: len(OWNER) // 7] = points - 1
+    at = {0: values, low: values + low}
+    drawn = {
+        start: PrivateMedian(decay=Fraction(1, 4), low=start, high=start + points - 1, width=width).sample(
+            OWNER, said, 3_000, Seeded(6)
+        )
+        for start, said in at.items()
+    }
+    assert np.array_equal(drawn[low] - low, drawn[0])
+    assert 0 <= drawn[0].min() <= drawn[0].max() < points
+    # With such a width no point is better than another, and draws have the spread of a uniform one, 0.289.
+    assert (drawn[0].std() > 0.27 * points) == (width > 0)
+
+
 @given(
     values=st.lists(st.integers(0, 12), max_size=8),
     added=st.integers(0, 12),

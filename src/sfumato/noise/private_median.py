@@ -3,19 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from sfumato.noise.end_to_end import turn
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.weighted_choice import WeightedChoice
 
 Integers = NDArray[np.int64]
+Narrow = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 
 MOST_POINTS = 2**44
 """Of a grid: with the number of a group in front, a point fits 64 bits."""
-_LEVELS = 1 << 17
+_LEVELS = 1 << 21  # at a time: few enough for the memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,53 +64,103 @@ class PrivateMedian:
         A level, that is all points between two neighbouring values, is chosen with its number of points times its
         weight; then one of its points, all alike. A group of m values has m + 2 levels at most.
         """
-        many = np.bincount(groups, minlength=size)
-        begins = np.cumsum(many) - many
-        ordered = self._ordered(groups, values, size)
+        many, values = _grouped(groups, values, size)
+        begins, longest = np.cumsum(many) - many, int(many.max(initial=0))
+        room = self._room(values, longest)
         choice, drawn = WeightedChoice(rate=self.decay), np.empty(size, dtype=np.int64)
         for own in _of_like_size(many):
-            before, costs = self._levels(ordered, begins[own], many[own])
-            points = np.diff(before, axis=1)
-            level = choice.sample(costs, randomness, times=points)[:, None]
-            first, length = (np.take_along_axis(of, level, axis=1)[:, 0] for of in (before, points))
-            drawn[own] = first + 1 + _below(length, randomness)
+            ends, points, costs = self._levels(self._ordered(room, longest + begins[own], many[own]))
+            level = choice.sample(costs[None], randomness, times=points.T)
+            place = level * len(own) + np.arange(len(own))
+            # Above the middle, the point that ends a level is in it, and not in the next one.
+            first = ends.ravel().take(place).astype(np.int64) + (level > len(costs) // 2)
+            drawn[own] = self.low + first + _below(points.ravel().take(place), randomness)
         return drawn
 
-    def _ordered(self, groups: Integers, values: Integers, size: int) -> Integers:
-        """All values, group by group and in their order; one more where there are none."""
-        span = self.high - self.low + 1
-        keys = groups * span + (values - self.low)
-        # Half the width sorts in half the time, and most of the time is sorting.
-        ordered = np.sort(keys.astype(np.int32) if size * span < 2**31 else keys).astype(np.int64)
-        return ordered % span + self.low if len(ordered) else np.full(1, self.low)
+    @property
+    def _span(self) -> int:
+        return self.high - self.low + 1
 
-    def _levels(self, ordered: Integers, begins: Integers, many: Integers) -> tuple[Integers, Integers]:
-        """The levels of some groups, a row each: the point before every level and the last of all, and t of each.
+    def _room(self, values: Integers, longest: int) -> Narrow:
+        """The values as narrow as two grids allow, which sorts in half the time, with room for a group on both sides.
 
-        Values up to the median end a level below them, values from it on one above; so the median of an odd number
-        ends two. Rows are as long as the longest needs: what is left over has no points.
+        What does not fit is cut off, which changes no difference of two values on the grid.
         """
-        place, m = np.arange(int(many.max()) + int(many.max()) % 2), many[:, None]
-        lower = place < (m + 1) // 2
-        value = ordered[np.minimum(begins[:, None] + place - np.where(lower, 0, m % 2), len(ordered) - 1)]
-        ends = np.clip(value + np.where(lower, -self.width - 1, self.width), self.low - 1, self.high)
-        ends = np.where(place < m + m % 2, ends, self.high)
-        before = np.full((len(many), len(place) + 2), self.low - 1)
-        before[:, 1:-1], before[:, -1] = ends, self.high
-        level = np.arange(len(place) + 1)
-        return before, np.maximum(np.maximum(m - 2 * level, 2 * (level - m % 2) - m), 0)
+        kind: type[np.signedinteger[Any]] = next(
+            kind for kind in (np.int16, np.int32, np.int64) if 2 * self._span <= np.iinfo(kind).max
+        )
+        room: Narrow = np.empty(len(values) + 2 * longest, dtype=kind)
+        room[longest : longest + len(values)] = values
+        return room
+
+    def _ordered(self, room: Narrow, begins: Integers, many: Integers) -> Narrow:
+        """The values of some groups in order, a row each, as the number of points of the grid below them.
+
+        All are odd in number or all even. Whoever has fewer than the longest gets as many more at either end of the
+        grid, where they change no t.
+        """
+        longest = int(many.max())
+        if not longest:
+            return np.empty((len(many), 0), dtype=room.dtype)
+        missing = (longest - many) // 2
+        rows: Narrow = sliding_window_view(room, longest)[begins - missing]
+        if self.low:
+            rows -= np.int64(self.low).astype(room.dtype)
+        if most := int(missing.max()):
+            outer = np.arange(most) < missing[:, None]
+            np.copyto(rows[:, :most], 0, where=outer)
+            np.copyto(rows[:, -most:], self._span - 1, where=outer[:, ::-1])
+        rows.sort(axis=1)
+        return rows
+
+    def _levels(self, ordered: Narrow) -> tuple[Narrow, Narrow, Integers]:
+        """The ends of the levels of some groups, the points of each level, and its t: a column for every group.
+
+        Values up to the median, less the width, begin a level; values from it on, and the width, end one. So the median
+        of an odd number does both, and the level in the middle has the points at both of its ends.
+        """
+        m = ordered.shape[1]
+        middle, level = (m + 1) // 2, np.arange(m + m % 2 + 1)
+        ends = np.empty((len(level) + 1, len(ordered)), dtype=ordered.dtype)
+        lower, upper = ends[1 : middle + 1], ends[middle + 1 : -1]
+        ends[0], ends[-1] = 0, self._span - 1
+        turn(ordered[:, :middle], lower)
+        turn(ordered[:, m // 2 :], upper)
+        if width := min(self.width, self._span):
+            np.clip(np.subtract(lower, width, out=lower), 0, None, out=lower)
+            np.clip(np.add(upper, width, out=upper), None, self._span - 1, out=upper)
+        points = ends[1:] - ends[:-1]
+        points[middle] += 1
+        return ends, points, np.maximum(np.maximum(m - 2 * level, 2 * (level - m % 2) - m), 0)
+
+
+def _grouped(groups: Integers, values: Integers, size: int) -> tuple[Integers, Integers]:
+    """How many values each group has, and all values, group by group."""
+    differs = np.ones(len(groups), dtype=np.bool_)
+    np.not_equal(groups[1:], groups[:-1], out=differs[1:])
+    starts = np.flatnonzero(differs)
+    owner, length = groups[starts], np.diff(starts, append=len(groups))
+    many = np.bincount(owner, weights=length, minlength=size).astype(np.int64)
+    if (owner[1:] < owner[:-1]).any():
+        # Runs of one group are moved as a whole; numbers of 16 bits are sorted by their digits.
+        order = np.argsort(owner.astype(np.uint16) if size <= 1 << 16 else owner, kind="stable")
+        starts, length = starts[order], length[order]
+        values = values[np.repeat(starts - np.cumsum(length) + length, length) + np.arange(len(values))]
+    return many, values
 
 
 def _of_like_size(many: Integers) -> Iterator[Integers]:
-    """Groups with about as many values as each other, so many at a time that their levels stay in the cache."""
-    order, begin = np.argsort(many, kind="stable"), 0
-    ordered = many[order] + 2
-    while begin < len(order):
-        end = begin + max(_LEVELS // int(ordered[begin]), 1)
-        # A longer one makes all rows longer, by no more than a half.
-        end = min(end, int(np.searchsorted(ordered, ordered[begin] + ordered[begin] // 2, side="right")))
-        yield order[begin:end]
-        begin = end
+    """Groups with about as many values as each other, all odd or all even, as many at a time as memory is meant for."""
+    for odd in (0, 1):
+        order, begin = np.flatnonzero(many % 2 == odd), 0
+        order = order[np.argsort(many[order], kind="stable")]
+        ordered = many[order] + 2
+        while begin < len(order):
+            end = begin + max(_LEVELS // int(ordered[begin]), 1)
+            # A longer one makes all rows longer, by no more than a half.
+            end = min(end, int(np.searchsorted(ordered, ordered[begin] + ordered[begin] // 2, side="right")))
+            yield order[begin:end]
+            begin = end
 
 
 def _below(bounds: Integers, randomness: Randomness) -> Integers:

@@ -3,21 +3,30 @@
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.noise.end_to_end import EndToEnd, rounded_up, turn
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import digits_for, precise, until_certain
-from sfumato.noise.symmetric import FIRST_BITS, check_first_bits, chunks
+from sfumato.noise.symmetric import FIRST_BITS, check_first_bits
 
 Integers = NDArray[np.int64]
+Times = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 
 MOST_TIMES = 2**44
 """How many candidates of the same cost one may stand for."""
 _UNIT = 2.0**-52
 _NEVER = 2**62
+_REACH = 80
+"""The largest exponent that matters: beyond it, even 2^44 candidates weigh less than 2^−71 of one that costs 0."""
+_LONGEST = 1 << 16  # weights of a table: few enough to stay in the processor's cache
+_CHUNK = 1 << 17  # candidates at a time, for the same reason
+_MOST = 1 << 21  # candidates at a time that memory is set aside for, however long their rows are
+_ROWS = (1 << 11) + 1  # rows at a time, unless that is too much: NumPy would take fewer through a buffer of its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +51,34 @@ class WeightedChoice:
         costs: Integers,
         randomness: Randomness,
         *,
-        times: Integers | None = None,
+        times: Times | None = None,
         first_bits: int = FIRST_BITS,
     ) -> Integers:
-        """One candidate for every row of costs. `first_bits` is for tests, and changes no probability."""
+        """One candidate for every row of costs, or for every row of times when one row of costs goes for all of these.
+
+        `first_bits` is for tests, and changes no probability.
+        """
         check_first_bits(first_bits)
-        times = np.ones_like(costs) if times is None else times
-        if len(costs) and not (int(times.min()) >= 0 and int(times.max()) <= MOST_TIMES and times.any(axis=1).all()):
-            raise ValueError("every row needs a candidate, and none stands for more than 2^44")
-        chosen = np.empty(len(costs), dtype=np.int64)
-        for part in chunks(len(costs)):
+        rows, candidates = costs.shape if times is None else times.shape
+        if rows and not candidates:
+            raise _no_choice()
+        if rows and times is not None and not 0 <= int(times.min()) <= int(times.max()) <= MOST_TIMES:
+            raise _no_choice()
+        shared = len(costs) < rows
+        step = _rows_at_a_time(candidates, shared=shared)
+        weights, chosen = _Weights.of(self.rate, costs, rows=min(rows, step)), np.empty(rows, dtype=np.int64)
+        for start in range(0, rows, step):
+            part = slice(start, min(start + step, rows))
             words = randomness.words(part.stop - part.start)
             heads = (words >> np.uint64(64 - first_bits)).view(np.int64)
-            chosen[part], certain = self._first_pass(costs[part], times[part], heads, first_bits)
+            own_costs, own_times = costs if shared else costs[part], None if times is None else times[part]
+            line = weights.laid(own_costs, own_times)
+            chosen[part], certain = line.fallen_on(heads, bits=first_bits, error=_error(candidates))
             for i in np.flatnonzero(~certain):
-                row, own = costs[part.start + i], times[part.start + i]
+                cost = own_costs[i % len(own_costs)]
+                several = np.ones_like(cost) if own_times is None else own_times[i]
                 chosen[part.start + i] = until_certain(
-                    lambda numerator, bits, row=row, own=own: self._bounds(row, own, numerator, bits),  # type: ignore[misc]
+                    lambda numerator, bits, cost=cost, several=several: self._bounds(cost, several, numerator, bits),  # type: ignore[misc]
                     numerator=int(heads[i]),
                     bits=first_bits,
                     randomness=randomness,
@@ -67,36 +87,11 @@ class WeightedChoice:
 
     def probabilities(self, costs: Integers) -> Floats:
         """The probability of every candidate of every row."""
-        weights = self._weights(costs, np.ones_like(costs))
+        weights = np.exp(-float(self.rate) * (costs - costs.min(axis=1, keepdims=True)))
         chances: Floats = weights / weights.sum(axis=1, keepdims=True)
         return chances
 
-    def _weights(self, costs: Integers, times: Integers) -> Floats:
-        """Relative to the cheapest candidate there is, which weighs 1 each time."""
-        least = np.where(times > 0, costs, _NEVER).min(axis=1, keepdims=True)
-        # What is not there may be cheaper still: its weight must not become infinite before it is multiplied by 0.
-        weights: Floats = times * np.exp(-float(self.rate) * np.maximum(costs - least, 0))
-        return weights
-
-    def _first_pass(
-        self, costs: Integers, times: Integers, heads: Integers, bits: int
-    ) -> tuple[Integers, NDArray[np.bool_]]:
-        """The candidate that U falls on, and where no further bit of U could change it.
-
-        A weight w·e^−x errs by at most (4x + 21)·w·e^−x units of 2^−52: by 277 of itself up to x = 64, and by less
-        than one in all beyond, as w ≤ 2^44. K of them added up err by 278 + K of the whole, which is at least 1, and
-        U times the whole by as much again and 2. 64K + 1024 units of the whole are taken.
-        """
-        ends = np.cumsum(self._weights(costs, times), axis=1)
-        whole = ends[:, -1]
-        margin = (64 * costs.shape[1] + 1024) * _UNIT * whole
-        low = heads * 2.0**-bits * whole
-        high = (heads + 1) * 2.0**-bits * whole
-        first = (ends <= (low - margin)[:, None]).sum(axis=1)
-        last = (ends[:, :-1] < (high + margin)[:, None]).sum(axis=1)
-        return first.astype(np.int64), first == last
-
-    def _bounds(self, costs: Integers, times: Integers, numerator: int, bits: int) -> tuple[int, int]:
+    def _bounds(self, costs: Integers, times: Times, numerator: int, bits: int) -> tuple[int, int]:
         """The first and the last candidate that U may fall on when it is known to its first `bits` bits.
 
         Every end errs by less than 100·K units of 10^(1−digits) of the whole.
@@ -111,3 +106,93 @@ class WeightedChoice:
             low, high = (ends[-1] * n / Decimal(2) ** bits for n in (numerator, numerator + 1))
             first = sum(end <= low - margin for end in ends[1:])
             return first, sum(end < high + margin for end in ends[1:-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Weights:
+    """Weights of some rows at a time, in the same room again and again, from a table where that pays."""
+
+    rate: float
+    reach: int
+    """The largest difference of costs that matters."""
+    table: Floats | None
+    """Weights of all these differences and the next one, if they are fewer than the candidates to be weighed."""
+    above: Integers
+    weights: Floats
+
+    @classmethod
+    def of(cls, rate: Fraction, costs: Integers, *, rows: int) -> "_Weights":
+        """For so many rows at a time, with as many rows of costs or with one for all."""
+        candidates = costs.shape[1]
+        reach = min(int(_REACH // rate), _NEVER)
+        short = reach < min(costs.size, _LONGEST)
+        return cls(
+            rate=float(rate),
+            reach=reach,
+            table=np.exp(np.arange(reach + 2) * -float(rate)) if short else None,
+            above=np.empty(candidates * rows, dtype=np.int64),
+            weights=np.empty(rounded_up(candidates) * rows),
+        )
+
+    def laid(self, costs: Integers, times: Times | None) -> EndToEnd:
+        """The candidates of some rows.
+
+        Costs are counted from the least of all. Only if that makes a row weigh so little that what is out of reach
+        could matter, they are counted from the least of each row.
+        """
+        least, most = int(costs.min()), int(costs.max())
+        line = self._laid(least, costs, times)
+        if most - least > self.reach and float(line.whole.min()) < 0.5:
+            rows = costs if times is None else np.broadcast_to(costs, times.shape)
+            there = rows if times is None else np.where(times > 0, rows, _NEVER)
+            line = self._laid(there.min(axis=1), rows, times)
+        if not line.whole.all():
+            raise _no_choice()
+        return line
+
+    def _laid(self, least: int | Integers, costs: Integers, times: Times | None) -> EndToEnd:
+        lines, candidates = costs.shape if times is None else times.shape
+        lengths = self.weights[: rounded_up(candidates) * lines].reshape(-1, lines)
+        there = lengths[:candidates]
+        if len(costs) == lines:
+            self._weigh(least, costs, out=there)
+            if times is not None:
+                there *= times.T
+        elif times is not None:
+            there[:] = times.T
+            there *= self._weigh(least, costs, out=np.empty((candidates, len(costs))))
+        return EndToEnd.of(lengths, parts=candidates)
+
+    def _weigh(self, least: int | Integers, costs: Integers, *, out: Floats) -> Floats:
+        """The weights of single candidates, a column for every row of costs."""
+        above = self.above[: costs.size].reshape(out.shape)
+        turn(costs, above)
+        if np.any(least):
+            above -= least
+        # What is not there may cost less than the least: clipped, its weight is 1 and not infinite, times 0.
+        if self.table is not None:
+            self.table.take(above, out=out, mode="clip")
+        else:
+            np.multiply(np.clip(above, 0, self.reach + 1, out=above), -self.rate, out=out)
+            np.exp(out, out=out)
+        return out
+
+
+def _error(candidates: int) -> float:
+    """By how large a share of the whole the ends of so many candidates may be off in the first pass, at most.
+
+    A weight w·e^−x errs by at most (4x + 21)·w·e^−x units of 2^−52: by 341 of itself up to x = 80. Beyond, less than
+    2^−71 is put for less than 2^−71, but only where the whole is 1/2 or more: that is 2^−18 of a unit of it. K of them
+    added up err by 342 + K of the whole, in any order. U times the whole errs by as much and 2. 32K + 512 are taken.
+    """
+    return (32 * candidates + 512) * _UNIT
+
+
+def _rows_at_a_time(candidates: int, *, shared: bool) -> int:
+    # Where all rows share a weight, it takes twice as many to go without the buffer.
+    rows = max(_CHUNK // max(candidates, 1), 2 * _ROWS if shared else _ROWS)
+    return max(min(rows, _MOST // max(candidates, 1)), 1)
+
+
+def _no_choice() -> ValueError:
+    return ValueError("every row needs a candidate, and none stands for more than 2^44")
