@@ -1,10 +1,14 @@
 """Totals move by what their largest contributors and the key say, and sums, means and counts of a cell agree."""
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
@@ -202,6 +206,43 @@ def test_half_widths_hold_the_stated_share_of_draws(scales: tuple[float, ...], s
     moved = (np.array(scales) * noise * rng.choice([-1, 1], (draws, 3))).sum(axis=1) + sampling * rng.normal(size=draws)
     width = half_widths(np.array([scales]), np.array([sampling]), spread=0.3, confidence=0.9)[0]
     assert np.mean(np.abs(moved) <= width) == pytest.approx(0.9, abs=0.02)
+
+
+sizes = st.one_of(st.just(0.0), st.floats(1e-3, 1e12), st.floats(-1e12, -1e-3))
+
+
+@given(
+    scales=st.lists(sizes, min_size=1, max_size=4),
+    sampling=st.one_of(st.just(0.0), st.floats(1e-3, 1e12)),
+    spread=st.floats(0.01, 0.99),
+    confidence=st.floats(0.5, 0.99),
+)
+def test_half_widths_are_the_least_that_hold_the_stated_share(
+    scales: list[float], sampling: float, spread: float, confidence: float
+) -> None:
+    (width,) = half_widths(np.array([scales]), np.array([sampling]), spread=spread, confidence=confidence)
+    deviation = np.sqrt(sampling**2 + spread**2 / 6 * np.square(scales).sum())
+    if not deviation:
+        assert width == 0
+        return
+    centres = np.array([np.dot(scales, signs) for signs in product((1, -1), repeat=len(scales))])
+
+    def share(within: float) -> float:
+        return float(np.mean(norm.cdf(within, centres, deviation) - norm.cdf(-within, centres, deviation)))
+
+    reach = np.abs(scales).sum() + 6 * deviation
+    assert share(width) >= confidence - 1e-12
+    assert share(width - 2e-12 * reach) <= confidence + 1e-12
+
+
+def test_a_half_width_does_not_depend_on_its_company() -> None:
+    rng = np.random.default_rng(5)
+    scales, sampling = rng.pareto(1.0, (20_000, 3)), rng.exponential(0.1, 20_000)
+    scales[::7], sampling[::3] = 0.0, 0.0
+    together = half_widths(scales, sampling, spread=0.3, confidence=0.9)
+    for row in (0, 1, 2, 8_191, 8_192, 19_999):
+        alone = half_widths(scales[row : row + 1], sampling[row : row + 1], spread=0.3, confidence=0.9)
+        assert together[row] == pytest.approx(alone[0], rel=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The columns of cells and of their largest units, from an engine's sums and the secret key."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -47,13 +47,13 @@ def level_columns(
     guard: Integers,
     records: Integers,
     most: int,
-    keys: NDArray[np.uint32],
+    keys_of: Callable[[Integers], Integers],
     keyed: Keyed,
 ) -> dict[str, Integers]:
     """The columns of one level: of all units of a cell together, and of its largest.
 
     `units`, `key` and `guard` are every cell's number of units and the sums of their keys and guard words; `placed`
-    says in which cells units are, `most` how many of them to keep, and `keys` has the keys of all units by number.
+    says in which cells units are, `most` how many of them to keep, and `keys_of` gives the keys of units by number.
     `records` is the sum of the keys of the records' own units: the noise of a larger unit depends on it too, so that
     one record more draws it anew even when its larger unit was there before.
     """
@@ -62,7 +62,7 @@ def level_columns(
     ranks = _of_ranks(placed, (len(key), most))
     number = ranks.pop("number")
     there = number >= 0
-    unit = keys[number[there]].astype(np.uint64)
+    unit = keys_of(number[there]).astype(np.uint64)
     cell = np.broadcast_to(records[:, None], number.shape)[there].astype(np.uint64)
     ranks["unit_word"] = _laid(there, keyed.words(unit, purpose="direction"))
     ranks["cell_word"] = _laid(there, keyed.words_of_pairs(unit, cell, purpose="size"))

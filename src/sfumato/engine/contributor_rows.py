@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.cells import Integers
 from sfumato.engine.records import RecordTables
 from sfumato.engine.text import text
-from sfumato.engine.unit_keys import unit_keys
+from sfumato.engine.unit_keys import KEYS, UnitKeys, unit_keys
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed
@@ -29,15 +31,31 @@ def millionths(weight: "ir.NumericColumn") -> "ir.IntegerColumn":
 class Level:
     """What is known of the units of one level, beside the rows; never shown."""
 
-    keys: NDArray[np.uint32] = field(repr=False)
-    """The keys of units by their numbers."""
+    units: int = field(repr=False)
+    """How many there are."""
+    keys: NDArray[np.uint32] | None = field(repr=False)
+    """The keys of units by their numbers; none where the key of a unit serves as its number."""
     repeated: int = field(repr=False)
     """How many units have several records."""
     most: int = field(repr=False)
     """The largest number of records of a unit."""
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return self.units
+
+    @property
+    def numbers(self) -> int:
+        """The numbers of units are below this."""
+        return KEYS if self.keys is None else len(self.keys)
+
+    def keys_of(self, numbers: Integers) -> Integers:
+        """The keys of some units."""
+        return numbers if self.keys is None else self.keys[numbers].astype(np.int64)
+
+    @classmethod
+    def of_records(cls, made: UnitKeys, *, numbered: bool) -> Self:
+        """The records' own units, each of which has one record."""
+        return cls(units=len(made), keys=made.by_number if numbered else None, repeated=0, most=1)
 
 
 def prepared_rows(
@@ -48,16 +66,18 @@ def prepared_rows(
     attributes: Iterable[str],
     measures: Iterable[str],
     ordered: bool = False,
+    few: bool = False,
 ) -> "tuple[ir.Table, dict[str, tuple[str, ...]], tuple[Level, ...]]":
     """The rows, the codes that their numbers stand for, and the levels of units.
 
     Each attribute is a number from 0 under its own name, each measure a whole number. Where the data have weights,
     `_weight` is in millionths, and `_weighted_` before its name a measure times that; `_consent` is true or false. Of
     each level's unit, from 0 on, a row has the number `_unit_0`, the key `_key_0` and the guard word `_guard_0`; from 1
-    on, `_repeated_1` is true where the unit has several rows. Only names of units pass through Python.
+    on, `_repeated_1` is true where the unit has several rows. `_unit_0` is left out where keys serve as numbers.
 
     Rows that are `ordered` have those of a cell side by side, the attribute with the fewest codes changing slowest:
-    that takes a while, and then questions are answered more quickly, those with filters above all.
+    that takes a while, and then questions are answered more quickly, those with filters above all. Rows for a `few`
+    questions are not copied into the engine, which answers from them more slowly than from its own.
     """
     records, codes, levels = tables.records, {}, []
     columns = {f"_id_{level}": records[column] for level, column in enumerate(data.units)}
@@ -69,17 +89,28 @@ def prepared_rows(
     if data.records.consent is not None:
         columns["_consent"] = records[data.records.consent]
     rows = records.select(**columns)
+    # Beside rows that pass through here, keys are simply laid down. Other engines hold more rows than fit here, and
+    # DuckDB works on disk once a limit of its memory is reached: there rows are joined with keys.
+    passing = tables.is_duckdb and data.memory is None and not ordered
     with ExitStack() as stack:
         for name in attributes:
             codes[name], numbered = _numbered(records, name)
             rows = _joined(rows, stack.enter_context(tables.lent(numbered)), f"_written_{name}")
         for level, column in enumerate(data.units):
+            if level == 0 and passing:
+                continue
             described, named = _named(records, column, level, keyed)
             levels.append(described)
             rows = _joined(rows, stack.enter_context(tables.lent(named)), f"_id_{level}")
         if ordered:
             rows = rows.order_by(sorted(codes, key=lambda name: len(codes[name])))
-        return tables.keep(rows), codes, tuple(levels)
+        if not passing:
+            return tables.keep(rows), codes, tuple(levels)
+        own, laid = _laid(rows.to_pyarrow(), data, keyed, measures)
+    if few:
+        return tables.lend(laid), codes, (own, *levels)
+    with tables.lent(laid) as lent:
+        return tables.keep(lent), codes, (own, *levels)
 
 
 class UnitColumns:
@@ -120,16 +151,38 @@ def _numbered(records: "ir.Table", name: str) -> tuple[tuple[str, ...], pa.Table
     return tuple(found["_text"].to_pylist()), pa.table({f"_written_{name}": found["_value"], name: numbers})
 
 
+def _laid(rows: pa.Table, data: Microdata, keyed: Keyed, measures: Iterable[str]) -> tuple[Level, pa.Table]:
+    """The records' own units, and the rows with their keys in place of their names."""
+    made = unit_keys(rows["_id_0"], level=data.records.unit, keyed=keyed)
+    numbered = not _are_told_by_value(rows, data, measures)
+    laid = dict(zip(rows.column_names, rows.columns, strict=True))
+    del laid["_id_0"]
+    laid |= {"_unit_0": made.numbers} if numbered else {}
+    return Level.of_records(made, numbered=numbered), pa.table(laid | {"_key_0": made.keys, "_guard_0": made.guards})
+
+
+def _are_told_by_value(rows: pa.Table, data: Microdata, measures: Iterable[str]) -> bool:
+    """Whether the key and the size of a unit's value say all that matters of it.
+
+    Two units that share both are then alike in every way, so that none needs a number of its own. Values must leave
+    room for a key behind them in 64 bits.
+    """
+    if data.records.weight is not None or data.records.consent is not None:
+        return False
+    ends = [pc.min_max(rows[name]).as_py() for name in measures]
+    return all((end["min"] or 0) >= 0 and (end["max"] or 0) < 2**63 // KEYS - 2 for end in ends)
+
+
 def _named(records: "ir.Table", column: str, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
     """The units of a level, and a table that gives each of them its number and keys."""
     names = records.select(**{f"_id_{level}": records[column]})
     found = (names if level == 0 else names.group_by(f"_id_{level}").agg(_records=names.count())).to_pyarrow()
     made = unit_keys(found[f"_id_{level}"], level=column, keyed=keyed)
     named = {f"_id_{level}": found[f"_id_{level}"], f"_unit_{level}": made.numbers}
-    named |= {f"_key_{level}": made.keys, f"_guard_{level}": made.guards}
-    if level == 0:  # a unit has one record
-        return Level(keys=made.by_number, repeated=0, most=1), pa.table(named)
+    named |= {f"_key_{level}": made.keys.astype(np.int64), f"_guard_{level}": made.guards}
+    if level == 0:
+        return Level.of_records(made, numbered=True), pa.table(named)
     times = found["_records"].to_numpy()
     named[f"_repeated_{level}"] = times > 1
-    described = Level(keys=made.by_number, repeated=int((times > 1).sum()), most=int(times.max(initial=1)))
-    return described, pa.table(named)
+    repeated, most = int((times > 1).sum()), int(times.max(initial=1))
+    return Level(units=len(made), keys=made.by_number, repeated=repeated, most=most), pa.table(named)

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 Placed = tuple[Integers, Units]
 """Units, and the cells they are in."""
+_FEW = 4
+"""Passes over the rows that take no longer than to copy them first."""
 
 
 def contributors(
@@ -58,12 +60,15 @@ def contributors(
 ) -> dict[str, Cells]:
     """Answer every question with all its cells; the records must have been validated."""
     asked = questions.values()
+    # Larger units are looked at twice: those with one record, and the others.
+    passes = len(questions) * (2 * len(data.units) - 1)
     prepared = prepare(
         data,
         tables,
         secret,
         attributes=dict.fromkeys(name for q in asked for name in (*(d.name for d in q.by), *q.where)),
         measures=dict.fromkeys(q.measure for q in asked if q.measure is not None),
+        few=passes <= _FEW,
     )
     return {name: prepared.answer(question) for name, question in questions.items()}
 
@@ -76,17 +81,22 @@ def prepare(
     attributes: Iterable[str] | None = None,
     measures: Iterable[str] | None = None,
     ordered: bool = False,
+    few: bool = False,
 ) -> "Prepared":
     """Make validated records ready for questions about some attributes and measures, or about all of them.
 
-    Putting them in order takes longer, and pays where many questions follow.
+    Putting them in order takes longer, and pays where many questions follow; where only a `few` do, records are not
+    copied into the engine.
     """
     group_in_arrays(tables)
     keyed = Keyed(key=secret.key)
     measures = tuple(data.measures if measures is None else measures)
     attributes = tuple(data.attributes if attributes is None else attributes)
-    rows, codes, levels = prepared_rows(data, tables, keyed, attributes=attributes, measures=measures, ordered=ordered)
+    rows, codes, levels = prepared_rows(
+        data, tables, keyed, attributes=attributes, measures=measures, ordered=ordered, few=few
+    )
     asked = {"_records": rows.count()} | {name: rows[name].abs().max() for name in measures}
+    asked |= {f"_least_{name}": rows[name].min() for name in measures}
     if data.records.weight is not None:
         asked |= {"_weight": rows["_weight"].max()}
         asked |= {f"_weighted_{name}": rows[f"_weighted_{name}"].abs().max() for name in measures}
@@ -100,6 +110,7 @@ def prepare(
         levels=levels,
         columns=UnitColumns(rows, len(levels[0])),
         largest=largest,
+        signed=frozenset(name for name in measures if largest[f"_least_{name}"] < 0),
     )
 
 
@@ -117,6 +128,8 @@ class Prepared:
     columns: UnitColumns = field(repr=False)
     largest: Mapping[str, int] = field(repr=False)
     """The largest size of each measure, of its product with the weight, and of the weight."""
+    signed: frozenset[str] = field(repr=False)
+    """The measures with values below 0."""
 
     def answer(self, question: ContributorQuestion) -> Cells:
         """All cells of one question, with the columns that this module describes."""
@@ -169,7 +182,7 @@ class Prepared:
             sums |= {f"_weights{part}": s for part, s in squares(rows["_weight"], self.largest["_weight"]).items()}
             if question.ratio:
                 sums["_products"] = wide_product(rows["_weighted"], rows["_weight"])
-        parts = _of_level(rows, 0)
+        parts = self._of_level(rows, 0)
         found = self._largest(parts, grid.names, question, 0, sums)
         cells, everywhere = found.cells, self._everywhere(found.cells, grid)
         records = added(grid.size, everywhere, cells["_units"].to_numpy())
@@ -220,7 +233,7 @@ class Prepared:
         Those with one record are in one cell, and merged to totals. The others can be in many cells, and are added up
         anew for every kind of total.
         """
-        rows = _of_level(rows, level)
+        rows = self._of_level(rows, level)
         once, repeated = (rows.filter(rows[f"_repeated_{level}"] == is_so) for is_so in (False, True))
         sums = {name: np.zeros(grid.size, dtype=np.int64) for name in ("_units", "_key", "_guard")}
         placed: list[Placed] = []
@@ -256,7 +269,7 @@ class Prepared:
             parts,
             names,
             most=question.contributors,
-            numbers=len(self.levels[level]),
+            numbers=self.levels[level].numbers,
             largest=of_records * self.levels[level].most,
             asked_only=self.data.records.consent is not None,
             sums=sums,
@@ -265,7 +278,7 @@ class Prepared:
     def _known(self, chosen: pa.Table, measure: str | None) -> pa.Table:
         """What the records of units have, from the numbers of the units and the sizes of their values."""
         numbers, sizes = chosen["_unit"].to_numpy(), chosen["_size"].to_numpy()
-        value = sizes if measure is None else sizes * self.columns.signs(measure)[numbers]
+        value = sizes * self.columns.signs(measure)[numbers] if measure in self.signed else sizes
         one = np.ones_like(sizes)
         weight = self.columns.column("_weight")[numbers] if self._is_weighted else one
         consent = one if self.data.records.consent is None else self.columns.column("_consent")[numbers]
@@ -294,11 +307,11 @@ class Prepared:
             guard=sums["_guard"],
             records=sums["_records"],
             most=question.contributors,
-            keys=self.levels[level].keys,
+            keys_of=self.levels[level].keys_of,
             keyed=self.keyed,
         )
 
-
-def _of_level(rows: "ir.Table", level: int) -> "ir.Table":
-    """The rows with the units of one level."""
-    return rows.rename(_unit=f"_unit_{level}", _key=f"_key_{level}", _guard=f"_guard_{level}")
+    def _of_level(self, rows: "ir.Table", level: int) -> "ir.Table":
+        """The rows with the units of one level."""
+        rows = rows.rename(_key=f"_key_{level}", _guard=f"_guard_{level}")
+        return rows.mutate(_unit=rows["_key" if self.levels[level].keys is None else f"_unit_{level}"])

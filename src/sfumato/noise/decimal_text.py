@@ -22,8 +22,9 @@ def decimal_words(numbers: Words) -> tuple[Words, Words, Words]:
     greatest = int(numbers.max(initial=0))
     if greatest >= LIMIT:
         raise ValueError("numbers of more than sixteen digits do not fit in two words")
-    lengths = np.ones(len(numbers), dtype=np.uint64)
-    for ten in _TENS[: max(len(str(greatest)) - 1, 0)]:
+    shortest, longest = (len(str(number)) for number in (int(numbers.min(initial=greatest)), greatest))
+    lengths = np.full(len(numbers), shortest, dtype=np.uint64)
+    for ten in _TENS[shortest - 1 : longest - 1]:
         lengths += numbers >= ten
     if greatest < _EIGHT:
         return lengths, _digits(numbers) >> ((np.uint64(8) - lengths) * np.uint64(8)), np.zeros_like(numbers)

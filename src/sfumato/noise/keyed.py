@@ -1,6 +1,6 @@
 """The keyed function behind everything permanent: pseudo-random words for units, from a secret key alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -18,7 +18,7 @@ Hashes = NDArray[np.uint64]
 Words = NDArray[np.uint64]
 
 KEY_BYTES = 16
-_PIECE = 1 << 16  # blocks enciphered at a time: few enough for the processor's cache
+_PIECE = 1 << 14  # blocks enciphered at a time: few enough for the processor's cache
 _PUBLIC = b"sfumato: hashing"  # hashes hide nothing, they only make numbers of names
 _FIRST_BYTES = np.array([256**n - 1 for n in range(9)], dtype=np.uint64)
 """The mask of the first n bytes of a word, for n from 0 to 8."""
@@ -46,10 +46,10 @@ class Keyed:
 
     def words(self, units: Hashes, *, purpose: str) -> Words:
         """A word for every unit: AES of its hash beside the purpose."""
-        cipher, tag, drawn = _cipher(self.key), _tag(purpose), np.empty(len(units), dtype=np.uint64)
-        for begin in range(0, len(units), _PIECE):
-            piece = slice(begin, begin + _PIECE)
-            drawn[piece] = _enciphered(cipher, _blocks(units[piece], tag))[:, 0]
+        encipher, drawn = _Blocks(_cipher(self.key), len(units)), np.empty(len(units), dtype=np.uint64)
+        tag = _tag(purpose)
+        for piece in _pieces(len(units)):
+            drawn[piece] = encipher(units[piece], tag)[0]
         return drawn
 
     def words_of_pairs(self, first: Hashes, second: Hashes, *, purpose: str) -> Words:
@@ -59,11 +59,11 @@ class Keyed:
         """
         if len(first) != len(second):
             raise ValueError("pairs need as many first units as second ones")
-        cipher, tag, drawn = _cipher(self.key), _tag(purpose, person=b"pairs"), np.empty(len(first), dtype=np.uint64)
-        for begin in range(0, len(first), _PIECE):
-            piece = slice(begin, begin + _PIECE)
-            blocks = _enciphered(cipher, _blocks(first[piece], tag))
-            drawn[piece] = _enciphered(cipher, blocks ^ _blocks(second[piece], 0))[:, 0]
+        encipher, drawn = _Blocks(_cipher(self.key), len(first)), np.empty(len(first), dtype=np.uint64)
+        tag = _tag(purpose, person=b"pairs")
+        for piece in _pieces(len(first)):
+            left, right = encipher(first[piece], tag)
+            drawn[piece] = encipher(left ^ second[piece], right)[0]
         return drawn
 
     def stream(self, purpose: str) -> Randomness:
@@ -82,8 +82,10 @@ class _Stream:
         begin, end = self._drawn, self._drawn + n
         self._drawn = end
         numbers = np.arange(begin // 2, (end + 1) // 2, dtype=np.uint64)
-        words = _enciphered(self._cipher, _blocks(numbers, self._tag)).reshape(-1)
-        return words[begin % 2 : begin % 2 + n].astype(np.uint64)
+        encipher, words = _Blocks(self._cipher, len(numbers)), np.empty((len(numbers), 2), dtype=np.uint64)
+        for piece in _pieces(len(numbers)):
+            words[piece, 0], words[piece, 1] = encipher(numbers[piece], self._tag)
+        return words.reshape(-1)[begin % 2 : begin % 2 + n]
 
 
 def hashes(units: Iterable[str] | pa.Array | pa.ChunkedArray) -> Hashes:
@@ -104,10 +106,9 @@ def hashes(units: Iterable[str] | pa.Array | pa.ChunkedArray) -> Hashes:
     if not (pa.types.is_string(names.type) or pa.types.is_large_string(names.type)):
         raise TypeError(f"units are named by text, not by {names.type}")
     begins, lengths, text = _unpacked(names)
-    cipher, hashed = _cipher(_PUBLIC), np.empty(len(names), dtype=np.uint64)
-    for begin in range(0, len(names), _PIECE):
-        piece = slice(begin, begin + _PIECE)
-        hashed[piece] = _hashed(cipher, begins[piece], lengths[piece], text)
+    encipher, hashed = _Blocks(_cipher(_PUBLIC), len(names)), np.empty(len(names), dtype=np.uint64)
+    for piece in _pieces(len(names)):
+        hashed[piece] = _hashed(encipher, begins[piece], lengths[piece], text)
     return hashed
 
 
@@ -126,14 +127,14 @@ def hashes_of_integers(units: pa.Array | pa.ChunkedArray) -> Hashes:
     numbers = units.to_numpy()
     if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < LIMIT:
         return hashes(units.cast(pa.large_string()))
-    cipher, hashed = _cipher(_PUBLIC), np.empty(len(numbers), dtype=np.uint64)
-    for begin in range(0, len(numbers), _PIECE):
-        lengths, first, second = decimal_words(numbers[begin : begin + _PIECE].astype(np.uint64))
-        state = _enciphered(cipher, _blocks(lengths, first))
+    encipher, hashed = _Blocks(_cipher(_PUBLIC), len(numbers)), np.empty(len(numbers), dtype=np.uint64)
+    for piece in _pieces(len(numbers)):
+        lengths, first, second = decimal_words(numbers[piece].astype(np.uint64))
+        left, right = encipher(lengths, first)
+        hashed[piece] = left
         longer = np.flatnonzero(lengths > 8)
         if len(longer):
-            state[longer] = _enciphered(cipher, state[longer] ^ _blocks(second[longer], 0))
-        hashed[begin : begin + _PIECE] = state[:, 0]
+            hashed[piece.start + longer] = encipher(left[longer] ^ second[longer], right[longer])[0]
     return hashed
 
 
@@ -151,14 +152,15 @@ def _unpacked(names: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Wo
     return ends[:-1] - ends[0], np.diff(ends), words
 
 
-def _hashed(cipher: CipherContext, begins: NDArray[np.int64], lengths: NDArray[np.int64], text: Words) -> Hashes:
-    state = _enciphered(cipher, _blocks(lengths.astype(np.uint64), _word(begins, lengths, text, at=0)))
+def _hashed(encipher: "_Blocks", begins: NDArray[np.int64], lengths: NDArray[np.int64], text: Words) -> Hashes:
+    left, right = (half.copy() for half in encipher(lengths.astype(np.uint64), _word(begins, lengths, text, at=0)))
     for at in range(8, int(lengths.max()), 16):
         longer = np.flatnonzero(lengths > at)
         begun, long = begins[longer], lengths[longer]
-        added = _blocks(_word(begun, long, text, at=at), _word(begun, long, text, at=at + 8))
-        state[longer] = _enciphered(cipher, state[longer] ^ added)
-    return state[:, 0]
+        left[longer], right[longer] = encipher(
+            left[longer] ^ _word(begun, long, text, at=at), right[longer] ^ _word(begun, long, text, at=at + 8)
+        )
+    return left
 
 
 def _word(begins: NDArray[np.int64], lengths: NDArray[np.int64], text: Words, *, at: int) -> Words:
@@ -167,19 +169,29 @@ def _word(begins: NDArray[np.int64], lengths: NDArray[np.int64], text: Words, *,
     return word
 
 
-def _blocks(left: Words, right: Words | int) -> Words:
-    blocks = np.empty((len(left), 2), dtype="<u8")  # the order of bytes is part of the function
-    blocks[:, 0], blocks[:, 1] = left, right
-    return blocks
+class _Blocks:
+    """Enciphers blocks, given as halves, in room that is used again: new memory would take longer than the cipher."""
 
+    def __init__(self, cipher: CipherContext, most: int) -> None:
+        self._cipher, room = cipher, min(most, _PIECE)
+        self._plain = np.empty((room, 2), dtype="<u8")  # the order of bytes is part of the function
+        self._enciphered = np.empty((room + 1, 2), dtype="<u8")  # the cipher asks for a block of room beyond
 
-def _enciphered(cipher: CipherContext, blocks: Words) -> Words:
-    return np.frombuffer(bytearray(cipher.update(blocks.tobytes())), dtype="<u8").reshape(-1, 2)
+    def __call__(self, left: Words, right: Words | int) -> tuple[Words, Words]:
+        """Both halves of at most a piece of blocks, until the next are asked for."""
+        plain, enciphered = self._plain[: len(left)], self._enciphered[: len(left) + 1]
+        plain[:, 0], plain[:, 1] = left, right
+        self._cipher.update_into(plain.view(np.uint8).data, enciphered.view(np.uint8).data)
+        return enciphered[:-1, 0], enciphered[:-1, 1]
 
 
 def _cipher(key: bytes) -> CipherContext:
     # Each block is enciphered by itself on purpose: the cipher serves as a function of one block.
     return Cipher(AES(key), ECB()).encryptor()  # noqa: S305 (each block alone is the keyed function)
+
+
+def _pieces(n: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + _PIECE, n)) for begin in range(0, n, _PIECE))
 
 
 def _tag(purpose: str, *, person: bytes = b"") -> int:
