@@ -14,7 +14,6 @@ from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
-from sfumato.engine.question import Question
 from sfumato.engine.shared_folder import refuse_unshared
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
@@ -65,13 +64,11 @@ class Checked:
 
     @contextmanager
     def in_parts(self, planned: Mapping[str, PlannedTable]) -> Iterator[Mapping[str, Parted]]:
-        """Cut the cells of some tables of jobs into parts; they are tabulated when they are worked on."""
+        """Cut the cells of some tables into parts; they are tabulated when they are worked on."""
         if not planned:
             yield {}
             return
-        if not isinstance(self.opened, OpenJobs):
-            raise TypeError("tables in parts are counts of jobs")
-        asked = {name: table.question for name, table in planned.items() if isinstance(table.question, Question)}
+        asked = {name: table.question for name, table in planned.items()}
         numbers = {name: table.table.parts for name, table in planned.items()}
         with self.opened.in_parts(asked, numbers, self.plan.secret) as cut:
             yield cut

@@ -1,7 +1,8 @@
 """Which tables are made in parts, so that they need not fit into memory; public facts alone decide."""
 
 from sfumato.engine.part_layout import IN_ONE_PIECE
-from sfumato.engine.question import Asked, PairQuestion, Question
+from sfumato.engine.people_parts import is_plain_count
+from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.errors import ReleaseError
 from sfumato.release import Release
 from sfumato.table import Table
@@ -23,11 +24,12 @@ def is_in_parts(release: Release, table: Table, question: Asked) -> bool:
 
 def why_whole(release: Release, table: Table, question: Asked) -> str | None:
     """Why a table cannot be made in parts, as words that follow "found"; None when it can."""
-    if not isinstance(question, Question):
+    people = isinstance(question, SampleQuestion) and is_plain_count(question)
+    if not (people or isinstance(question, Question)):
         return _whole_statistics(question, table)
     if release.about.reconcile:
         return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
-    if table.structural_zeros == "listed":
+    if table.structural_zeros == "listed" and not people:  # which list every combination of codes in any case
         return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
     return None
 
@@ -37,4 +39,6 @@ def _whole_statistics(question: Asked, table: Table) -> str:
         return f"a {table.statistic}: cells below the minimum may be made up from a model of all others"
     if table.indicators is not None:
         return "indicators: tables that lie inside one another are published as sums of the finest"
-    return f"a {table.statistic} of records: only counts of jobs are tabulated in parts"
+    if isinstance(question, ContributorQuestion):
+        return f"a {table.statistic} of records: the largest contributors are found for all cells together"
+    return f"the statistic {table.statistic} of people: only counts of people are tabulated in parts"

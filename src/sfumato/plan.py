@@ -51,7 +51,7 @@ KEY_NOTE = "key "
 MOST_CELLS = 50_000_000
 """Tables in one piece are held in memory; beyond this many cells a release is refused before it is charged."""
 MOST_CELLS_IN_PARTS = 100_000_000_000
-"""Of these, only the cells in which there is an establishment are made."""
+"""Of jobs, only the cells in which there is an establishment are made; of people, all."""
 
 
 _PLACES = {"predict": "Predicted at {}", "quantiles": "Percentile {}", "mean": "Mean"}

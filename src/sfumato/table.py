@@ -197,7 +197,7 @@ class Table(Described):
         ge=1,
         le=10_000,
         description="make the table in so many parts, a folder of Parquet files, so that it need not fit into memory; "
-        "large counts of jobs are made in parts by themselves, and in more than asked for where their size needs more",
+        "large counts of jobs or people are in parts anyway, and in more than asked for where their size needs more",
     )
 
     @field_validator("name")

@@ -86,14 +86,19 @@ def _spied() -> list[list[str]]:
     return seen
 
 
+def returned(release: Path) -> dict[str, Any]:
+    """Run the release, and say what came back to the driver since the charge."""
+    seen = _spied()
+    steps: dict[str, int] = {}
+    run(load(release), progress=lambda step: steps.update({step: len(seen)}))
+    return {"returned": seen[steps["charge"] :]}
+
+
 def published(release: Path) -> dict[str, Any]:
     """Run the release; say what came back to the driver since the charge, and which processes work on parts."""
     from pyspark.sql import SparkSession
 
-    seen = _spied()
-    steps: dict[str, int] = {}
-    run(load(release), progress=lambda step: steps.update({step: len(seen)}))
-    returned = seen[steps["charge"] :]
+    found = returned(release)
     planned = check(load(release), data=False).plan.tables[0]
     frame = load(release).frame
     with connect(frame) as tables, parted(frame, tables, {"formal": planned.question}, {"formal": 5}) as cut:
@@ -102,7 +107,7 @@ def published(release: Path) -> dict[str, Any]:
         views = [session.table(view.name) for view in session.catalog.listTables()]
         plans = [view._jdf.queryExecution().toString() for view in views]
     drawn = [part.sha256 for part in told]
-    return {"returned": returned, "plans": plans, "driver": os.getpid(), "told": [p.name for p in told], "drawn": drawn}
+    return {**found, "plans": plans, "driver": os.getpid(), "told": [p.name for p in told], "drawn": drawn}
 
 
 def interrupted(release: Path) -> dict[str, Any]:
@@ -171,5 +176,5 @@ def _cut(release: Path) -> Iterator[tuple[Checked, Mapping[str, Parted]]]:
 
 
 if __name__ == "__main__":
-    programs = {program.__name__: program for program in (published, interrupted, lost, refused)}
+    programs = {program.__name__: program for program in (returned, published, interrupted, lost, refused)}
     sys.stdout.write(json.dumps(programs[sys.argv[2]](Path(sys.argv[1]))) + "\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sfumato.engine.connect import Tables
+from sfumato.engine.connect import Lends, Tables
 from sfumato.engine.establishment_groups import EstablishmentGroups, establishment_groups, located, place_in
 from sfumato.engine.part_layout import (
     IN_ONE_PIECE,
@@ -36,10 +36,10 @@ class Parted:
     found: "ir.Table"
     """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
 
-    Cells that hold a job have a row. So does every listed block, with `_inside` −1. In a table without worker
-    attributes a cell is a block, and one row tells both.
+    Cells that hold a job or a person have a row. So does every listed block, with `_inside` −1. In a table without
+    worker attributes a cell is a block, and one row tells both.
     """
-    tables: Tables
+    tables: Lends
 
     @property
     def rows(self) -> "ir.Table":

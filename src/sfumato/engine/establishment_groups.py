@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.cells import Dimension
-from sfumato.engine.connect import Tables
+from sfumato.engine.connect import Lends, Tables
 from sfumato.engine.factor_table import factor_table
 from sfumato.engine.positions import strides
 from sfumato.engine.question import Question
@@ -83,7 +83,7 @@ def establishment_groups(
         yield replace(counted, coarser=coarser)
 
 
-def located(tables: Tables, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
+def located(tables: Lends, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
     """A table with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
 
     Numbers are grouped and kept in a fraction of what texts take.

@@ -1,7 +1,7 @@
 """Open the data of a release, whatever kind they are of: check them, read their codes, answer questions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -17,6 +17,7 @@ from sfumato.engine.cube_records import CubeQuestion, RecordTotals, record_total
 from sfumato.engine.cube_sampling import replicate_estimates
 from sfumato.engine.factor_table import factors_of
 from sfumato.engine.identifiers import refuse_other_lengths
+from sfumato.engine.people_parts import is_plain_count, people_parted
 from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.engine.record_faults import validate_records
 from sfumato.engine.records import RecordTables, check_record_columns, connect_records, read_record_codes
@@ -57,6 +58,12 @@ class Opened(Protocol):
         """The true cells of every question, with the columns that its method needs."""
         ...
 
+    def in_parts(
+        self, asked: Mapping[str, Asked], parts: Mapping[str, int | None], secret: Secret | None
+    ) -> AbstractContextManager[dict[str, Parted]]:
+        """Counts that are cut into parts, in as many as `parts` says where it does; they are not counted yet."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenJobs:
@@ -95,11 +102,14 @@ class OpenJobs:
 
     @contextmanager
     def in_parts(
-        self, asked: Mapping[str, Question], parts: Mapping[str, int | None], secret: Secret | None
+        self, asked: Mapping[str, Asked], parts: Mapping[str, int | None], secret: Secret | None
     ) -> Iterator[dict[str, Parted]]:
-        """Counts that are cut into parts, in as many as `parts` says where it does."""
+        """Counts of jobs that are cut into parts."""
+        counts = {name: question for name, question in asked.items() if isinstance(question, Question)}
+        if len(counts) < len(asked):
+            raise ValueError("tables of jobs in parts are counts")
         factors = None if secret is None else factors_of(secret)
-        with parted(self.frame, self.tables, asked, parts, factors) as cut:
+        with parted(self.frame, self.tables, counts, parts, factors) as cut:
             yield cut
 
 
@@ -137,6 +147,19 @@ class OpenRecords:
         if secret is not None and questions:
             found |= contributors(self.data, self.tables, questions, secret)
         return {name: found[name] for name in asked}
+
+    @contextmanager
+    def in_parts(
+        self,
+        asked: Mapping[str, Asked],
+        parts: Mapping[str, int | None],
+        secret: Secret | None,  # noqa: ARG002 (counts of people have no key)
+    ) -> Iterator[dict[str, Parted]]:
+        """Counts of people that are cut into parts."""
+        counts = {name: question for name, question in self._of_people(asked).items() if is_plain_count(question)}
+        if len(counts) < len(asked):
+            raise ValueError("tables of people in parts are counts")
+        yield people_parted(self.tables, counts, parts)
 
     def samples(self, asked: Mapping[str, Asked]) -> dict[str, Samples]:
         """The values of people, for the questions that ask for these."""

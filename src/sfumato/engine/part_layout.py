@@ -1,4 +1,4 @@
-"""The layout of a table in parts: which workplace cells a part has, and what its cells are."""
+"""The layout of a table in parts: which blocks of cells a part has, and what its cells are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class PartLayout:
     """How the cells of a table are cut into parts; a plain value, which may be sent to another process.
 
     A block is a workplace cell, known by its place in the product of the public dimensions; `inside` is the place of a
-    worker cell in the product of the others. A part is a range of whole blocks.
+    worker cell in the product of the others. In a table of people every cell is a block. A part is a range of blocks.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -116,16 +116,24 @@ def bucket_width(blocks: int) -> int:
     return ceil(blocks / BUCKETS)
 
 
-def cut(counted: Sequence[int], *, width: int, cells_of_a_block: int, parts: int | None) -> tuple[int, ...]:
-    """The first block of each part: as many parts as asked for, or so many that each has some two million cells.
+def number_of_parts(cells: int, parts: int | None) -> int:
+    """As many parts as asked for, or so many that each has some two million of the listed cells.
 
-    A table with more listed cells than fit in one piece has no fewer parts than that, whatever is asked for.
+    What has more cells than fit in one piece has no fewer parts than that, whatever is asked for.
+    """
+    needed = max(1, ceil(cells / CELLS_OF_A_PART))
+    if parts is None:
+        return needed
+    return max(parts, needed) if cells > IN_ONE_PIECE else parts
+
+
+def cut(counted: Sequence[int], *, width: int, cells_of_a_block: int, parts: int | None) -> tuple[int, ...]:
+    """The first block of each part, of as many as are asked for or needed.
+
     `counted` is the number of listed blocks in every bucket of `width` blocks. Buckets stay whole.
     """
     listed = sum(counted)
-    needed = max(1, ceil(listed * cells_of_a_block / CELLS_OF_A_PART))
-    large = listed * cells_of_a_block > IN_ONE_PIECE
-    wanted = needed if parts is None else max(parts, needed) if large else parts
+    wanted = number_of_parts(listed * cells_of_a_block, parts)
     starts, begun = [0], 0
     for bucket, before in enumerate(accumulate(counted, initial=0)):
         part = before * wanted // listed if listed else 0

@@ -49,7 +49,7 @@ def samples(tables: RecordTables, question: SampleQuestion) -> Samples:
         _x=clipped(records[question.x.name], question.x),
         _y=clipped(records[question.y.name], question.y),
     )
-    found = _where(rows, question).to_pyarrow()
+    found = chosen(rows, question).to_pyarrow()
     positions = positions_of(found, question.groups, question.groups)
     x, y = (found[name].to_numpy().astype(np.int64) for name in ("_x", "_y"))
     order = np.lexsort((y, x, positions))
@@ -86,8 +86,8 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion,
     records = int(tables.records.count().execute())
     if records * largest < _LIMIT and records <= most:
         return
-    rows = _coded(tables.records, question)
-    if _most_people(_where(rows, question), question) > most:
+    rows = coded(tables.records, question)
+    if _most_people(chosen(rows, question), question) > most:
         raise DataError(
             f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
             expected=f"at most {most:,} people in a group: with these bounds, sums of more may leave 64 bits",
@@ -135,7 +135,7 @@ class _Scan:
 
     def cells(self, finest: "ir.Table", question: SampleQuestion) -> Cells:
         """The cells of one question, empty groups included."""
-        rows = _where(finest, question)
+        rows = chosen(finest, question)
         names = [dimension.name for dimension in question.groups]
         bins: tuple[Dimension, ...] = ()
         if question.statistic == "quantiles" and question.y is not None:
@@ -209,12 +209,13 @@ def _bin(value: "ir.IntegerColumn", edges: Sequence[int]) -> "ir.IntegerValue":
     return among(0, len(edges) - 2)
 
 
-def _coded(records: "ir.Table", question: SampleQuestion) -> "ir.Table":
+def coded(records: "ir.Table", question: SampleQuestion) -> "ir.Table":
     """The attributes of a question as text."""
     return records.select(**{name: text(records[name], name) for name in _attributes(question)})
 
 
-def _where(rows: "ir.Table", question: SampleQuestion) -> "ir.Table":
+def chosen(rows: "ir.Table", question: SampleQuestion) -> "ir.Table":
+    """The rows that a question is about, of those that have its attributes as text."""
     return rows.filter(*(rows[name].isin(codes) for name, codes in question.where.items())) if question.where else rows
 
 
@@ -255,7 +256,7 @@ def _refuse_two_classes(records: "ir.Table", name: str, question: SampleQuestion
     outside = [dimension.name for dimension in question.classes if dimension not in question.groups]
     if not outside:
         return
-    rows = _where(_coded(records, question), question)
+    rows = chosen(coded(records, question), question)
     ends = {f"_{end}_{at}": getattr(rows[of], end)() for at, of in enumerate(outside) for end in ("min", "max")}
     groups = rows.group_by([d.name for d in question.groups]).agg(**ends)
     for at, of in enumerate(outside):

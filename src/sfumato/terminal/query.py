@@ -1,6 +1,6 @@
 """What `sfumato query` says: what a bundle has, and the figures that were asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ SHOWN = 40
 MOST_ROWS = 1_000_000
 """Rows of one JSON object."""
 _HEADINGS = {
-    "error": "std. error",
-    "share_error": "std. error",
     "cv": "CV",
     "status": "mark",
     "low": "from",
     "high": "to",
     "rse": "RSE %",
 }
+_OF_CUBES = {**_HEADINGS, "error": "std. error", "share_error": "std. error"}
+"""What the error of a table is, its structure says."""
 _LEFT_OUT = ("perturbation_error", "sampling_error")
 """On the screen; files and JSON have them."""
 
@@ -61,7 +61,7 @@ def answer_summary(
         notes.append(f"It can be asked by {', '.join(part.dimensions)}.")
     about = {"cube": part.name, "title": part.title, "asked": what, "rules": vars(rules)}
     data = about | _data(rows, written, as_json=as_json)
-    return _text(f"{part.title}: {what}", rows, notes, written), data
+    return _text(f"{part.title}: {what}", rows, notes, written, headings=_OF_CUBES), data
 
 
 def rows_summary(part: "Part", selected: "Selected", *, written: Path | None, as_json: bool) -> Summary:
@@ -97,8 +97,15 @@ def _data(rows: pa.Table, written: Path | None, *, as_json: bool) -> dict[str, A
     return {"rows": rows.to_pylist()}
 
 
-def _text(heading: str, rows: pa.Table, notes: Sequence[str], written: Path | None) -> RenderableType:
-    lines: list[RenderableType] = [Text(heading, style="bold"), _table(rows.slice(0, SHOWN))]
+def _text(
+    heading: str,
+    rows: pa.Table,
+    notes: Sequence[str],
+    written: Path | None,
+    *,
+    headings: Mapping[str, str] = _HEADINGS,
+) -> RenderableType:
+    lines: list[RenderableType] = [Text(heading, style="bold"), _table(rows.slice(0, SHOWN), headings)]
     if rows.num_rows > SHOWN:
         where = "" if written is not None else " --csv FILE writes all of them."
         lines.append(Text(f"These are {SHOWN} of {rows.num_rows:,} rows.{where}"))
@@ -108,13 +115,13 @@ def _text(heading: str, rows: pa.Table, notes: Sequence[str], written: Path | No
     return Group(*spaced(lines))
 
 
-def _table(rows: pa.Table) -> Table:
+def _table(rows: pa.Table, headings: Mapping[str, str]) -> Table:
     """A column for every figure, numbers to the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown = [name for name in rows.column_names if name not in _LEFT_OUT]
     for name in shown:
         numeric = pa.types.is_floating(rows[name].type) or pa.types.is_integer(rows[name].type)
-        table.add_column(_HEADINGS.get(name, name), justify="right" if numeric else "left", no_wrap=name != "status")
+        table.add_column(headings.get(name, name), justify="right" if numeric else "left", no_wrap=name != "status")
     texts = [[_cell(name, value) for value in rows[name].to_pylist()] for name in shown]
     for row in zip(*texts, strict=True):
         table.add_row(*row)
