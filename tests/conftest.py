@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
 settings.load_profile("sfumato")
 
-ALWAYS_ON_SPARK = frozenset({"test_tabulate.py", "test_contributors.py", "test_spark_parts.py"})
+ALWAYS_ON_SPARK = frozenset(
+    {"test_tabulate.py", "test_contributors.py", "test_spark_parts.py", "test_spark_scratch.py"}
+)
 """Modules that run on Spark in every round; what others do on Spark is slow, and runs in `make test-all`."""
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,22 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def read_listed(folder: Path, name: str) -> bytes:
     """The content of one file of a bundle, once it agrees with the manifest; the other files are not opened."""
+    return next(each_listed(folder, [name]))
+
+
+def each_listed(folder: Path, names: Iterable[str]) -> Iterator[bytes]:
+    """The content of one file after the other; the manifest, which may list thousands, is read once for all."""
     _, listed = _listed(folder)
-    if name not in listed:
-        raise _not_a_bundle(folder, f"no {name} in the manifest")
-    try:
-        content = (folder / name).read_bytes()
-    except OSError as error:
-        raise _not_a_bundle(folder, f"files missing or added: {name}") from error
-    if {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} != listed[name]:
-        raise _not_a_bundle(folder, f"{name} was changed")
-    return content
+    for name in names:
+        if name not in listed:
+            raise _not_a_bundle(folder, f"no {name} in the manifest")
+        try:
+            content = (folder / name).read_bytes()
+        except OSError as error:
+            raise _not_a_bundle(folder, f"files missing or added: {name}") from error
+        if {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} != listed[name]:
+            raise _not_a_bundle(folder, f"{name} was changed")
+        yield content
 
 
 def _listed(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

@@ -34,9 +34,11 @@ class Published:
     bundle: Path
     plan: Plan
     charged: tuple[str, ...]
-    """Tables that were charged by this run; the others were answered from what is stored."""
+    """Tables that were charged by this run; the others are repeated from what is stored, or finished."""
     balance: Balance | None
     """Of the account; None when nothing of the release costs a budget."""
+    finished: tuple[str, ...] = ()
+    """Tables that an earlier run had charged and did not live to answer: this run drew them."""
     unmet: Mapping[str, Calibration] = field(default_factory=dict)
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
 
@@ -94,10 +96,12 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         files = {cube.name: answers.read_file(*kept[cube.name]) for cube in plan.cubes}
         identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
         bundle = write_bundle(plan, given, identifiers, release.bundle, cubes=files, each_file=ready.each_file)
+        charged = tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new)
         return Published(
             bundle=bundle,
             plan=plan,
-            charged=tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new),
+            charged=charged,
+            finished=tuple(name for name in (*unanswered, *cubes) if name not in charged),
             balance=None if release.budget is None else ledger.balance(release.account),
             unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
         )

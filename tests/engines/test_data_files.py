@@ -13,10 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, copy_files
+from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, SubTreeFileSystem, copy_files
 
 from sfumato.check import checked
-from sfumato.engine.data_files import DataFile, data_files
+from sfumato.engine.data_files import DataFile, data_files, files
+from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
 from sfumato.frame import Data
 from sfumato.manifest import read_manifest
@@ -122,6 +123,28 @@ def put(storage: FileSystem, folder: Path, name: str) -> str:
 def test_data_in_object_storage_give_what_files_on_a_disk_give(arranged: Path, storage: FileSystem) -> None:
     here = published(arranged, "here", at="data")
     assert published(arranged, "there", at=put(storage, arranged / "data", "some data")) == here
+
+
+@pytest.mark.parametrize("path", ["people", "people/*/x.parquet"])
+def test_the_same_files_are_the_same_data_on_a_disk_and_in_object_storage_however_folders_are_called(
+    tiny: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("2025", "2025-Q4")):  # by their steps in this order, as texts in the other
+        (tiny / "people" / name).mkdir(parents=True)
+        pq.write_table(pa.table({"worker": [number]}), tiny / "people" / name / "x.parquet")
+
+    class FolderAsBucket:
+        """A folder of this machine in the place of a bucket, for this test to run where there is no storage."""
+
+        @staticmethod
+        def from_uri(address: str) -> tuple[FileSystem, str]:
+            return SubTreeFileSystem(str(tiny), LocalFileSystem()), address.removeprefix("s3://office/")
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", FolderAsBucket)
+    listed = [files(tiny_frame(tiny), at) for at in (path, f"s3://office/{path}")]
+    assert [len(found) for found in listed] == [2, 2]
+    here, there = (Memory(tiny / "memory.json").fingerprint({"workers": found}) for found in listed)
+    assert here == there
 
 
 def test_an_object_that_was_written_again_is_another_question_even_with_the_same_size(

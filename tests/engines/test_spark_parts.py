@@ -7,17 +7,16 @@ import numpy as np
 import pyarrow.dataset as ds
 import pytest
 
-from sfumato.cells import Cells
 from sfumato.check import check, checked
 from sfumato.economy.generate import generate
 from sfumato.keys import read_key
 from sfumato.parts import Part
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.engines.cluster import Driven, drive, releases
+from tests.run.answered import answered
 
 pytestmark = pytest.mark.spark
 METADATA = set(Part.__dataclass_fields__)
@@ -35,13 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def driven(folder: Path) -> Driven:
     """The release run on the cluster."""
     return drive(folder / "spark.toml", "published")
-
-
-def answer(release: Release, table: str) -> Cells:
-    """The stored answer, as the ledger names it."""
-    entries = [entry for entry in Ledger.open(release.ledger).history() if entry.kind == "answer"]
-    entry = next(entry for entry in entries if entry.table == table)
-    return Answers(release.store / "answers").read(entry.question, entry.answer)
 
 
 def test_parts_are_worked_on_by_several_processes_none_of_them_the_driver(driven: Driven) -> None:
@@ -62,7 +54,7 @@ def test_only_names_sizes_digests_and_public_facts_return_to_the_driver(driven: 
 
 @pytest.mark.usefixtures("driven")
 def test_keyed_tables_are_the_same_as_on_duckdb_to_the_bit(folder: Path) -> None:
-    here, there = (answer(load(folder / f"{engine}.toml"), "keyed") for engine in ("duckdb", "spark"))
+    here, there = (answered(load(folder / f"{engine}.toml"), "keyed") for engine in ("duckdb", "spark"))
     assert len(here) > 1_000
     assert there.equals(here)
     published = [ds.dataset(folder / engine / "tables" / "keyed").to_table() for engine in ("duckdb", "spark")]
@@ -76,7 +68,7 @@ def test_formal_noise_from_executors_has_the_stated_scale(folder: Path) -> None:
         planned = {table.name: table for table in ready.plan.tables}
         true = ready.count({"formal": planned["formal"]})["formal"]
     expected = planned["formal"].method.expected_error(true)
-    drawn = answer(release, "formal")
+    drawn = answered(release, "formal")
     assert np.array_equal(drawn.positions, true.positions)
     relative = np.abs(drawn["value"] - true["count"]) / expected
     tolerance = 4 * relative.std() / np.sqrt(len(relative))

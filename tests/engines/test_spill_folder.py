@@ -62,6 +62,21 @@ def test_a_killed_process_leaves_its_folder_and_the_next_run_removes_it(tiny: Pa
     assert list(temporary.iterdir()) == []
 
 
+def test_a_killed_process_whose_number_another_one_has_now_leaves_nothing_either(temporary: Path) -> None:
+    with holding() as (other, folder):
+        other.kill()
+    again = folder.rename(temporary / f"sfumato-{os.getpid()}-container")  # there numbers come again at every start
+    with spill_folder():
+        assert not again.exists()
+
+
+def test_a_folder_whose_lock_is_still_to_come_stays_while_its_process_runs(temporary: Path) -> None:
+    early = temporary / f"sfumato-{os.getpid()}-early"
+    early.mkdir()
+    with spill_folder():
+        assert early.exists()
+
+
 @pytest.mark.usefixtures("temporary")
 def test_the_folder_of_a_process_that_runs_is_left_alone() -> None:
     with holding() as (_, folder), spill_folder():

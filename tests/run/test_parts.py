@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +23,13 @@ from sfumato.keys import new_key
 from sfumato.manifest import MANIFEST, read_manifest
 from sfumato.plan import MOST_CELLS, PlannedTable
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.rows import MOST_ROWS, all_rows
+from sfumato.publish.rows import MOST_ROWS, all_rows, each_rows
 from sfumato.publish.selection import select_rows
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
 from sfumato.serve.catalogue import BundleSource, open_catalogue
+from sfumato.terminal.run import run_summary
 from tests.run.test_kill import CHILD, check_invariants, entries
 
 BY = ("place", "industry", "ownership", "sex", "education")
@@ -199,11 +200,18 @@ def test_published_parts_can_be_read_by_everyone_and_stored_ones_by_their_owner(
     assert {path.stat().st_mode & 0o777 for path in release.store.glob("answers/*/*.parquet")} == {0o600}
 
 
+def drawn(release: Release) -> int:
+    """How many parts of a draft there are; the process that draws may remove an old draft at this very moment."""
+    with suppress(FileNotFoundError):
+        return len(list(release.store.glob("answers/.*.draft/part-*")))
+    return 0
+
+
 def kill_after(parts: int, file: Path, release: Release) -> bool:
     """Run a release in another process and kill it when so many parts are drawn; say whether it was still drawing."""
     with subprocess.Popen([sys.executable, "-c", CHILD, str(file)], stdout=subprocess.DEVNULL) as child:
         while child.poll() is None:
-            if len(list(release.store.glob("answers/.*.draft/part-*"))) >= parts:
+            if drawn(release) >= parts:
                 os.kill(child.pid, signal.SIGKILL)
                 child.wait()
                 return bool(list(release.store.glob("answers/.*.draft")))
@@ -223,7 +231,11 @@ def test_a_run_that_is_killed_between_parts_leaves_a_charge_and_no_answer_and_th
         )
         assert not release.bundle.exists()
     assert killed == 3
-    assert run(release).charged == ()
+    finished = run(release)
+    assert (finished.charged, finished.finished) == ((), (TABLE,))
+    said = run_summary(finished)[0].plain
+    assert f"Charged before by a run that did not finish, and answered now at no further charge: {TABLE}." in said
+    assert "answered from what is stored" not in said
     assert [entry.kind for entry in entries(release)] == ["budget", "charge", "answer"]
     assert len(files_of(release.bundle)) == 60
     assert list(release.store.glob("answers/.*")) == [], "what the killed runs drew is gone"
@@ -296,6 +308,15 @@ def test_readers_find_the_same_rows_in_parts(release_folder: Path) -> None:
     assert served[0].dimensions == served[1].dimensions
     for one, other in zip(served[0].source.columns, served[1].source.columns, strict=True):
         assert np.array_equal(one.values, other.values)
+
+
+def test_the_manifest_is_read_once_however_many_parts_there_are(release_folder: Path) -> None:
+    bundle = run(load(release_of(release_folder, KEYED, more="parts = 6"))).bundle
+    (about,) = json.loads((bundle / "structure.json").read_text(encoding="utf-8"))["tables"]
+    reading = each_rows(bundle, about)
+    first = next(reading)
+    (bundle / "manifest.json").unlink()
+    assert first.num_rows + sum(rows.num_rows for rows in reading) == about["files"]["rows"]
 
 
 def test_a_reader_that_needs_the_whole_table_says_where_the_files_of_a_larger_one_are(release_folder: Path) -> None:

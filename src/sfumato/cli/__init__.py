@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -24,6 +25,8 @@ from sfumato.errors import SfumatoError
 
 ORDER = ("demo", "economy", "check", "run", "query", "serve", "assess", "tune", "reproduce", "budget", "keys", "users")
 """Commands are listed in the order in which someone new meets them."""
+_STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What a keyboard, a service manager and a closing terminal send."""
 
 
 class _InOrder(TyperGroup):
@@ -70,7 +73,9 @@ def _about(
 
 def main() -> None:
     """Run the command; an error of sfumato is printed as it is, without a traceback."""
-    signal.signal(signal.SIGINT, _stop)
+    for number in _STOPPED_BY:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # what nohup lets a command ignore, it goes on ignoring
+            signal.signal(number, _stop)
     try:
         app()
     except SfumatoError as error:
@@ -100,6 +105,10 @@ def main() -> None:
         )
 
 
-def _stop(*_: object) -> NoReturn:
-    messages.print("\nStopped. Nothing was half-written; what was charged stays charged, and the next run goes on.")
-    sys.exit(130)
+def _stop(number: int, _: object) -> NoReturn:
+    """End in order: records that lie in a folder of this run are removed, which a second signal does not stop."""
+    for again in _STOPPED_BY:
+        signal.signal(again, signal.SIG_IGN)
+    with suppress(OSError):  # the terminal may be gone
+        messages.print("\nStopped. Nothing was half-written; what was charged stays charged, and the next run goes on.")
+    sys.exit(128 + number)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sfumato.engine.data_files import DataFile, arrow_dataset, data_files
 from sfumato.engine.limits import limit_memory
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
     Reader = Callable[[str, list[DataFile]], ir.Table]
     Lender = Callable[[pa.Table], ir.Table]
+
+
+class Lends(Protocol):
+    """An open engine that takes tables of ours; `Tables` and `RecordTables` satisfy it."""
+
+    @property
+    def lend(self) -> "Lender":
+        """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

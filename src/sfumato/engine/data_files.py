@@ -1,7 +1,7 @@
 """The data files of a frame: on a disk, or in object storage behind an address such as s3://bucket/jobs/*.parquet."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -156,15 +156,16 @@ def local_path(folder: Path, path: str) -> Path:
 
 def _on_disk(whole: Path) -> list[DataFile]:
     if whole.is_dir():
-        given, found = whole, sorted(whole.rglob("*.parquet"))
+        given, found = whole, list(whole.rglob("*.parquet"))
     elif whole.exists():
         given, found = whole.parent, [whole]
     else:
         given = next((folder for folder in whole.parents if not set(str(folder)) & _PATTERN), Path(whole.anchor))
-        found = sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
-    for path in found:
-        _refuse_passed_over(path.relative_to(given).as_posix())
-    return [DataFile(address=str(path), path=str(path)) for path in found]
+        found = list(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+    within = {path.relative_to(given).as_posix(): str(path) for path in found}
+    for inside in within:
+        _refuse_passed_over(inside)
+    return [DataFile(address=within[inside], path=within[inside]) for inside in _in_order(within)]
 
 
 def _stored(address: str) -> list[DataFile]:
@@ -189,17 +190,24 @@ def _stored(address: str) -> list[DataFile]:
             found=str(error).splitlines()[0],
             do="check the address, and the credentials in the environment; see docs/cluster.md",
         ) from error
-    paths = sorted(info.path for info in listed if info.type == FileType.File)
     pattern = rest.removeprefix(folder)
-    within = {path: path.removeprefix(begin) for path in paths}
+    within = {info.path.removeprefix(begin): info.path for info in listed if info.type == FileType.File}
     found = [
-        DataFile(address=f"{scheme}://{folder}{inside}", path=path, storage=storage)
-        for path, inside in within.items()
+        inside
+        for inside in _in_order(within)
         if (_matches(inside, pattern) if "*" in rest else inside == "" or inside.endswith(".parquet"))
     ]
-    for file in found:
-        _refuse_passed_over(within[file.path] or file.name)
-    return found
+    for inside in found:
+        _refuse_passed_over(inside or PurePosixPath(within[inside]).name)
+    return [DataFile(address=f"{scheme}://{folder}{i}", path=within[i], storage=storage) for i in found]
+
+
+def _in_order(within: Iterable[str]) -> list[str]:
+    """Paths below what the release file names, in the order of their texts, slashes included.
+
+    The fingerprint of the data depends on this order: it is the same on a disk and in object storage.
+    """
+    return sorted(within)
 
 
 def _refuse_passed_over(inside: str) -> None:

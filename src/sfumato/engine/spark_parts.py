@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from sfumato.engine.spark_work import sent
 from sfumato.errors import EngineError
 from sfumato.parts import Part
 
@@ -27,21 +28,23 @@ def spark_each_part(backend: "BaseBackend", parted: "Parted", work: Callable[[pa
     rows = backend.raw_sql(backend.compile(parted.rows))
     # A number of partitions that is asked for is kept: Spark would join small ones, and one executor do all the work.
     spread = rows.repartition(parted.layout.parts, "_part")
-    yield from _collected(spread.groupBy("_part").applyInArrow(_telling(work), METADATA))
+    with sent(spread.sparkSession, work) as received:
+        yield from _collected(spread.groupBy("_part").applyInArrow(_telling(received), METADATA))
 
 
 def spark_each_file(backend: "BaseBackend", numbers: Sequence[int], work: Callable[[int], Part]) -> Iterator[Part]:
     """Hand every stored part to an executor, by its number."""
     session = spark_of(backend)
-    told = _telling(work)
-
-    def of_numbers(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch["id"].to_pylist():
-                yield from told(numbers[number]).to_batches()
-
     asked = session.range(0, len(numbers), 1, max(1, len(numbers)))
-    yield from _collected(asked.mapInArrow(of_numbers, METADATA))
+    with sent(session, work) as received:
+        told = _telling(received)
+
+        def of_numbers(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    yield from told(numbers[number]).to_batches()
+
+        yield from _collected(asked.mapInArrow(of_numbers, METADATA))
 
 
 def spark_column(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import BundleError
-from sfumato.manifest import read_listed
+from sfumato.manifest import each_listed
 from sfumato.parts import name_of
 
 MOST_ROWS = 20_000_000
@@ -22,8 +22,8 @@ def each_rows(bundle: Path, about: Mapping[str, Any]) -> Iterator[pa.Table]:
     """
     files = about["files"]
     names = [f"{files['parquet']}/{name_of(part)}" for part in range(files["parts"])] if "parts" in files else None
-    for name in names or [files["parquet"]]:
-        yield pq.read_table(pa.BufferReader(read_listed(bundle, name)), use_threads=False, pre_buffer=False)
+    for content in each_listed(bundle, names or [files["parquet"]]):
+        yield pq.read_table(pa.BufferReader(content), use_threads=False, pre_buffer=False)
 
 
 def all_rows(bundle: Path, about: Mapping[str, Any]) -> pa.Table:

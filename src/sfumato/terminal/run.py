@@ -18,10 +18,13 @@ if TYPE_CHECKING:  # only names for types: each command imports what it runs
 def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
-    repeated = len(published.plan.parts) - len(published.charged)
+    repeated = len(published.plan.parts) - len(published.charged) - len(published.finished)
     words = [f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
     if published.charged:
         words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
+    if published.finished:
+        named = ", ".join(published.finished)
+        words.append(f"Charged before by a run that did not finish, and answered now at no further charge: {named}.")
     if repeated:
         counted = f"{repeated} cubes or tables" if published.plan.cubes else counted_tables(repeated)
         words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
@@ -37,6 +40,7 @@ def run_summary(published: "Published") -> Summary:
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),
         "charged": list(published.charged),
+        "charged_before": list(published.finished),
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
         "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
         "controls_not_met": {

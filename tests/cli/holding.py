@@ -1,0 +1,39 @@
+"""A command that holds something until its input ends, in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = """
+import sys
+from sfumato import cli
+from sfumato.engine.spark_session import spark_session
+from sfumato.engine.spill_folder import spill_folder
+
+@cli.app.command("demo")
+def hold() -> None:
+    {held}
+        print("held", flush=True)
+        sys.stdin.read()
+
+sys.argv = ["sfumato", "demo"]
+cli.main()
+"""
+
+
+def holding(held: str, *, temporary: Path, ignored: tuple[int, ...] = ()) -> "subprocess.Popen[str]":
+    """Start the command with a temporary folder of its own, and wait until it holds what the `held` statement opens."""
+    begin = "".join(f"import signal; signal.signal({number}, signal.SIG_IGN)\n" for number in ignored)
+    child = subprocess.Popen(
+        [sys.executable, "-c", begin + COMMAND.format(held=held)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    assert child.stdout
+    assert child.stdout.readline() == "held\n"
+    assert list(temporary.glob("sfumato-*"))
+    return child

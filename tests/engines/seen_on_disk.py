@@ -1,0 +1,61 @@
+"""Drive Spark here: note what lies below the temporary folder while a part is worked on; then end, or die."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
+
+import pyarrow as pa
+
+from sfumato.check import checked
+from sfumato.keys import Secret
+from sfumato.parts import Part
+from sfumato.protected_parts import ProtectPart
+from sfumato.release_file import load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """Protects a part, writes down what it sees, and takes some processes down."""
+
+    work: ProtectPart
+    secret: Secret = field(repr=False)
+    below: Path
+    """The temporary folder."""
+    noted: Path
+    kills: tuple[int, ...]
+
+    def __call__(self, rows: pa.Table) -> Part:
+        part = self.work(rows)
+        seen = {}
+        for path in self.below.rglob("*"):
+            content = path.read_bytes() if path.is_file() else b""
+            seen[str(path.relative_to(self.below))] = {
+                "plain": b"LZ4Block" in content,
+                "key": self.secret.key in content,
+            }
+        self.noted.write_text(json.dumps(seen), encoding="utf-8")
+        for process in self.kills:
+            os.kill(process, signal.SIGKILL)
+        return part
+
+
+def main(release: Path, draft: Path, noted: Path, *, killed: bool) -> None:
+    """Work on the parts of the keyed table."""
+    with checked(load(release)) as ready:
+        from pyspark import SparkContext
+
+        planned = {table.name: table for table in ready.plan.tables}
+        kills = (SparkContext._gateway.proc.pid, os.getpid()) if killed else ()
+        with ready.in_parts(planned) as cut:
+            secret, layout = ready.plan.secret, cut["keyed"].layout
+            work = ProtectPart(planned=planned["keyed"], secret=secret, layout=layout, folder=draft)
+            looks = Looks(work=work, secret=secret, below=Path(gettempdir()), noted=noted, kills=kills)
+            sys.stdout.write(json.dumps([part.rows for part in ready.each_part(cut["keyed"], looks)]) + "\n")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:4]), killed=sys.argv[4] == "killed")
