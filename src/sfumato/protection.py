@@ -35,6 +35,8 @@ FOR_PEOPLE: Mapping[str, Mapping[str, str]] = {
     "quantiles": {NoisyQuantiles.name: NoisyQuantiles.name},
 }
 """The methods for statistics of people: by statistic, what a release file names and what is used."""
+OF_PEOPLE = frozenset(used for named in FOR_PEOPLE.values() for used in named.values())
+"""Methods that protect statistics of people, and know nothing of jobs."""
 
 
 def name_of_method(table: Table, data: Frame | Microdata) -> str:
@@ -62,7 +64,8 @@ def name_of_method(table: Table, data: Frame | Microdata) -> str:
             f"table '{table.name}', method '{protect.method}'",
             expected="a table of all workers: its error figures need their total",
             found=f"`where` on {', '.join(filtered)}",
-            do='put the attribute into `by`, or use method = "smooth-pareto"',
+            do="put the attribute into `by`, or use another method: node-laplace, or smooth-pareto where the budget is "
+            "weak",
         )
     by_workers = any(not data.is_public(name) for name in table.by)
     form = protect.options.get("form", "vector" if by_workers and not filtered else "scalar")

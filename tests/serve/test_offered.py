@@ -1,24 +1,27 @@
 """The methods that ad-hoc questions may name are those that the budget of the server can pay for."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import combinations
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sfumato.economy.generate import Economy
-from sfumato.errors import SfumatoError
+from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import FormalLive, open_formal
-from sfumato.methods.registry import METHODS
+from sfumato.methods.registry import METHODS, options_of
 from sfumato.release_file import load
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.live.asked import LiveQuestion, in_words
 from sfumato.serve.live.offered import offered
 from sfumato.serve.live.priced import priced
 
-WORKPLACES, WORKERS = ("industry",), ("sex",)
+WORKPLACES, FILTER = ("industry",), {"sex": ["F"]}
 
 
 @contextmanager
@@ -36,14 +39,36 @@ def opened(economy: Economy, folder: Path, budget: str, epsilon: int = 4) -> Ite
         yield live
 
 
-def refused(live: FormalLive, method: str, by: tuple[str, ...]) -> bool:
+def refusal(live: FormalLive, method: str, by: tuple[str, ...], **question: Any) -> SfumatoError | None:
+    """Why the largest question with a method is refused, with any delta that there is."""
+    found: SfumatoError | None = None
+    for delta in {None, float(live.most.delta) or None} if "delta" in options_of(method) else [None]:
+        asked = {"by": [*by], "epsilon": float(live.most.epsilon), "delta": delta, "method": method, **question}
+        try:
+            found = live.price(LiveQuestion.model_validate(asked).planned(live)).refusal
+        except SfumatoError as error:
+            found = error
+        if found is None:
+            return None
+    return found
+
+
+def refused(live: FormalLive, method: str, by: tuple[str, ...], **question: Any) -> bool:
     """Whether the largest question with a method is refused."""
-    try:
-        question = LiveQuestion(by=[*by], epsilon=float(live.most.epsilon), method=method)
-        price = live.price(question.planned(live))
-    except SfumatoError:
-        return True
-    return price.refusal is not None
+    return refusal(live, method, by, **question) is not None
+
+
+def by_workers(live: FormalLive) -> list[tuple[str, ...]]:
+    """Attributes of workers, alone and together: for every number of cells that fits into a table the first such."""
+    names = [name for name in live.codelists if not live.release.data.is_public(name)]
+    found: dict[int, tuple[str, ...]] = {}
+    for some in (some for size in range(len(names)) for some in combinations(names, size + 1)):
+        found.setdefault(cells(live, some), some)
+    return [some for number, some in found.items() if number <= live.release.live.most_cells]
+
+
+def cells(live: FormalLive, by: tuple[str, ...]) -> int:
+    return prod(len(live.codelists[name].codes) for name in by)
 
 
 BUDGETS = {
@@ -61,11 +86,80 @@ def test_what_is_offered_is_answered_and_what_is_not_is_refused(budget: str, eco
         assert {*found.methods} | {*found.others} == {*METHODS}
         for method, restriction in found.methods.items():
             assert not refused(live, method, WORKPLACES)
-            assert refused(live, method, WORKERS) == bool(restriction)
+            by = [some for some in by_workers(live) if refused(live, method, some)]
+            among = refused(live, method, WORKPLACES, where=FILTER)
+            both = [
+                some for some in by_workers(live) if "sex" not in some and refused(live, method, some, where=FILTER)
+            ]
+            assert bool(restriction) == bool(by or among or both), restriction
+            assert (method in found.for_some_workers) == (not among)
+            assert ("with a filter on attributes of workers" in restriction) == bool(among or both), restriction
+            assert ("by attributes of workers" in restriction) == bool(by), restriction
         for method, reason in found.others.items():
             assert reason
             assert refused(live, method, WORKPLACES)
-            assert refused(live, method, WORKERS)
+            assert all(refused(live, method, some) for some in by_workers(live))
+            assert refused(live, method, WORKPLACES, where=FILTER)
+
+
+@pytest.mark.parametrize("epsilon", [1, 2, 4])
+def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
+    epsilon: int, economy: Economy, tmp_path: Path
+) -> None:
+    with opened(economy, tmp_path, BUDGETS["weak"], epsilon) as live:
+        found = offered(live)
+        told = {
+            method: int(match[1])
+            for method, words in found.methods.items()
+            if (match := re.search(r"(?:^|; )by attributes of workers up to (\d+) combinations", words))
+        }
+        assert told, "some methods share epsilon among the cells of workers"
+        for method, most in told.items():
+            for by in by_workers(live):
+                assert refused(live, method, by) == (cells(live, by) > most), (method, by)
+
+
+def test_a_budget_of_which_two_sexes_have_enough_offers_a_method_by_sex(economy: Economy, tmp_path: Path) -> None:
+    with opened(economy, tmp_path, BUDGETS["weak"], 1) as live:
+        words = offered(live).methods["smooth-gamma"]
+        assert not refused(live, "smooth-gamma", ("sex",))
+        assert refused(live, "smooth-gamma", ("age",))
+    assert words.startswith("by attributes of workers up to 2 combinations of their codes (Sex); with 4 combinations")
+
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    (method, question)
+    for method in ("smooth-pareto", "vector-pareto", "auto", "smooth-gamma", "laplace", "noise-infusion")
+    for question in ({"by": ("place_size",), "where": {"sex": ["F"]}}, {"by": ("age",)}, {"by": ("age", "education")})
+]
+
+
+@pytest.mark.parametrize("budget", ["strong", "weak"])
+def test_a_refusal_names_the_methods_that_would_answer_and_no_others(
+    budget: str, economy: Economy, tmp_path: Path
+) -> None:
+    named = 0
+    with opened(economy, tmp_path, BUDGETS[budget], 2) as live:
+        for method, question in REFUSED:
+            error = refusal(live, method, **question)
+            if error is None:
+                continue
+            *_, methods = error.do.rpartition("can be answered by ")
+            works = [name for name in offered(live).methods if not refused(live, name, **question)]
+            assert methods.split(", ") == works, (method, question, error.do)
+            named += 1
+    assert named > 5
+
+
+def test_an_answer_is_refused_in_the_words_of_its_price(economy: Economy, tmp_path: Path) -> None:
+    with opened(economy, tmp_path, BUDGETS["strong"]) as live:
+        planned = LiveQuestion(by=["place_size"], where={"sex": ["F"]}, epsilon=2.5).planned(live)
+        price = live.price(planned)
+        with pytest.raises(BudgetError) as error:
+            live.answered(planned)
+    assert price.refusal is not None
+    assert error.value.do == price.refusal.do
+    assert error.value.do.endswith("can be answered by node-laplace")
 
 
 def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: Economy, tmp_path: Path) -> None:
@@ -78,11 +172,16 @@ def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: E
     needs_it = "smooth-laplace"
     assert needs_it in strong.others
     assert "more delta than the budget has" in strong.others[needs_it]
-    assert "ln(8/delta)" in with_delta.methods[needs_it]
-    assert "13.71" in with_delta.methods[needs_it], "16 ln(8/0.001) ln(1.1), at all the delta there is"
     assert with_delta.others == {name: why for name, why in strong.others.items() if name != needs_it}
     others = {name: words for name, words in with_delta.methods.items() if name != needs_it}
     assert others == strong.methods, "a delta changes nothing for methods that take none"
+
+
+def test_the_attribute_of_workers_with_fewest_codes_says_what_is_possible(economy: Economy, tmp_path: Path) -> None:
+    with opened(economy, tmp_path, BUDGETS["with a delta"], 2) as live:
+        words = offered(live).methods["smooth-laplace"]
+    assert "ln(2/delta)" in words
+    assert "2.898" in words, "4 ln(2/0.001) ln(1.1), at all the delta there is"
 
 
 def test_an_unknown_method_is_told_the_methods_that_are_offered(economy: Economy, tmp_path: Path) -> None:

@@ -9,24 +9,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from sfumato.check import Checked, checked, stored_answers
 from sfumato.durable import alone
 from sfumato.engine.limits import limit_memory, stopped_after
-from sfumato.errors import BudgetError, ReleaseError
+from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.live.asked import Where, in_order, live_table
 from sfumato.methods.method import PlannedError
-from sfumato.methods.registry import KEYED
+from sfumato.methods.registry import KEYED, METHODS, options_of
 from sfumato.plan import PlannedTable
 from sfumato.privacy.account import Balance, Charge
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import balance
+from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
+from sfumato.protection import OF_PEOPLE
 from sfumato.publish.table import published_table
 from sfumato.release import Release
 from sfumato.run import keep_answer, open_ledger
@@ -36,6 +37,7 @@ LIVE = "live tables"
 WIDEST = 10
 """Alpha may be chosen within this factor of the budget's."""
 _DIGITS = 10**6
+Refusal = TypeVar("Refusal", bound=SfumatoError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,37 @@ class FormalLive:
         where: Where | None = None,
     ) -> PlannedTable:
         """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
+        asked: dict[str, Any] = {"by": by, "where": where, "epsilon": epsilon, "alpha": alpha, "delta": delta}
+        try:
+            return self._planned(method=method, **asked)
+        except SfumatoError as error:
+            raise _naming(error, self.fitting(**asked)) from error
+
+    def cannot(self, **question: Any) -> SfumatoError | None:
+        """Why the budget could not pay for a question even if nothing were spent; None if it could."""
+        whole = balance(self.release.account, self.most, [])
+        try:
+            refuse_overdraft(whole, [self._planned(**question).guarantee])
+        except SfumatoError as error:
+            return error
+        return None
+
+    def fitting(self, *, delta: Fraction | None = None, **question: Any) -> tuple[str, ...]:
+        """The methods that the budget can pay for in a question that is otherwise the same."""
+        known = [name for name in METHODS if name not in KEYED | OF_PEOPLE]
+        deltas = {name: delta if "delta" in options_of(name) else None for name in known}
+        return tuple(name for name in known if self.cannot(method=name, delta=deltas[name], **question) is None)
+
+    def _planned(
+        self,
+        *,
+        by: tuple[str, ...],
+        epsilon: Fraction,
+        alpha: Fraction | None = None,
+        delta: Fraction | None = None,
+        method: str = "smooth-pareto",
+        where: Where | None = None,
+    ) -> PlannedTable:
         self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
         by, where = in_order(by, where or {}, self.codelists)
         protect: dict[str, Any] = {"method": method, "epsilon": epsilon}
@@ -105,6 +138,8 @@ class FormalLive:
             cost = balance(self.release.account, self.most, [guarantee])
         except BudgetError as error:  # no guarantee of the budget's kind follows from this one
             refusal = error
+        if refusal is not None and not isinstance(refusal, Overdraft):
+            refusal = _naming(refusal, self._fitting_of(planned))
         return Price(
             guarantee=guarantee,
             epsilon=None if cost is None else cost.spent_epsilon,
@@ -133,7 +168,12 @@ class FormalLive:
         charge, release = self._charge(planned), self.release
         digest = self.ledger.answer(charge.question)
         if digest is None:
-            self.ledger.charge(release.account, [charge], LIVE, budget=self._budget, most=self.most)
+            try:
+                self.ledger.charge(release.account, [charge], LIVE, budget=self._budget, most=self.most)
+            except Overdraft:
+                raise
+            except BudgetError as error:
+                raise _naming(error, self._fitting_of(planned)) from error
             # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
             with self._one_at_a_time, alone(release.store / "lock"):
                 digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
@@ -147,6 +187,19 @@ class FormalLive:
         return keep_answer(
             answer, release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
         )
+
+    def _fitting_of(self, planned: PlannedTable) -> tuple[str, ...]:
+        """The methods that fit where that of a question does not; none where something else is wrong."""
+        protect, table = planned.table.protect, planned.table
+        delta = protect.options.get("delta")
+        fitting = self.fitting(
+            by=table.by,
+            where=table.where,
+            epsilon=protect.epsilon,
+            alpha=protect.alpha,
+            delta=None if delta is None else Fraction(str(delta)),
+        )
+        return () if protect.method in fitting else fitting
 
     def _charge(self, planned: PlannedTable) -> Charge:
         return planned.charge(self.ready.fingerprint)
@@ -168,7 +221,7 @@ class FormalLive:
         if method in KEYED:
             raise ReleaseError(
                 "live table, method",
-                expected="a method with a formal guarantee, such as smooth-pareto",
+                expected="a method with a formal guarantee",
                 found=repr(method),
                 do="choose another method",
             )
@@ -182,6 +235,14 @@ class FormalLive:
                     found=plain(value),
                     do="choose another number",
                 )
+
+
+def _naming(error: Refusal, methods: tuple[str, ...]) -> Refusal:
+    """A refusal that names the methods with which the same question would be answered, if there are any."""
+    if not methods:
+        return error
+    do = f"{error.do}; with the same numbers this question can be answered by {', '.join(methods)}"
+    return type(error)(error.where, expected=error.expected, found=error.found, do=do)
 
 
 @contextmanager

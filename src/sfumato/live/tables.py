@@ -63,11 +63,16 @@ class Live:
         planned = self.planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
         return self.answered(planned)
 
-    def answered(self, planned: PlannedTable) -> pa.Table:
-        """The same for a question that was planned."""
+    def answered(self, planned: PlannedTable, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
+        """The same for a question that was planned.
+
+        `shown` has the codes that will be shown, by attribute, where these are not all. Every other cell is withheld,
+        and the guard neither compares nor remembers it: nobody learns anything of it.
+        """
         with self._one_at_a_time, stopped_after(self.prepared.tables.backend, self.release.live.most_seconds):
             counted = self.prepared.answer(_of_records(planned))
         protected = planned.method.protect(counted, OperatingSystem())
+        protected = _suppressed(protected, ~_within(protected, shown or {}))
         settings = self.release.live
         if settings.guard == "off":
             return published_table(planned, protected)
@@ -182,7 +187,17 @@ def _topic(table: Table) -> str:
     return table.measure or "records"
 
 
-def _suppressed(protected: Cells, near: Flags) -> Cells:
+def _within(cells: Cells, shown: Mapping[str, Sequence[str]]) -> Flags:
+    """Which cells have only codes that are shown."""
+    within = np.ones(len(cells), dtype=np.bool_)
+    for dimension in cells.dimensions:
+        if dimension.name in shown:
+            places = [dimension.places[code] for code in shown[dimension.name]]
+            within &= np.isin(cells.codes(dimension.name), places)
+    return within
+
+
+def _suppressed(protected: Cells, withheld: Flags) -> Cells:
     """The same answer without the cells that are withheld."""
     hidden = {
         "value": 0,
@@ -191,5 +206,5 @@ def _suppressed(protected: Cells, near: Flags) -> Cells:
         "low": np.iinfo(np.int64).min,
         "high": np.iinfo(np.int64).min,
     }
-    columns = {name: np.where(near, hidden[name], column) for name, column in protected.columns.items()}
+    columns = {name: np.where(withheld, hidden[name], column) for name, column in protected.columns.items()}
     return Cells(dimensions=protected.dimensions, positions=protected.positions, columns=columns)

@@ -12,8 +12,9 @@ from sfumato.live.asked import in_order
 from sfumato.methods.registry import METHODS
 from sfumato.plan import PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.protection import OF_PEOPLE
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.offered import OF_PEOPLE, offered
+from sfumato.serve.live.offered import offered
 
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
@@ -61,7 +62,7 @@ class LiveQuestion(BaseModel):
         if self.method in OF_PEOPLE:
             raise RefusedError(
                 "method",
-                expected="a method that counts jobs, such as smooth-pareto",
+                expected="a method that counts jobs",
                 found=f"{self.method}, which is made for surveys of people",
                 do="choose another method; GET /live/config lists them",
             )

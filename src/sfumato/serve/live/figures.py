@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.question import TOTAL
 from sfumato.live import Live
+from sfumato.live.asked import in_order
 from sfumato.plan import PlannedTable
 from sfumato.serve.live.made import Described, made_table, one_unit_apart
 from sfumato.serve.metrics import table_metrics
@@ -80,46 +81,33 @@ class LiveFigures:
 
     def figures(self, selection: Selection) -> Figures:
         """The cells of a selection, each protected by itself; a dimension that is left out is a question without it."""
-        kept = {
-            dimension.name: places
-            for dimension, places in zip(self.dimensions, selection.places, strict=True)
-            if places is not None and places != (len(dimension) - 1,)
-        }
-        planned = self._planned(kept)
-        table = made_table(self.live, planned, self.live.answered(planned))
-        inner = Selection(
-            places=tuple(self._within(table, axis, kept) for axis in range(len(table.dimensions))),
-            metrics=selection.metrics,
-        )
-        found = table.source.figures(inner)
+        chosen = self._chosen(selection)
+        planned = self._planned(chosen)
+        table = made_table(self.live, planned, self.live.answered(planned, shown=chosen))
+        places = (tuple(axis.places[code] for code in chosen[axis.name]) for axis in table.dimensions)
+        found = table.source.figures(Selection(places=tuple(places), metrics=selection.metrics))
         shape = tuple(len(places) for places in selection.places if places is not None)
         columns = tuple(_shaped(column, shape) for column in found.columns)
         status = columns[0].status  # the same of all figures of a cell
         apart = 0 if status is None else int(np.isin(status, [NUMBERS[text] for text in APART.values()]).sum())
         return Figures(columns=columns, notes=(*one_unit_apart(apart), *found.notes))
 
-    def _planned(self, kept: dict[str, tuple[int, ...]]) -> PlannedTable:
-        """The smallest question that has all cells of a selection."""
-        if not kept:  # the total of everything is asked for beside the codes of the shortest attribute
-            shortest = min(self.dimensions, key=len)
-            return self.live.planned(by=(shortest.name,), where={}, totals=True, **self.asked)
-        by_name = {dimension.name: dimension for dimension in self.dimensions}
-        where, totals = {}, False
-        for name, places in kept.items():
-            dimension = by_name[name]
-            if places[-1] == len(dimension) - 1:
-                totals = True  # of all codes, whichever were chosen
-            elif len(places) < len(dimension) - 1:
-                where[name] = [dimension.codes[place] for place in places]
-        return self.live.planned(by=tuple(kept), where=where, totals=totals, **self.asked)
+    def _chosen(self, selection: Selection) -> dict[str, tuple[str, ...]]:
+        """The codes that are shown, by attribute; one of which only the total is shown is not asked for."""
+        chosen = {
+            dimension.name: tuple(dimension.codes[place] for place in places)
+            for dimension, places in zip(self.dimensions, selection.places, strict=True)
+            if places is not None and places != (len(dimension) - 1,)
+        }
+        shortest = min(self.dimensions, key=len)
+        return chosen or {shortest.name: (TOTAL,)}  # the total of everything is the margin of some attribute
 
-    def _within(self, table: ServedTable, axis: int, kept: dict[str, tuple[int, ...]]) -> tuple[int, ...] | None:
-        """The places of the chosen codes in the smaller question."""
-        dimension = table.dimensions[axis]
-        if dimension.name not in kept:
-            return None
-        whole = next(one for one in self.dimensions if one.name == dimension.name)
-        return tuple(dimension.places[whole.codes[place]] for place in kept[dimension.name])
+    def _planned(self, chosen: dict[str, tuple[str, ...]]) -> PlannedTable:
+        """The smallest question that has all cells of a selection; a total is of all codes, whichever were chosen."""
+        totals = any(TOTAL in codes for codes in chosen.values())
+        some = {name: codes for name, codes in chosen.items() if TOTAL not in codes}
+        by, where = in_order(tuple(chosen), some, self.live.codelists)
+        return self.live.planned(by=by, where=where, totals=totals, **self.asked)
 
 
 def _shaped(column: Column, shape: tuple[int, ...]) -> Column:

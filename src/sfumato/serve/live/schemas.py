@@ -29,6 +29,7 @@ class LiveBudget(BaseModel):
     alphas: tuple[float, float] = Field(description="the least and the largest alpha that may be chosen")
     methods: list[str] = Field(description="those that this budget can pay for")
     restrictions: dict[str, str] = Field(description="what some of them may be asked for, by method")
+    for_some_workers: list[str] = Field(description="those that may be asked with a filter on attributes of workers")
     not_offered: dict[str, str] = Field(description="why the others are not among them, by method")
 
 
@@ -94,6 +95,7 @@ def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered 
             alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
             methods=list(methods.methods),
             restrictions={name: words for name, words in methods.methods.items() if words},
+            for_some_workers=list(methods.for_some_workers),
             not_offered=methods.others,
         )
     return LiveConfig(
