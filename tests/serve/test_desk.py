@@ -37,7 +37,8 @@ class Busy:
     live: FormalLive
     client: httpx.Client
     tokens: dict[str, str]
-    send: Callable[[bytes], socket.socket]
+    send: Callable[[bytes, str], socket.socket]
+    """Send something from the address of a user."""
     waiting: Callable[[], int]
     begun: Semaphore
     finish: Semaphore
@@ -46,11 +47,11 @@ class Busy:
 
     def held(self, user: str, word: str = "", then: str = "") -> socket.socket:
         """Keep a thread of the desk busy for a user; `then` asks a question afterwards, in the same turn."""
-        return self.send(request("GET", f"/held?word={word}&then={then}", self.token(user)))
+        return self.send(request("GET", f"/held?word={word}&then={then}", self.token(user)), user)
 
     def asked(self, user: str) -> socket.socket:
         """Ask the question that costs something."""
-        return self.send(posted("/live/tables", json.dumps(PLACE).encode(), self.token(user)))
+        return self.send(posted("/live/tables", json.dumps(PLACE).encode(), self.token(user)), user)
 
     def token(self, user: str) -> str:
         return f"Authorization: Bearer {self.tokens[user]}"
@@ -76,8 +77,10 @@ def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
 def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float = 30) -> Iterator[Busy]:
     kept = Users(state)
     tokens = {name: kept.add(name, Role.analyst)[1] for name in ("ann", "bob", "cleo", "dan", "eve", "fay")}
+    tokens["stella"] = kept.add("stella", Role.steward)[1]
+    places = {name: f"127.0.0.{last}" for last, name in enumerate(tokens, 2)}
     desk = Desk(live=live)
-    app = make_app(catalogue, Settings(state=state, calls=0, seconds=seconds), desk=desk)
+    app = make_app(catalogue, Settings(state=state, calls=0, seconds=seconds, audit=state / "audit"), desk=desk)
     begun, finish = Semaphore(0), Semaphore(0)
     order: list[str] = []
 
@@ -97,8 +100,9 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
         stack.callback(finish.release, 1_000)
         address = (client.base_url.host, client.base_url.port or 0)
 
-        def send(content: bytes) -> socket.socket:
-            connection = stack.enter_context(socket.create_connection(address, timeout=30))
+        def send(content: bytes, user: str) -> socket.socket:
+            source = (places[user], 0)
+            connection = stack.enter_context(socket.create_connection(address, timeout=30, source_address=source))
             connection.sendall(content)
             return connection
 
@@ -155,6 +159,28 @@ def test_who_leaves_leaves_the_line(live: FormalLive, catalogue: Catalogue, tmp_
         assert [heard(connection).status for connection in (first, last)] == [200, 200]
         assert server.order == ["first", LAST]
         assert not server.is_charged()
+
+
+def test_the_log_has_the_question_of_those_who_waited_in_vain(
+    live: FormalLive, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
+        working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
+        assert all(server.begun.acquire(timeout=30) for _ in working)
+        assert heard(server.asked("ann")).problem["status"] == 503
+    entries = map(json.loads, (tmp_path / "state/audit/users.jsonl").read_text().splitlines())
+    (entry,) = (entry for entry in entries if entry["user"] == "ann")
+    assert (entry["status"], entry["asked"]["by"], entry["asked"]["epsilon"]) == (503, PLACE["by"], PLACE["epsilon"])
+
+
+def test_long_questions_keep_no_steward_waiting(live: FormalLive, catalogue: Catalogue, tmp_path: Path) -> None:
+    with busy(live, catalogue, tmp_path / "state") as server:
+        working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
+        assert all(server.begun.acquire(timeout=30) for _ in working)
+        for path in ("/steward", "/steward/budget", "/steward/what-if", "/live/config"):
+            assert heard(server.send(request("GET", path, server.token("stella")), "stella")).status == 200
+        server.finish.release(AT_A_TIME)
+        assert [heard(connection).status for connection in working] == [200] * AT_A_TIME
 
 
 def test_a_question_that_took_too_long_to_begin_is_not_charged(

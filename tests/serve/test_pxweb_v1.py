@@ -149,3 +149,9 @@ def test_what_does_not_exist_is_refused(server: Server) -> None:
     refused(httpx.get(f"{server.url}/api/v1/sv"), 400)
     refused(ask(server, "people", format="docx"), 400)
     refused(ask(server, "people", item("job", "a", filter="median")), 400)
+
+
+def test_all_codes_are_meant_where_none_are_named(server: Server) -> None:
+    named, unnamed = (ask(server, "people", item("region", *codes, filter="all")) for codes in (("*",), ()))
+    assert len(named.json()["data"]) > 1
+    assert unnamed.json()["data"] == named.json()["data"]

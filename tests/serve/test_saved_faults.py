@@ -21,7 +21,6 @@ def saved(server: Server, selection: list[dict[str, Any]]) -> httpx.Response:
         b'{"selection": [{"variableCode": "town", "codelist": "vs_town"}]}',
         b'{"selection": [{"variableCode": "place", "valueCodes": ["*"]}, {"variableCode": "town"}]}',
         b'{"selection": [], "placement": {"stub": ["town"]}}',
-        b'{"selection": [], "placement": {"stub": ["\\ud800"]}}',
         b'{"selection": [], "placement": {"stub": ["place"], "heading": ["place"]}}',
         b'{"selection": [{"variableCode": "place", "valueCodes": ["*"]}, {"variableCode": "ownership", "valueCodes": ["*"]}]}',  # noqa: E501 — as it is sent
     ],
@@ -40,7 +39,7 @@ def test_one_question_is_kept_once_however_it_is_written(server: Server) -> None
         {"tableId": "people", "language": "en", "outputFormat": "csv", "outputFormatParams": ["UseCodes"]},
         {"tableId": "people", "language": "EN", "outputFormat": "CSV", "outputFormatParams": [" usecodes", ""]},
     ]
-    placed = [{"stub": ["region"], "heading": ["contents"]}, {"stub": ["REGION"] * 9_999, "heading": ["Contents"]}]
+    placed = [{"stub": ["region"], "heading": ["contents"]}, {"stub": ["REGION"] * 100, "heading": ["Contents"]}]
     chosen = [{"variableCode": "region", "valueCodes": ["*"]}]
     (name,) = {
         httpx.post(

@@ -99,3 +99,12 @@ def test_names_do_not_mind_the_case_and_metrics_may_be_left_out(catalogue: Catal
     assert selection.metrics == tuple(range(len(table.metrics)))
     with pytest.raises(RefusedError, match="one of its dimensions: place, contents"):
         select(table, {"sex": ["*"]})
+
+
+@pytest.mark.parametrize(("code", "said"), [("200+", "200"), ("A+B", "A B"), ("+5", "5")])
+def test_a_plus_that_an_address_turned_into_a_space_is_explained(code: str, said: str) -> None:
+    sizes = ServedDimension(name="size", label="Size", codes=("1-19", code), labels=("", ""))
+    with pytest.raises(RefusedError, match="write \\+ as %2B in an address"):
+        places_of(sizes, split(said))
+    with pytest.raises(RefusedError, match="correct the codes"):
+        places_of(sizes, ["300"])

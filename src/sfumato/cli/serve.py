@@ -2,11 +2,12 @@
 
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -72,8 +73,9 @@ def serve(
         Addresses, typer.Option(help="How the log of questions writes addresses: the network, all of it, nothing.")
     ] = Addresses.short,
 ) -> None:
-    """Serve published bundles over HTTP: PxWebApi 2 and 1, with downloads as Excel, CSV, PX and Parquet.
+    """Serve published bundles over HTTP: a page for readers, PxWebApi 2 and 1 and SDMX for programs.
 
+    Tables are downloaded as Excel, CSV, PX, Parquet and more.
     Every file is checked against its manifest first. Nothing confidential is read, unless --live names a release.
     """
     calls, window = _rate(rate)
@@ -117,10 +119,15 @@ def serve(
             for line in starting.warnings(settings, desk, budget=budget_epsilon):
                 messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)
 
-        # The server takes the signal, ends what is under way, and hands it on: nothing is left to do then.
-        signal.signal(signal.SIGINT, lambda *_: None)
+        # The server takes these signals, ends what is under way, and hands them on: it was asked to, and all is well.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _stopped)
         run_server(catalogue, settings, host=host, port=port, desk=desk, ready=ready)
+
+
+def _stopped(*_: object) -> NoReturn:
     screen.print("Stopped.")
+    sys.exit()
 
 
 def _rate(text: str) -> tuple[int, int]:

@@ -65,7 +65,13 @@ def make_app(catalogue: Catalogue, settings: Settings | None = None, *, desk: De
 def _guard(app: FastAPI, served: Served) -> None:
     """Put the guards before the application, from the innermost to the outermost."""
     settings, access = served.settings, served.access
-    app.add_middleware(WorkLimits, most=settings.most_running, threads=settings.threads, seconds=settings.seconds)
+    app.add_middleware(
+        WorkLimits,
+        most=settings.most_running,
+        of_one=settings.most_of_one,
+        threads=settings.threads,
+        seconds=settings.seconds,
+    )
     app.add_middleware(RequestLimits, most=settings.most_body, patience=settings.patience)
     app.add_middleware(Preflight)
     if settings.calls > 0:

@@ -79,7 +79,12 @@ class RateLimit:
 def client_of(access: Access, scope: Scope) -> str:
     """Who counts as one client: a user, or else everybody at an address."""
     user = access.user(scope)
-    return f"user {user.name.lower()}" if user else f"address {network(address(scope), 32, 64)}"
+    return f"user {user.name.lower()}" if user else f"address {address_of(scope)}"
+
+
+def address_of(scope: Scope) -> str:
+    """What counts as one address: in version 6 the network that a household or an office has."""
+    return network(address(scope), 32, 64)
 
 
 def address(scope: Scope) -> str:

@@ -150,9 +150,11 @@ def _like(dimension: ServedDimension, pattern: str) -> list[int]:
 
 def _unknown(dimension: ServedDimension, found: str) -> RefusedError:
     some = ", ".join(dimension.codes[:5])
+    # An address that has + where it should have %2B says a space, which is cut off at the ends.
+    plus = any(code in dimension.places for code in (f"{found}+", f"+{found}", found.replace(" ", "+")))
     return RefusedError(
         f"codes of '{dimension.name}'",
         expected=f"codes such as {some}, or *, ?, top(n), bottom(n), range(a,b), from(a), to(b)",
         found=found,
-        do="correct the codes; the metadata of the table list them all",
+        do="write + as %2B in an address" if plus else "correct the codes; the metadata of the table list them all",
     )

@@ -67,6 +67,7 @@ class Served:
             pages=settings.threads,
             downloads=settings.downloads,
             most=settings.most_waiting,
+            in_all=settings.most_lined_up,
         )
         access = Access(settings)
         return cls(catalogue=catalogue, settings=settings, cache=cache, access=access, turns=turns, live=live)
@@ -83,6 +84,7 @@ class Served:
         if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
             made = self._made(table, selection, name, options)
         else:
+            noted(table, selection).put(scope)  # before it waits, perhaps in vain
             made = await self.turns.download(
                 lambda: self._made(table, selection, name, options), client=self.client(scope)
             )

@@ -15,8 +15,10 @@ class Settings:
     """A larger answer is refused."""
     most_body: int = 1_000_000
     """Bytes a request may have."""
-    most_running: int = 400
-    """Questions that are worked on at a time; further ones are asked to come back."""
+    most_running: int = 600
+    """Questions that are worked on or wait at a time; further ones are asked to come back."""
+    most_of_one: int = 75
+    """Questions of one address among them, whatever tokens it shows."""
     most_connections: int = 4_000
     """Connections that are open at a time; the ones that wait longest for a question make room for new ones."""
     most_unread: int = 500_000_000
@@ -25,8 +27,10 @@ class Settings:
     """Pages that are written at a time."""
     downloads: int = 2
     """Large answers that are worked out at a time: each needs memory of its own."""
-    most_waiting: int = 200
+    most_waiting: int = 60
     """Pages and large answers that one client may wait for at a time; further ones are asked to come back."""
+    most_lined_up: int = 300
+    """Such answers that all clients together may wait for: other places are left for what is answered at once."""
     seconds: float = 30
     """How long a question may take."""
     patience: float = 10

@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Counts:
-    """How many answers each client waits for, and how many it may."""
+    """How many answers each client waits for, and how many it and all together may."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, in_all: int) -> None:
+        self._most, self._in_all = most, in_all
         self._waiting: Counter[str] = Counter()
 
     @property
@@ -28,7 +28,10 @@ class Counts:
 
     @contextmanager
     def one_more(self, client: str) -> Iterator[None]:
-        """Count an answer while its client waits; one who waits for too many is asked to come back."""
+        """Count an answer while its client waits; where too many are waited for, it is asked to come back."""
+        if self.total >= self._in_all:
+            words = f"{self._in_all} questions are waiting already. To do: ask again in a few seconds."
+            raise HTTPException(503, words, headers=COME_BACK)
         if self._waiting[client] >= self._most:
             words = f"{self._most} answers are being written for you. To do: ask again once you have some of them."
             raise HTTPException(429, words, headers=COME_BACK)
@@ -50,9 +53,9 @@ class Turns:
     counts: Counts = field(repr=False)
 
     @classmethod
-    def of(cls, *, pages: int, downloads: int, most: int) -> "Turns":
+    def of(cls, *, pages: int, downloads: int, most: int, in_all: int) -> "Turns":
         """So many threads of each kind, and nobody waiting."""
-        return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most))
+        return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most, in_all))
 
     @property
     def waiting(self) -> int:

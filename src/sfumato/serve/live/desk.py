@@ -1,11 +1,10 @@
 """Where ad-hoc questions wait for their turn: few at a time, a bounded number in all, and analysts in turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
-
-from fastapi import HTTPException
 
 from sfumato.engine.limits import TooSlowError
 from sfumato.errors import BudgetError, SfumatoError
@@ -19,7 +18,7 @@ from sfumato.serve.live.offered import Offered, offered
 from sfumato.serve.live.schemas import LiveConfig, live_config
 from sfumato.serve.model import ServedTable
 from sfumato.serve.turns import Counts
-from sfumato.serve.waited import COME_BACK, refuse_unwaited
+from sfumato.serve.waited import refuse_unwaited
 
 T = TypeVar("T")
 AT_A_TIME = 2
@@ -40,7 +39,7 @@ class Desk:
     live: Live | FormalLive
     answers: BoundedCache[ServedTable] = field(default_factory=lambda: BoundedCache[ServedTable](64_000_000))
     _threads: FairThreads = field(default_factory=lambda: FairThreads(AT_A_TIME))
-    _counts: Counts = field(default_factory=lambda: Counts(OF_ONE))
+    _counts: Counts = field(default_factory=lambda: Counts(OF_ONE, WAITING))
 
     def config(self) -> LiveConfig:
         """What can be asked, and what is left of the budget; the latter takes a while to find out."""
@@ -59,14 +58,8 @@ class Desk:
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
         """Do all that a question needs in a thread of the desk, in turn; errors are problems of the question."""
-        if self.waiting >= WAITING:
-            words = f"{WAITING} questions are waiting already. To do: ask again in a few seconds."
-            raise HTTPException(503, words, headers=COME_BACK)
-        try:
-            with self._counts.one_more(client):
-                return await self._threads.work(work, client=client)
-        except SfumatoError as error:
-            raise as_refused(error) from error
+        with refusing(), self._counts.one_more(client):
+            return await self._threads.work(work, client=client)
 
     def answered(self, planned: PlannedTable) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
@@ -77,6 +70,15 @@ class Desk:
             found = made_table(self.live, planned, self.live.answered(planned))
             self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
         return found
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Make problems of the question of what goes wrong here."""
+    try:
+        yield
+    except SfumatoError as error:
+        raise as_refused(error) from error
 
 
 def as_refused(error: SfumatoError) -> RefusedError:

@@ -3,27 +3,28 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
 from sfumato.live import Live
 from sfumato.plan import PlannedTable
 from sfumato.serve.access import require
-from sfumato.serve.audit_asked import note
+from sfumato.serve.audit_asked import note, noted
 from sfumato.serve.cache import BoundedCache
 from sfumato.serve.catalogue import Catalogue
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.options import Options
 from sfumato.serve.live import page, schemas
 from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.desk import Desk
+from sfumato.serve.live.desk import Desk, refusing
 from sfumato.serve.live.figures import live_tables
 from sfumato.serve.live.priced import priced
 from sfumato.serve.model import Selection, ServedTable
 from sfumato.serve.page.navigation import LIVE
 from sfumato.serve.problems import responses
 from sfumato.serve.pxweb import v2
+from sfumato.serve.pxweb.body import documented_body, read_json
 from sfumato.serve.pxweb.documented import data_responses
 from sfumato.serve.selection import everything
 from sfumato.serve.served import Rendered, Served, rendered
@@ -49,23 +50,35 @@ def router(served: Served, desk: Desk) -> APIRouter:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
         if isinstance(live, Live):
             return desk.config()
-        return await desk.work(desk.config, client=served.client(request.scope))
+        with refusing():  # in threads of pages: long questions at the desk keep nobody from it
+            return await served.turns.page(desk.config, client=served.client(request.scope))
 
-    @programs.post("/prices", response_model=schemas.Price, responses=responses(400, 401, 403, 413))
-    async def price(request: Request, question: Annotated[LiveQuestion, Body()]) -> Any:
+    async def planned_of(request: Request) -> PlannedTable:
+        """What is asked; the log has it also of those who wait for their turn in vain."""
+        body = await request.body()
+
+        def plan() -> PlannedTable:
+            return read_json(LiveQuestion, body, request).planned(live)
+
+        with refusing():
+            planned = await served.turns.page(plan, client=served.client(request.scope))
+        note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
+        return planned
+
+    @programs.post(
+        "/prices",
+        response_model=schemas.Price,
+        responses=responses(400, 401, 403, 413),
+        openapi_extra=documented_body(LiveQuestion),
+    )
+    async def price(request: Request) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
+        planned = await planned_of(request)
+        return await desk.work(lambda: priced(live, planned), client=served.client(request.scope))
 
-        def work() -> schemas.Price:
-            planned = question.planned(live)
-            said(request, planned)
-            return priced(live, planned)
-
-        return await desk.work(work, client=served.client(request.scope))
-
-    @programs.post("/tables", responses=data_responses(400, 401, 403, 413))
+    @programs.post("/tables", responses=data_responses(400, 401, 403, 413), openapi_extra=documented_body(LiveQuestion))
     async def table(
         request: Request,
-        question: Annotated[LiveQuestion, Body()],
         outputFormat: Annotated[Written, Query(description="the format")] = "json-stat2",  # noqa: N803
         outputFormatParams: Annotated[list[Word] | None, Query(description="how it is written")] = None,  # noqa: N803
     ) -> Response:
@@ -74,10 +87,9 @@ def router(served: Served, desk: Desk) -> APIRouter:
         options = replace(
             Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
         )
+        planned = await planned_of(request)
 
         def work() -> Rendered:
-            planned = question.planned(live)
-            said(request, planned)
             return written(desk.answered(planned), outputFormat, options)
 
         return (await desk.work(work, client=served.client(request.scope))).respond(request)
@@ -95,11 +107,6 @@ def router(served: Served, desk: Desk) -> APIRouter:
     api.include_router(programs)
     api.include_router(page.router(served, desk))
     return api
-
-
-def said(request: Request, planned: PlannedTable) -> None:
-    """Tell the log what was asked."""
-    note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
 
 
 def written(table: ServedTable, name: str, options: Options) -> Rendered:
@@ -130,6 +137,7 @@ class LiveServed(Served):
         key = (table.id, selection, name, options)
         found = self.cache.get(key)
         if found is None:
+            noted(table, selection).put(scope)  # before it waits, perhaps in vain
             found = await self.desk.work(lambda: self._made(table, selection, name, options), client=self.client(scope))
             self.keep(key, found, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
         return found

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from jinja2 import Environment
@@ -27,6 +27,7 @@ from sfumato.serve.selection import valueset
 from sfumato.serve.served import Rendered, Served, rendered
 from sfumato.users import User
 
+T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -75,7 +76,7 @@ class Pages:
             return kept.respond(request)
         asked = request.query_params.multi_items()
         try:
-            question = read(self.served.catalogue[id], asked)
+            question = await self._question(id, asked, request)
         except RefusedError as error:
             page: Response = request.app.state.error_page(request, error.status, error, {})
             return page
@@ -93,7 +94,7 @@ class Pages:
 
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
-        question = read(self.served.catalogue[id], request.query_params.multi_items())
+        question = await self._question(id, request.query_params.multi_items(), request)
         return (await self._in_turn(lambda: _chart(self.served, question), request)).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
@@ -119,7 +120,12 @@ class Pages:
             raise not_found("file", name, "load the page again")
         return found.respond(request)
 
-    async def _in_turn(self, write: Callable[[], Rendered], request: Request) -> Rendered:
+    async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> Question:  # noqa: A002
+        """What an address asks for: in a thread, because the first look at a table may need figures of it."""
+        table = self.served.catalogue[id]
+        return await self._in_turn(lambda: read(table, asked), request)
+
+    async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
         return await self.served.turns.page(write, client=self.served.client(request.scope))
 
     def _written(self, template: str, user: User | None, **given: Any) -> Rendered:

@@ -36,14 +36,7 @@ class SavedQueries:
     def save(self, query: dict[str, Any]) -> str:
         """Keep a query and return its name."""
         content = json.dumps(query, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
-        if len(content) > LONGEST:
-            raise RefusedError(
-                "saved query",
-                expected=f"at most {LONGEST:,} bytes",
-                found=f"{len(content):,}",
-                do="write expressions such as * or range(a,b) in place of long lists of codes",
-                status=413,
-            )
+        refuse_long(content)
         name = blake2b(content, digest_size=12).hexdigest()
         path = self.folder / f"{name}.json"
         with self._lock:
@@ -88,6 +81,18 @@ class SavedQueries:
                 break
             path.unlink(missing_ok=True)
             number, held = number - 1, held - found[path].st_size
+
+
+def refuse_long(content: bytes) -> None:
+    """Refuse a query that is too long to be kept."""
+    if len(content) > LONGEST:
+        raise RefusedError(
+            "saved query",
+            expected=f"at most {LONGEST:,} bytes",
+            found=f"{len(content):,}",
+            do="write expressions such as * or range(a,b) in place of long lists of codes",
+            status=413,
+        )
 
 
 def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from sfumato.serve.problems import responses
 from sfumato.serve.pxweb import schemas
 from sfumato.serve.pxweb.answered import answered, checked, written
 from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, format_named, refuse_language
+from sfumato.serve.pxweb.body import documented_body, read_json
 from sfumato.serve.pxweb.documented import Id, Language, data_responses, parameters
 from sfumato.serve.pxweb.listing import link
-from sfumato.serve.pxweb.saved_queries import SavedQueries, canonical, smallest
+from sfumato.serve.pxweb.saved_queries import SavedQueries, canonical, refuse_long, smallest
 from sfumato.serve.served import Served
 
 
@@ -31,9 +32,13 @@ def router(served: Served) -> APIRouter:
         status_code=201,
         response_model=schemas.SavedQueryResponse,
         responses=responses(400, 403, 404, 413),
+        openapi_extra=documented_body(schemas.SavedQuery),
     )
-    async def save_query(body: schemas.SavedQuery) -> Any:
+    async def save_query(request: Request) -> Any:
         """Keep a question, so that it has a short address."""
+        sent = await request.body()
+        refuse_long(sent)  # before anything is read of it
+        body = read_json(schemas.SavedQuery, sent, request)
         described = served.catalogue[body.tableId]
         refuse_language(body.language)
         _, selection = checked(served, described, asked_of(body))

@@ -1,8 +1,14 @@
 """What PxWebApi version 2 sends and takes, for the OpenAPI document."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+MOST_DIMENSIONS = 100
+"""Dimensions, or other words, that a question may name; tables have far fewer."""
+Codes = Annotated[list[str], Field(fail_fast=True)]
+"""There may be as many as a body has room for, so that reading them ends at the first that is none."""
+Names = Annotated[list[str], Field(fail_fast=True, max_length=MOST_DIMENSIONS)]
 
 
 class Link(BaseModel):
@@ -172,21 +178,21 @@ class VariableSelection(BaseModel):
     """The codes of one dimension, or expressions that stand for them."""
 
     variableCode: str = Field(description="name of the dimension")  # noqa: N815
-    valueCodes: list[str] = Field([], description="codes, or *, ?, top(n), bottom(n), range(a,b), from(a), to(b)")  # noqa: N815
+    valueCodes: Codes = Field([], description="codes, or *, ?, top(n), bottom(n), range(a,b), from(a), to(b)")  # noqa: N815
     codelist: str | None = Field(None, description="a code list of the dimension, whose codes are meant")
 
 
 class Placement(BaseModel):
     """What goes into columns and what into rows."""
 
-    heading: list[str] | None = None
-    stub: list[str] | None = None
+    heading: Names | None = None
+    stub: Names | None = None
 
 
 class VariablesSelection(BaseModel):
     """Which part of a table is asked for; a dimension that is not named is left out."""
 
-    selection: list[VariableSelection]
+    selection: Annotated[list[VariableSelection], Field(fail_fast=True, max_length=MOST_DIMENSIONS)]
     placement: Placement | None = None
 
 
@@ -204,7 +210,7 @@ class SavedQuery(BaseModel):
     selection: VariablesSelection
     language: str = "en"
     outputFormat: str | None = None  # noqa: N815
-    outputFormatParams: list[str] = []  # noqa: N815
+    outputFormatParams: Names = []  # noqa: N815
     id: str | None = None
 
 

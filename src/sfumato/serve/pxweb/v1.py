@@ -8,9 +8,10 @@ from starlette.responses import Response
 from sfumato.serve.errors import not_found
 from sfumato.serve.formats import FORMATS as WRITTEN
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.model import ServedTable
+from sfumato.serve.model import Selection, ServedTable
 from sfumato.serve.problems import responses
 from sfumato.serve.pxweb.asked import refuse_language
+from sfumato.serve.pxweb.body import understood
 from sfumato.serve.pxweb.v1_answered import answered
 from sfumato.serve.pxweb.v1_asked import FORMATS, SHAPE, Question
 from sfumato.serve.sdmx.formats import WRITERS
@@ -86,8 +87,12 @@ def router(served: Served) -> APIRouter:
         refuse_language(language)
         _refuse_database(database)
         table = served.catalogue[id]
-        question = Question.read(await request.body())
-        name, selection = question.format, question.selected(table)
+
+        def understand(body: bytes) -> tuple[str, Selection]:
+            question = Question.read(body)
+            return question.format, question.selected(table)
+
+        name, selection = await understood(served, request, understand)
         return (await answered(served, table, selection, name, request.scope)).respond(request)
 
     return api

@@ -1,12 +1,13 @@
 """What a client of PxWebApi version 1 asks for: the body of a question, of which nothing is ignored."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.model import Selection, ServedTable
+from sfumato.serve.pxweb.body import first_fault
+from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 from sfumato.serve.selection import select
 
 FORMATS = {
@@ -25,6 +26,7 @@ SHAPE: dict[str, Any] = {
     "properties": {
         "query": {
             "type": "array",
+            "maxItems": MOST_DIMENSIONS,
             "items": {
                 "type": "object",
                 "additionalProperties": False,
@@ -61,7 +63,7 @@ class Chosen(_Part):
     """The codes of a variable: these, all, the latest, or those of a code list."""
 
     filter: str = "item"
-    values: tuple[str, ...] = ()
+    values: Annotated[tuple[str, ...], Field(fail_fast=True)] = ()
 
 
 class Variable(_Part):
@@ -80,25 +82,23 @@ class Written(_Part):
 class Question(_Part):
     """The body of a question."""
 
-    query: tuple[Variable, ...] = ()
+    query: Annotated[tuple[Variable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
     response: Annotated[Written, Field(default_factory=Written)]
 
     @classmethod
     def read(cls, body: bytes) -> "Question":
         """Read a body, whatever its content type says."""
         try:
-            content = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise _wrong("a body that is no JSON") from error
-        if not isinstance(content, dict):
-            raise _wrong("JSON that is no object")
-        try:
-            return cls.model_validate(content)
+            return cls.model_validate_json(body)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            unknown = first["type"] == "extra_forbidden"
-            raise _wrong(f"{place}, which is unknown" if unknown else f"{place}: {first['msg']}") from None
+            first = first_fault(error)
+        if first["type"] == "json_invalid":
+            raise _wrong("a body that is no JSON")
+        place = ".".join(map(str, first["loc"]))
+        if not place:
+            raise _wrong("JSON that is no object")
+        unknown = first["type"] == "extra_forbidden"
+        raise _wrong(f"{place}, which is unknown" if unknown else f"{place}: {first['msg']}")
 
     @property
     def format(self) -> str:
@@ -136,6 +136,8 @@ def _codes(chosen: Chosen, kind: str, listed: str) -> tuple[str, ...]:
             found = ", ".join(chosen.values) or "none"
             raise RefusedError("values of top", expected="one number, as a text", found=found, do="correct it")
         return (f"top({chosen.values[0]})",)
+    if kind == "all" and not listed and not chosen.values:
+        return ("*",)
     if bool(listed) == (kind in _LISTS) and kind in ("item", "all", *_LISTS):
         return chosen.values
     raise RefusedError("filter", expected="item, all, top, agg:… or vs:…", found=chosen.filter, do="choose one of them")

@@ -3,17 +3,20 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
 from sfumato.serve.errors import not_found
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
+from sfumato.serve.formats.options import Options
+from sfumato.serve.model import Selection
 from sfumato.serve.problems import responses
 from sfumato.serve.pxweb import saved_routes, schemas
-from sfumato.serve.pxweb.answered import answered, written
+from sfumato.serve.pxweb.answered import answered, checked, written
 from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, refuse_language
+from sfumato.serve.pxweb.body import documented_body, read_json, understood
 from sfumato.serve.pxweb.documented import JSON, Id, Language, data_responses, parameters
 from sfumato.serve.pxweb.listing import about, found, link, page
 from sfumato.serve.selection import default
@@ -102,16 +105,22 @@ def router(served: Served) -> APIRouter:
     @api.post(
         "/tables/{id}/data",
         responses=data_responses(400, 403, 404, 413),
-        openapi_extra={"parameters": parameters(selecting=False)},
+        openapi_extra={
+            "parameters": parameters(selecting=False),
+            **documented_body(schemas.VariablesSelection, required=False),
+        },
     )
-    async def data_of_selection(
-        id: Id,  # noqa: A002
-        request: Request,
-        body: Annotated[schemas.VariablesSelection | None, Body()] = None,
-    ) -> Response:
+    async def data_of_selection(id: Id, request: Request) -> Response:  # noqa: A002
         """The same, with the selection in the body."""
-        asked = Asked.read(request.query_params.multi_items()).with_body(body)
-        return (await answered(served, id, asked, request.scope)).respond(request)
+        table, wished = served.catalogue[id], Asked.read(request.query_params.multi_items())
+
+        def understand(body: bytes) -> tuple[Options, Selection]:
+            selected = read_json(schemas.VariablesSelection, body, request) if body else None
+            return checked(served, table, wished.with_body(selected))
+
+        options, selection = await understood(served, request, understand)
+        made = served.rendered(table, selection, name=wished.format, options=options, scope=request.scope)
+        return (await made).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
     async def codelist(

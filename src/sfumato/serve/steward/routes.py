@@ -13,7 +13,7 @@ from sfumato.live import FormalLive
 from sfumato.methods.registry import KEYED, METHODS
 from sfumato.serve.access import require
 from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.desk import Desk, as_refused
+from sfumato.serve.live.desk import Desk, as_refused, refusing
 from sfumato.serve.page.assets import Assets
 from sfumato.serve.page.navigation import STEWARD, site
 from sfumato.serve.page.writing import HTML, figure, make_templates
@@ -37,7 +37,8 @@ def router(served: Served, desk: Desk) -> APIRouter:
     defaults = _defaults(desk)
 
     async def work(request: Request, work: Callable[[], T]) -> T:
-        return await desk.work(work, client=served.client(request.scope))
+        with refusing():  # in threads of pages: long questions of analysts keep no steward waiting
+            return await served.turns.page(work, client=served.client(request.scope))
 
     @api.get("/budget", response_model=Budgets, responses=responses(401, 403), dependencies=[steward])
     async def budget(request: Request) -> Any:
