@@ -43,7 +43,12 @@ def test_the_steward_sees_budgets_history_and_questions(scripts: bool, steward: 
         charge = cells(row(page, "history", "charge"))
         assert charge[3:] == ["live tables", "live-place", "strong, α = 0.1, ε = 0.25"]
         top = cells(row(page, "top", "ownership: private"))
-        assert top == ["live-place", "by: place; epsilon: 0.25; where: ownership: private", "ann", "2"]
+        assert top == [
+            "live-place",
+            "alpha: 0.1; by: place; epsilon: 0.25; method: smooth-pareto; where: ownership: private",
+            "ann",
+            "2",
+        ]
         expect(row(page, "lately", "POST /live/tables")).to_contain_text("ann")
 
 
