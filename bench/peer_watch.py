@@ -105,9 +105,16 @@ def tree(root: int) -> list[int]:
     while todo:
         process = todo.pop()
         found.append(process)
-        for children in Path(f"/proc/{process}/task").glob("*/children"):
-            todo += [int(child) for child in _text(children).split()]
+        for thread in _threads(process):
+            todo += [int(child) for child in _text(thread / "children").split()]
     return found
+
+
+def _threads(process: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has ended meanwhile
+        return []
 
 
 def held(processes: Sequence[int]) -> int:

@@ -23,16 +23,22 @@ settings.register_profile("sfumato", deadline=None)  # how long an example takes
 settings.load_profile("sfumato")
 
 ALWAYS_ON_SPARK = frozenset(
-    {"test_tabulate.py", "test_contributors.py", "test_spark_parts.py", "test_spark_scratch.py"}
+    {
+        "test_tabulate.py",
+        "test_spark_parts.py",
+        "test_spark_scratch.py",
+        "test_spark_gives_the_columns_that_duckdb_gives",
+    }
 )
-"""Modules that run on Spark in every round; what others do on Spark is slow, and runs in `make test-all`."""
+"""Modules and tests that run on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spark starts anew in every process and takes seconds for the smallest table."""
     for item in items:
-        if item.get_closest_marker("spark") and item.path.name not in ALWAYS_ON_SPARK:
+        always = ALWAYS_ON_SPARK & {item.path.name, getattr(item, "originalname", "")}
+        if item.get_closest_marker("spark") and not always:
             item.add_marker(pytest.mark.slow)
 
 

@@ -146,7 +146,8 @@ class Expected:
         return cls(values=values, units=units, near=near)
 
 
-@settings(max_examples=15, deadline=None)
+@pytest.mark.slow  # the same for marks, below, is in every round
+@settings(max_examples=15)
 @given(questions=st.lists(chosen(), min_size=1, max_size=3))
 def test_a_cell_is_withheld_for_one_that_is_shown_or_was_given_and_for_no_other(
     records: Records, questions: list[Codes]
@@ -161,7 +162,7 @@ def test_a_cell_is_withheld_for_one_that_is_shown_or_was_given_and_for_no_other(
         given_before += [units for cell, units in expected.units.items() if cell not in expected.near]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(codes=chosen())
 def test_a_cell_is_marked_for_one_that_is_shown_and_for_no_other(records: Records, codes: Codes) -> None:
     expected = Expected.of(records, codes, [])
