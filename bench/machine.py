@@ -5,6 +5,12 @@ import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
+from time import sleep
+
+_STAT = Path("/proc/stat")
+_WATCHED = 2.0
+"""Seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +21,8 @@ class Machine:
     system: str
     cores: int
     memory_bytes: int
-    load_before: float
-    """Processes that were busy before the measurement began, over one minute; above one half others disturb it."""
+    busy_before: float
+    """Processors that others kept busy just before the measurement; above a tenth of one they disturb it."""
     python: str
     sfumato: str
     duckdb: str
@@ -32,7 +38,7 @@ class Machine:
             system=f"{platform.system()} {platform.machine()}",
             cores=os.cpu_count() or 1,
             memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-            load_before=round(os.getloadavg()[0], 2),
+            busy_before=round(_busy(), 2),
             python=platform.python_version(),
             sfumato=version("sfumato"),
             duckdb=version("duckdb"),
@@ -42,9 +48,24 @@ class Machine:
         )
 
     def __str__(self) -> str:
-        busy = " The machine was not idle: take the figures as preliminary." if self.load_before > 0.5 else ""
+        disturbed = " The machine was not idle: take the figures as preliminary." if self.busy_before > 0.1 else ""
         return (
             f"{self.date}, {self.system}, {self.cores} cores, {self.memory_bytes / 1e9:.0f} GB; Python {self.python}, "
             f"DuckDB {self.duckdb}, Ibis {self.ibis}, NumPy {self.numpy}, PyArrow {self.pyarrow}; "
-            f"load before the run {self.load_before:.2f}.{busy}"
+            f"processors busy before the run {self.busy_before:.2f}.{disturbed}"
         )
+
+
+def _busy() -> float:
+    """Processors that are busy while this process waits; the load average still tells of the part that ran before."""
+    if not _STAT.exists():
+        return os.getloadavg()[0]
+    before = _spent()
+    sleep(_WATCHED)
+    return (_spent() - before) / _WATCHED
+
+
+def _spent() -> float:
+    """Seconds that all processors together have worked since the machine started: all but idle and waiting."""
+    user, nice, system, _, _, *others = map(int, _STAT.read_text(encoding="ascii").splitlines()[0].split()[1:])
+    return (user + nice + system + sum(others[:3])) / os.sysconf("SC_CLK_TCK")
