@@ -115,7 +115,7 @@ def test_a_form_is_answered_with_its_link(server: Server) -> None:
     assert dict(parse_qsl(link.query)) == {
         "valueCodes[state]": "NSW,VIC",
         "valueCodes[industry]": "*",
-        "valueCodes[contents]": "value",
+        "valueCodes[contents]": "turnover",
         "stub": "industry",
         "heading": "state,contents",
     }

@@ -38,8 +38,8 @@ def read(records: Iterable[Mapping[str, Any]], by: Iterable[str], value: str = "
     return found
 
 
-def of_bundle(bundle: Path, table: str, by: Iterable[str], metrics: Iterable[str]) -> Figures:
-    """The figures of a published table, with the status that SDMX has for that of the bundle."""
+def of_bundle(bundle: Path, table: str, by: Iterable[str], metrics: Iterable[str], *, value: str) -> Figures:
+    """The figures of a published table, with the status that SDMX has for that of the bundle; `value` is called so."""
     rows = pq.read_table(bundle / f"tables/{table}.parquet").to_pylist()
     found: Figures = {}
     for row in rows:
@@ -49,7 +49,7 @@ def of_bundle(bundle: Path, table: str, by: Iterable[str], metrics: Iterable[str
                 own = status if row["value"] is None or metric == "value" else "O"
             else:
                 own = "A" if metric != "value" else "U" if status == "A" and is_uncertain(row) else status
-            found[*(row[name] for name in by), metric] = (row[metric], own)
+            found[*(row[name] for name in by), value if metric == "value" else metric] = (row[metric], own)
     return found
 
 

@@ -54,7 +54,7 @@ def test_pxwebpy_gets_the_whole_table(column: str, api: PxApi, bundles: dict[str
 
 def test_pxwebpy_gets_everything_and_the_default(api: PxApi, bundles: dict[str, Path]) -> None:
     answer = api.get_table_data_all("jobs_by_place", show="code")
-    values = rows([row for row in answer if row["Contents"] == "value"], "Place")
+    values = rows([row for row in answer if row["Contents"] == "jobs"], "Place")
     assert values == published(bundles["jobs"], "jobs_by_place", "place")
     assert rows(api.get_table_data("jobs_by_place", show="code"), "Place", "Contents") == rows(
         answer, "Place", "Contents"

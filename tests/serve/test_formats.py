@@ -75,7 +75,7 @@ def test_options_of_csv(catalogue: Catalogue) -> None:
     answer = table.answer(select(table, {"place": ["top(2)"], "contents": ["value"]}))
     codes = write_csv(answer, Options.read(["UseCodes", "SeparatorSemicolon", "ByteOrderMark"]))
     assert codes.startswith("\ufeff".encode())
-    assert read_csv(codes.removeprefix("\ufeff".encode()), delimiter=";")[0] == ["place", "value", "status"]
+    assert read_csv(codes.removeprefix("\ufeff".encode()), delimiter=";")[0] == ["place", "jobs", "status"]
     both = read_csv(write_csv(answer, Options.read(["usecodesandtexts", "separatortab"])), delimiter="\t")
     code, label = table.dimensions[0].codes[0], table.dimensions[0].labels[0]
     assert both[1][0] == f"{code} {label}"
@@ -88,7 +88,7 @@ def test_rows_and_columns_are_as_wished(catalogue: Catalogue) -> None:
     options = Options(texts="codes", heading=("place_size", "contents"), stub=("industry",))
     head, *lines = read_csv(write_csv(answer, options))
     industries, sizes = (dimension.codes for dimension in table.dimensions)
-    assert head == ["industry", *(f"{size} {metric}" for size in sizes for metric in ("value", "low")), "status"]
+    assert head == ["industry", *(f"{size} {metric}" for size in sizes for metric in ("jobs", "low")), "status"]
     assert [line[0] for line in lines] == list(industries)
     values = answer.columns[0].values
     assert [[int(cell) for cell in line[1:-1:2]] for line in lines] == values.tolist()
@@ -212,13 +212,13 @@ def symbols(bundles: dict[str, Path]) -> list[dict[str, str]]:
     found = []
     for row in rows:
         if row["value"] is None:
-            found.append(dict.fromkeys(("value", *ENDS), ".."))
+            found.append(dict.fromkeys(("turnover", *ENDS), ".."))
             continue
         mark = "**" if None in map(row.get, ENDS) or row["rse"] >= 50 else "*" if row["rse"] >= 25 else ""
         own = " ".join(filter(None, ("p" if row["status"] else "", mark)))
-        found.append({"value": own, **{name: "" if row[name] is not None else ">" for name in ENDS}})
+        found.append({"turnover": own, **{name: "" if row[name] is not None else ">" for name in ENDS}})
     assert {cell["rse"] for cell in found} == {"", "..", ">"}
-    assert {"", "*", "**"} <= {cell["value"] for cell in found}
+    assert {"", "*", "**"} <= {cell["turnover"] for cell in found}
     return found
 
 
@@ -240,7 +240,7 @@ def test_a_value_is_marked_where_its_error_was_not_asked_for(
 ) -> None:
     table = catalogue[TURNOVER]
     answer = table.answer(select(table, {"state": ["*"], "industry": ["*"], "contents": ["value"]}))
-    assert [answer.symbols().get(place, "") for place in range(len(symbols))] == [cell["value"] for cell in symbols]
+    assert [answer.symbols().get(place, "") for place in range(len(symbols))] == [cell["turnover"] for cell in symbols]
 
 
 def test_csv_says_of_a_row_what_its_symbols_say(turnover: Answer, symbols: list[dict[str, str]]) -> None:
@@ -248,7 +248,7 @@ def test_csv_says_of_a_row_what_its_symbols_say(turnover: Answer, symbols: list[
     words |= {"**": "error 50 % or more or beyond the scale"}
     _, *rows = read_csv(write_csv(turnover, Options(texts="codes")))
     for row, cell in zip(rows, symbols, strict=True):
-        said = [words[symbol] for symbol in cell["value"].split()]
+        said = [words[symbol] for symbol in cell["turnover"].split()]
         ends = [f"{name}: beyond the scale" for name in ENDS if cell[name] == ">"]
         assert row[-1] == "; ".join(filter(None, (", ".join(said), *ends)))
 
@@ -262,8 +262,8 @@ def test_csv_names_the_value_that_is_meant_where_a_row_has_several(
     for row, cells in zip(rows, zip(*[iter(symbols)] * len(industries), strict=True), strict=True):
         said = dict(part.split(": ") for part in row[-1].split("; "))
         assert said.keys() <= set(head)
-        marked = [f"{industry} value" for industry, cell in zip(industries, cells, strict=True) if cell["value"]]
-        assert [name for name in said if name.endswith("value")] == marked
+        marked = [f"{industry} turnover" for industry, cell in zip(industries, cells, strict=True) if cell["turnover"]]
+        assert [name for name in said if name.endswith("turnover")] == marked
 
 
 def test_a_page_shows_the_symbols_and_explains_them(turnover: Answer, symbols: list[dict[str, str]]) -> None:
@@ -272,7 +272,7 @@ def test_a_page_shows_the_symbols_and_explains_them(turnover: Answer, symbols: l
     page.feed(text)
     codes = [metric.code for metric in turnover.metrics]
     figures = [dict(zip(codes, row[2:], strict=True)) for row in page.rows[1 : len(symbols) + 1]]
-    for name in ("value", *ENDS):
+    for name in ("turnover", *ENDS):
         shown = [re.sub(r"^-?[\d,.]*\d ?", "", row[name]) for row in figures]
         assert shown == [cell[name] for cell in symbols]
     assert "<dt>&gt;</dt><dd>beyond the scale" in text
@@ -286,7 +286,7 @@ def test_a_px_file_has_dots_for_the_symbols_of_missing_figures_and_marks_cells(
     found = read_px(write_px(turnover, Options()).decode())
     codes = [metric.code for metric in turnover.metrics]
     dots = {"..": '".."', ">": '"...."'}
-    for name in ("value", *ENDS):
+    for name in ("turnover", *ENDS):
         written = found["DATA"][codes.index(name) :: len(codes)]
         assert [text if text.startswith('"') else "" for text in written] == [
             dots.get(cell[name], "") for cell in symbols
@@ -295,21 +295,37 @@ def test_a_px_file_has_dots_for_the_symbols_of_missing_figures_and_marks_cells(
     assert "> beyond the scale" in found["NOTE"][0]
     keys = [(state, industry) for state in turnover.dimensions[0].codes for industry in turnover.dimensions[1].codes]
     for (state, industry), cell in zip(keys, symbols, strict=True):
-        mark = found.get(f'DATANOTECELL("{state}","{industry}","value")', [""])
-        assert mark == [cell["value"] if cell["value"] != ".." else ""]
+        mark = found.get(f'DATANOTECELL("{state}","{industry}","turnover")', [""])
+        assert mark == [cell["turnover"] if cell["turnover"] != ".." else ""]
 
 
-def test_the_first_version_says_of_which_figures_a_comment_is(turnover: Answer) -> None:
-    comments = json.loads(write_json_px(turnover, Options()))["comments"]
-    beyond = {one["value"] for one in comments if one["comment"].startswith("beyond the scale")}
-    assert beyond == set(ENDS)
-    assert {one["value"] for one in comments if "50 % or more" in one["comment"]} == {"value"}
+def test_the_first_version_says_of_which_figures_and_of_which_rows_a_comment_is(
+    turnover: Answer, symbols: list[dict[str, str]]
+) -> None:
+    found = json.loads(write_json_px(turnover, Options()))
+    said = {column["code"]: column.get("comment", "") for column in found["columns"]}
+    assert {code for code, words in said.items() if "beyond the scale:" in words} == set(ENDS)
+    assert {code for code, words in said.items() if "50 % or more" in words} == {"turnover"}
+    for row, cell in zip(found["data"], symbols, strict=True):
+        words = row.get("comment", "")
+        assert ("not published" in words) == (cell["turnover"] == "..")
+        assert ("beyond the scale:" in words) == any(cell[name] == ">" for name in ENDS)
+        assert ("comment" in row) == any(cell.values())
+
+
+def test_r_can_list_the_comments_of_an_answer(turnover: Answer) -> None:
+    """As its pxweb_data_comments() does: it looks up the column of every comment, and stops where there is none."""
+    found = json.loads(write_json_px(turnover, Options()))
+    columns = {column["code"] for column in found["columns"]}
+    assert all(comment["variable"] in columns for comment in found["comments"])
+    assert any("comment" in row for row in found["data"])
+    assert all(isinstance(one.get("comment", ""), str) for one in (*found["columns"], *found["data"]))
 
 
 def test_parquet_has_the_reliability_beside_the_status(turnover: Answer, symbols: list[dict[str, str]]) -> None:
     found = pq.read_table(pa.BufferReader(write_parquet(turnover, Options()))).to_pydict()
     marks = {"": "", "*": "error 25 % or more", "**": "error 50 % or more or beyond the scale"}
-    assert found["reliability"] == [marks[cell["value"].strip("p .")] for cell in symbols]
+    assert found["reliability"] == [marks[cell["turnover"].strip("p .")] for cell in symbols]
 
 
 @pytest.mark.parametrize("title", [False, True])

@@ -38,7 +38,8 @@ def rows(answer: httpx.Response, metric: str = "value") -> dict[tuple[str, ...],
     found = answer.json()
     *by, metrics = (list(found["dimension"][name]["category"]["index"]) for name in found["id"])
     keys = product(*by)
-    figures = found["value"][metrics.index(metric) :: len(metrics)]
+    place = 0 if metric == "value" else metrics.index(metric)  # the value comes first, under a code of its own
+    figures = found["value"][place :: len(metrics)]
     return dict(zip(keys, figures, strict=True))
 
 

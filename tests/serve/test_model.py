@@ -47,7 +47,9 @@ def cells(answer: Answer) -> dict[tuple[str, ...], dict[str, Any]]:
     """Figures by codes and by metric, with the status."""
     keys = product(*(dimension.codes for dimension in answer.dimensions))
     figures = zip(*(column.listed() for column in answer.columns), strict=True)
-    names = [metric.code for metric in answer.metrics]
+    names = [
+        "value" if metric.kind == "value" and answer.table.kind == "table" else metric.code for metric in answer.metrics
+    ]
     return {
         key: {**dict(zip(names, values, strict=True)), "status": text}
         for key, values, text in zip(keys, figures, answer.texts(), strict=True)

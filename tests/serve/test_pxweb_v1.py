@@ -54,7 +54,7 @@ def test_rows_have_keys_and_values_as_texts(server: Server, bundles: dict[str, P
     assert [(column["code"], column["type"]) for column in content["columns"]] == [
         ("state", "d"),
         ("industry", "d"),
-        ("value", "c"),
+        ("turnover", "c"),
         ("rse", "c"),
     ]
     rows = pq.read_table(bundles["business"] / "tables/turnover_by_state_industry.parquet").to_pylist()
@@ -64,7 +64,7 @@ def test_rows_have_keys_and_values_as_texts(server: Server, bundles: dict[str, P
         if row["industry"] in ("A", "B")
     }
     assert {tuple(row["key"]): row["values"] for row in content["data"]} == expected
-    assert any("not published" in comment["comment"] for comment in content["comments"])
+    assert any("not published" in row.get("comment", "") for row in content["data"])
 
 
 def test_the_top_is_the_latest_and_what_is_left_out_is_summed_away(server: Server) -> None:
@@ -125,7 +125,7 @@ def test_sdmx_is_generic_data_with_the_same_figures(server: Server) -> None:
     assert len(frame) == 2 * len(rows) == 4
     for row in rows:
         (industry,) = row["key"]
-        assert [str(frame["total", industry, metric]) for metric in ("value", "rse")] == [
+        assert [str(frame["total", industry, metric]) for metric in ("turnover", "rse")] == [
             "nan" if text == ".." else str(float(text)) for text in row["values"]
         ]
     refused(ask(server, "people", item("job", "a"), format="sdmx"), 400)

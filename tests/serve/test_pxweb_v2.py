@@ -41,7 +41,10 @@ def test_a_table_names_its_variables_and_periods(server: Server) -> None:
 def test_metadata_have_roles_units_and_the_guarantee(server: Server) -> None:
     found = server.get("/tables/flows_between_states/metadata").json()
     assert found["role"] == {"time": ["quarter"], "geo": ["origin_state", "destination_state"], "metric": ["contents"]}
-    assert found["dimension"]["contents"]["category"]["unit"]["value"] == {"base": "moves of workers", "decimals": 0}
+    assert found["dimension"]["contents"]["category"]["unit"]["moves_of_workers"] == {
+        "base": "moves of workers",
+        "decimals": 0,
+    }
     assert found["extension"]["px"]["tableid"] == "flows_between_states"
     assert "no formal guarantee" in found["extension"]["guarantee"][0]
     assert "value" not in found
@@ -78,12 +81,29 @@ def test_the_default_selection_is_what_no_selection_gives(server: Server) -> Non
     assert post.content == server.get("/tables/people/data").content
 
 
+def test_no_figure_has_the_code_that_pxweb_2_takes_for_a_single_value(server: Server) -> None:
+    for table in server.get("/tables").json()["tables"]:
+        found = server.get(f"/tables/{table['id']}/metadata").json()
+        assert "value" not in found["dimension"]["contents"]["category"]["index"], table["id"]
+
+
+def test_the_value_may_be_asked_for_by_the_name_it_has_in_the_bundle(server: Server) -> None:
+    question = {"state": "*", "industry": "*"}
+    own = server.data("turnover_by_state_industry", contents="turnover", **question)
+    assert own.status_code == 200
+    assert server.data("turnover_by_state_industry", contents="value", **question).json() == own.json()
+    sent = {"selection": [{"variableCode": "place", "valueCodes": ["*"]}]}
+    sent["selection"].append({"variableCode": "contents", "valueCodes": ["value"]})
+    posted = httpx.post(f"{server.v2}/tables/jobs_by_place/data", json=sent)
+    assert posted.json() == server.data("jobs_by_place", place="*", contents="jobs").json()
+
+
 def test_names_of_parameters_do_not_mind_the_case(server: Server) -> None:
     address = (
         f"{server.v2}/tables/JOBS_by_Place/data?VALUECODES[Place]=top(1)&OutputFormat=CSV&outputformatparams=usecodes"
     )
     response = httpx.get(address)
-    assert response.text.splitlines()[0] == '"place","value","error","low","high","establishments","status"'
+    assert response.text.splitlines()[0] == '"place","jobs","error","low","high","establishments","status"'
 
 
 def test_what_is_refused_says_what_was_expected(server: Server) -> None:

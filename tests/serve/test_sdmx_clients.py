@@ -32,6 +32,9 @@ class Case:
     by: tuple[str, ...]
     """Dimensions, in the order of the bundle."""
     metrics: tuple[str, ...]
+    """Columns of the bundle."""
+    value: str = "value"
+    """What the server calls the first of them."""
     key: str = "all"
     parameters: tuple[tuple[str, str], ...] = ()
 
@@ -42,11 +45,12 @@ class Case:
     def published(self, bundles: dict[str, Path]) -> Figures:
         if self.kind == "survey":
             return of_cube(bundles["survey"], self.table, list(self.by), product(*(CODES[name] for name in self.by)))
-        figures = of_bundle(bundles[self.kind], self.table, self.by, self.metrics)
+        figures = of_bundle(bundles[self.kind], self.table, self.by, self.metrics, value=self.value)
         if self.table != "indicators":
             return figures
         quarters = ("2010-Q2", "2010-Q3", "2010-Q4")
-        some = product(("AL", "CA"), ("AG", "VA"), quarters, ("employment", "payroll"), self.metrics)
+        metrics = (self.value, *self.metrics[1:])
+        some = product(("AL", "CA"), ("AG", "VA"), quarters, ("employment", "payroll"), metrics)
         return {codes: figures.get(codes, (0, "A")) for codes in some}  # rows that are implied are exact zeros
 
 
@@ -56,18 +60,21 @@ CASES = (
         table="jobs_by_industry",
         by=("industry", "place_size"),
         metrics=("value", "error", "low", "high", "establishments"),
+        value="jobs",
     ),
     Case(
         kind="business",
         table="profit_by_industry_size",
         by=("industry", "size"),
         metrics=("value", "low", "high", "rse"),
+        value="mean_profit",
     ),
     Case(
         kind="federal",
         table="indicators",
         by=("state", "agency", "quarter", "indicator"),
         metrics=("value", "convergence_ratio", "establishments"),
+        value="indicators",
         key="AL+CA.AG+VA.employment+payroll.",
         parameters=tuple(QUARTERS.items()),
     ),
@@ -184,9 +191,9 @@ def test_sdmx1_asks_for_one_code_list_or_one_concept_scheme(office: sdmx.Client)
 @pytest.mark.parametrize("given", [False, True], ids=["asked for", "given"])
 def test_sdmx1_writes_keys_of_dictionaries(given: bool, office: sdmx.Client, bundles: dict[str, Path]) -> None:
     structure = office.dataflow("jobs_by_industry").structure["DSD_jobs_by_industry"] if given else None
-    key = {"INDUSTRY": ["_11", "_21"], "CONTENTS": "value"}
+    key = {"INDUSTRY": ["_11", "_21"], "CONTENTS": "jobs"}
     message = office.data("jobs_by_industry", key=key, dsd=structure)
-    expected = of_bundle(bundles["jobs"], "jobs_by_industry", ("industry", "place_size"), ["value"])
+    expected = of_bundle(bundles["jobs"], "jobs_by_industry", ("industry", "place_size"), ["value"], value="jobs")
     assert seen_by_sdmx1(message, CASES[0]) == {c: figure for c, figure in expected.items() if c[0] in ("11", "21")}
 
 

@@ -140,7 +140,7 @@ def test_suppressed_cells_have_no_figure_and_say_so(server: Server) -> None:
 
 def test_units_and_decimals_belong_to_the_kind_of_figure(server: Server) -> None:
     found = {row["CONTENTS"]: row for row in rows(server, "/data/turnover_by_state_industry/NSW.A.")}
-    assert found["value"]["UNIT_MEASURE"] == "dollars"
+    assert found["turnover"]["UNIT_MEASURE"] == "dollars"
     assert (found["rse"]["UNIT_MEASURE"], found["rse"]["DECIMALS"]) == ("percent", "1")
 
 

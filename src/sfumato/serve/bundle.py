@@ -23,7 +23,7 @@ from sfumato.publish.rows import all_rows
 from sfumato.serve.cube_figures import CubeFigures
 from sfumato.serve.groupings import GroupingSection, of_dimension
 from sfumato.serve.metrics import cube_metrics, table_metrics
-from sfumato.serve.model import Column, Metric, ServedDimension, ServedTable
+from sfumato.serve.model import VALUE, Column, Metric, ServedDimension, ServedTable
 from sfumato.serve.remembering_cube import RememberingCube
 from sfumato.serve.roles import role_of
 from sfumato.serve.statement import Statement, guarantee_in_words
@@ -191,7 +191,7 @@ def _stored(
         shape=shape,
         totals=tuple(None if d.total is None else d.places[d.total] for d in dimensions),
         positions=None if dense else flat[order],
-        columns=tuple(_column(rows[metric.code], order) for metric in metrics),
+        columns=tuple(_column(rows[VALUE if metric.kind == "value" else metric.code], order) for metric in metrics),
         status=status,
         mirrored=_mirrored(dimensions) if _is_once(about) else None,
     )

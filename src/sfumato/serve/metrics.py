@@ -1,5 +1,6 @@
 """The metrics of a table or cube: which figures its cells have, in words, with units and digits."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -7,9 +8,8 @@ import pyarrow as pa
 
 from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.serve.cube_figures import CubeMetric
-from sfumato.serve.model import Metric
+from sfumato.serve.model import VALUE, Metric, free_name
 
-VALUE = "value"
 Kind = Literal["value", "error", "rse", "low", "high", "other"]
 _KINDS: dict[str, tuple[Kind, str]] = {
     "error": ("error", "Error, upper estimate"),
@@ -32,9 +32,10 @@ _DECIMALS = {"error": 2, "rse": 1, "convergence_ratio": 2}
 def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, ...]:
     """The metrics of a published table, in the order of the bundle's description: the value first."""
     decimals = {name: 2 if pa.types.is_floating(schema.field(name).type) else 0 for name in about["columns"]}
+    value = _value_code(about)
     metrics = [
         Metric(
-            code=VALUE,
+            code=value,
             label=_label(about),
             unit=about["unit"],
             decimals=decimals[VALUE],
@@ -53,11 +54,23 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
                     unit=_UNITS.get(name, about["unit"]),
                     decimals=_DECIMALS.get(name, decimals[name]),
                     kind=kind,
-                    about=None if kind == "other" else VALUE,
+                    about=None if kind == "other" else value,
                     description=text,
                 )
             )
     return tuple(metrics)
+
+
+def _value_code(about: Mapping[str, Any]) -> str:
+    """The code of the value, made from the statistic: jobs, turnover, mean_earnings.
+
+    It is never "value" itself: PxWeb 2 takes an object with a key of that name for a single figure and shows nothing.
+    """
+    ((statistic, asked),) = about["statistic"].items()
+    words = {"total": f"{asked}", "mean": f"mean {asked}", "indicators": "indicators"}.get(statistic, about["unit"])
+    code = re.sub(r"\W+", "_", words.lower()).strip("_") or statistic
+    dimensions = [dimension["name"] for dimension in about["dimensions"]]
+    return free_name(code, [VALUE, *_KINDS, "status", "reliability", *about["columns"], *dimensions])
 
 
 def _label(about: Mapping[str, Any]) -> str:

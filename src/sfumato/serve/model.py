@@ -16,6 +16,8 @@ from sfumato.serve.status import HAS_NONE, IS_BEYOND, STATUSES, SYMBOLS
 
 CONTENTS = "contents"
 """The name of the metric dimension, which every table has, last."""
+VALUE = "value"
+"""The column of a bundle that has the value; clients may ask for it by this name, whatever its code is."""
 _NO_GROUPS = (
     "groups are for cubes, whose sums are exact; figures that were protected one by one would be off by an unknown "
     "amount when added up"
@@ -52,14 +54,16 @@ class ServedDimension:
     groupings: tuple[Grouping, ...] = ()
     grouping: str = ""
     """Whose groups the codes are, where they are not single codes."""
+    also: tuple[tuple[str, int], ...] = ()
+    """Further names of codes that clients may ask by, each with the place of its code."""
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of every code."""
-        return {code: place for place, code in enumerate(self.codes)}
+        """The place of every code, by each of its names."""
+        return dict(self.also) | {code: place for place, code in enumerate(self.codes)}
 
     @cached_property
     def longest(self) -> int:
@@ -76,7 +80,7 @@ class ServedDimension:
         if len(places) == len(self.codes):
             return self
         codes, labels = (tuple(texts[place] for place in places) for texts in (self.codes, self.labels))
-        return replace(self, codes=codes, labels=labels)
+        return replace(self, codes=codes, labels=labels, also=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,12 +183,14 @@ class ServedTable:
     @cached_property
     def contents(self) -> ServedDimension:
         """The metrics as a dimension."""
+        values = [at for at, metric in enumerate(self.metrics) if metric.kind == "value"]
         return ServedDimension(
-            name=_free(CONTENTS, [d.name for d in self.dimensions]),
-            label=_free("Contents", [d.label for d in self.dimensions]),
+            name=free_name(CONTENTS, [d.name for d in self.dimensions]),
+            label=free_name("Contents", [d.label for d in self.dimensions]),
             codes=tuple(metric.code for metric in self.metrics),
             labels=tuple(metric.label for metric in self.metrics),
             role="metric",
+            also=((VALUE, values[0]),) if len(values) == 1 else (),
         )
 
     @cached_property
@@ -330,7 +336,7 @@ def grouped(dimension: ServedDimension, id: str) -> ServedDimension:  # noqa: A0
     )
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def free_name(name: str, taken: Sequence[str]) -> str:
     """The name, or the first variation of it that nothing else has."""
 
     def variations() -> Iterator[str]:

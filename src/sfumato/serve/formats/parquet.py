@@ -28,9 +28,11 @@ def as_arrow(answer: Answer, options: Options) -> pa.Table:
     for dimension, place in zip(answer.dimensions, places, strict=True):
         codes = pa.array(shown(dimension, texts), pa.string())
         columns[dimension.name] = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), codes)
+    names = {metric.code: metric.code for metric in answer.metrics}
+    names |= {answer.table.metrics[place].code: name for name, place in answer.table.contents.also}  # as in the bundle
     for metric, column in zip(answer.metrics, answer.columns, strict=True):
         missing = None if column.missing is None else column.missing.ravel()
-        columns[metric.code] = pa.array(column.values.ravel(), mask=missing)
+        columns[names[metric.code]] = pa.array(column.values.ravel(), mask=missing)
     if answer.table.marks:
         columns["status"] = pa.array(answer.texts(), pa.string())
     values = [(m, c) for m, c in zip(answer.metrics, answer.columns, strict=True) if m.kind == "value"]

@@ -198,7 +198,8 @@ def _codes(dimension: ServedDimension, texts: Sequence[str], before: Sequence[st
     found: list[str] = []
     for text in texts:
         found += [text] if text in dimension.places else split(text)
-    single = [text for text in found if text != ALL]
+    names = dict(dimension.also)
+    single = [dimension.codes[names[text]] if text in names else text for text in found if text != ALL]
     if ALL in found and not (single and ALL in before):
         return (ALL,)
     return tuple(dict.fromkeys(single))
