@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -54,6 +55,11 @@ def test_without_a_name_it_lists_what_there_is(cube: Path, tables: Path) -> None
     assert "People by region, job and level" in text
     assert "region (4), job (3), level (2); means of pay" in text
     assert f"sfumato query {cube} people --by region" in text
+    for bundle in (cube, tables):
+        (hint,) = [line for line in call("query", bundle).stdout.splitlines() if line.startswith("Ask for one: ")]
+        proposed = shlex.split(hint.removeprefix("Ask for one: "))
+        assert proposed[0] == "sfumato"
+        assert asked(*proposed[2:])["rows"], "the proposed command is answered"
     listed = asked(tables)
     assert [table["name"] for table in listed["tables"]] == [
         "jobs_by_place_industry",

@@ -1,5 +1,6 @@
 """What `sfumato query` says: what a bundle has, and the figures that were asked for."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,13 +43,17 @@ def contents_summary(bundle: Path, parts: Sequence["Part"]) -> Summary:
         dimensions = ", ".join(f"{name} ({codes:,})" for name, codes in part.dimensions.items())
         measures = f"; means of {', '.join(part.measures)}" if part.measures else ""
         table.add_row(part.kind, part.name, part.title, dimensions + measures, part.method)
-    first = parts[0]
-    hint = f"Ask for one: sfumato query {near(bundle)} {first.name} --by {next(iter(first.dimensions))}"
-    return Group(table, Text(hint)), {
+    return Group(table, Text(f"Ask for one: {_first_question(bundle, parts[0])}", no_wrap=True, overflow="ignore")), {
         "bundle": str(bundle),
         "cubes": [_described(part) for part in parts if part.kind == "cube"],
         "tables": [_described(part) for part in parts if part.kind == "table"],
     }
+
+
+def _first_question(bundle: Path, part: "Part") -> str:
+    """A command that can be copied; a cube has every sum, while cells of a table need not add up."""
+    by = [next(iter(part.dimensions))] if part.kind == "cube" else list(part.dimensions)
+    return shlex.join(["sfumato", "query", str(near(bundle)), part.name, "--by", ",".join(by)])
 
 
 def answer_summary(
