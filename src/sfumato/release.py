@@ -134,6 +134,17 @@ class LiveSettings(Described):
     most_epsilon: Exact | None = Field(
         None, gt=0, description="the largest epsilon of one ad-hoc count; without it, all that is left"
     )
+    least_epsilon: Exact = Field(
+        Fraction(1, 100),
+        gt=0,
+        description="the least epsilon of one ad-hoc count: smaller ones are too noisy to use, and fill the ledger",
+    )
+    quota: Exact | None = Field(
+        None,
+        gt=0,
+        description="the epsilon that the ad-hoc counts of one analyst may cost together, whoever asked the same "
+        "before; half of the budget for them when not given",
+    )
 
 
 OF_JOBS, OF_RECORDS = "data of jobs", "data of records"

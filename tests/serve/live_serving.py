@@ -48,12 +48,12 @@ def of_businesses(folder: Path, *, guard: str = "refuse") -> Path:
     return release
 
 
-def of_jobs(economy: Path, folder: Path, *, budget: float = 8.0) -> Path:
-    """A release that counts jobs; its budget has room for ad-hoc questions."""
+def of_jobs(economy: Path, folder: Path, *, budget: float = 8.0, live: str = "quota = 100") -> Path:
+    """A release that counts jobs; its budget has room for ad-hoc questions, and one analyst may spend it all."""
     shutil.copytree(economy, folder)
     release = folder / "release.toml"
     text = release.read_text(encoding="utf-8").replace("epsilon = 4.0 }", f"epsilon = {budget} }}")
-    release.write_text(text, encoding="utf-8")
+    release.write_text(f"{text}\n[live]\n{live}\n", encoding="utf-8")
     return release
 
 

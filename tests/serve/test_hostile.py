@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -191,6 +192,22 @@ def test_an_endless_body_is_refused_once_it_is_too_long(server: Server) -> None:
 def test_a_compressed_body_is_not_unpacked(server: Server) -> None:
     bomb = gzip.compress(b" " * 100_000_000)
     assert said_to(server, posted(DATA, bomb, "Content-Encoding: gzip")).problem["status"] == 415
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (("Content-Encoding: identity", "Content-Encoding: gzip"), 415),
+        (("Content-Encoding: identity, br",), 415),
+        (("Content-Encoding: identity",), 200),
+        (("Content-Encoding:",), 200),
+    ],
+)
+def test_compressed_bodies_are_answered_as_documented(server: Server, headers: tuple[str, ...], status: int) -> None:
+    answer = said_to(server, posted(DATA, b'{"selection": []}', *headers))
+    assert answer.status == status
+    paths = httpx.get(f"{server.url}/openapi.json").json()["paths"]
+    assert str(status) in paths["/api/v2/tables/{id}/data"]["post"]["responses"]
 
 
 @pytest.mark.parametrize(

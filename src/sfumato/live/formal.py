@@ -19,6 +19,7 @@ from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.live.asked import Where, in_order, live_table
+from sfumato.live.quota import Quotas
 from sfumato.methods.method import PlannedError
 from sfumato.methods.registry import KEYED, METHODS, options_of
 from sfumato.plan import PlannedTable
@@ -37,6 +38,8 @@ LIVE = "live tables"
 WIDEST = 10
 """Alpha may be chosen within this factor of the budget's."""
 _DIGITS = 10**6
+_NEW = "0" * 64
+"""The digest of no question: a price is that of a new one."""
 Refusal = TypeVar("Refusal", bound=SfumatoError)
 
 
@@ -50,9 +53,9 @@ class Price:
     """What a new question would take from the budget, at the budget's alpha; None where it cannot pay for it at all."""
     delta: Fraction | None
     answered: bool
-    """Whether the question was charged before: then it costs nothing."""
+    """Whether the question costs nothing: whoever asks paid for it before, or a release published its answer."""
     left: Balance
-    """What ad-hoc questions may still cost."""
+    """What ad-hoc questions may still cost, those of whoever asks."""
     refusal: BudgetError | None
     """Why it would be refused, if it would."""
     error: PlannedError
@@ -69,6 +72,7 @@ class FormalLive:
     ready: Checked = field(repr=False)
     ledger: Ledger = field(repr=False)
     answers: Answers = field(repr=False)
+    quotas: Quotas = field(repr=False)
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False)
 
     def planned(
@@ -126,13 +130,17 @@ class FormalLive:
             links=self.release.data.links(),
         )
 
-    def price(self, planned: PlannedTable) -> Price:
-        """What a question would cost, and how far its answer would be off."""
+    def price(self, planned: PlannedTable, *, analyst: str | None = None) -> Price:
+        """What a question would cost, and how far its answer would be off.
+
+        An analyst is not told whether others asked: a question that only they paid for has the price of a new one.
+        """
         charge = self._charge(planned)
         guarantee = charge.guarantee
         assert isinstance(guarantee, EmployerEmployee)
-        refusal = self.ledger.refusal(self.release.account, [charge], self._budget, release=LIVE, most=self.most)
-        answered = self.ledger.is_charged(self.release.account, charge.question)
+        answered = self._costs_nothing(charge.question, analyst)
+        new = replace(charge, question=_NEW)
+        refusal = self.ledger.refusal(self.release.account, [new], self._budget, release=LIVE, most=self.most)
         cost = None
         try:
             cost = balance(self.release.account, self.most, [guarantee])
@@ -140,44 +148,91 @@ class FormalLive:
             refusal = error
         if refusal is not None and not isinstance(refusal, Overdraft):
             refusal = _naming(refusal, self._fitting_of(planned))
+        if refusal is None:
+            refusal = self._too_small(planned)
+        if refusal is None and analyst is not None and cost is not None:
+            refusal = self.quotas.refusal(analyst, cost.spent_epsilon)
         return Price(
             guarantee=guarantee,
             epsilon=None if cost is None else cost.spent_epsilon,
             delta=None if cost is None else cost.spent_delta,
             answered=answered,
-            left=self.left(),
+            left=self.left(analyst),
             refusal=None if answered else refusal,
             error=planned.method.planned_error(),
         )
 
-    def left(self) -> Balance:
-        """What ad-hoc questions may still cost: never more than what is left of the whole account."""
+    def left(self, analyst: str | None = None) -> Balance:
+        """What ad-hoc questions may still cost: never more than the whole account, or an analyst's quota, has left."""
         part = self.ledger.balance_of(self.release.account, LIVE, self.most)
-        if not self.ledger.has_budget(self.release.account):
-            return part
-        whole = self.ledger.balance(self.release.account)
-        shown = min(part.remaining_epsilon, whole.remaining_epsilon)
-        return replace(part, spent_epsilon=part.budget.epsilon - shown)
+        limits = [part.remaining_epsilon]
+        if self.ledger.has_budget(self.release.account):
+            limits.append(self.ledger.balance(self.release.account).remaining_epsilon)
+        if analyst is not None:
+            limits.append(self.quotas.left(analyst))
+        return replace(part, spent_epsilon=part.budget.epsilon - min(limits))
 
-    def answered(self, planned: PlannedTable) -> pa.Table:
+    def answered(self, planned: PlannedTable, *, analyst: str | None = None) -> pa.Table:
         """The protected table; its charge and the answer itself are on the disk before this returns.
+
+        What an `analyst` asks counts against that analyst's quota, also where others paid for it before.
 
         A process that is killed in between leaves no charge, or a charge whose answer is drawn when the question is
         asked again.
         """
+        self.count(planned, analyst)
         charge, release = self._charge(planned), self.release
         digest = self.ledger.answer(charge.question)
         if digest is None:
-            try:
-                self.ledger.charge(release.account, [charge], LIVE, budget=self._budget, most=self.most)
-            except Overdraft:
-                raise
-            except BudgetError as error:
-                raise _naming(error, self._fitting_of(planned)) from error
             # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
             with self._one_at_a_time, alone(release.store / "lock"):
                 digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
         return published_table(planned, self.answers.read(charge.question, digest))
+
+    def count(self, planned: PlannedTable, analyst: str | None) -> None:
+        """Charge a question, if it is new, and count it against the quota of whoever asks, before it is answered."""
+        charge = self._charge(planned)
+        if self._costs_nothing(charge.question, analyst):
+            return
+        if analyst is None:
+            self._pay(planned, charge)
+            return
+        cost = balance(self.release.account, self.most, [charge.guarantee]).spent_epsilon
+        with self.quotas.taken(analyst, charge.question, cost):
+            self._pay(planned, charge)
+
+    def _pay(self, planned: PlannedTable, charge: Charge) -> None:
+        if self.ledger.paid_by(self.release.account, charge.question) is not None:
+            return
+        refusal = self._too_small(planned)
+        if refusal is not None:
+            raise refusal
+        try:
+            self.ledger.charge(self.release.account, [charge], LIVE, budget=self._budget, most=self.most)
+        except Overdraft:
+            raise
+        except BudgetError as error:
+            raise _naming(error, self._fitting_of(planned)) from error
+
+    def _costs_nothing(self, question: str, analyst: str | None) -> bool:
+        """Whether a question was paid for, as far as whoever asks may know: by themselves, or by a release."""
+        payer = self.ledger.paid_by(self.release.account, question)
+        if analyst is None or payer is None:
+            return payer is not None
+        return payer != LIVE or self.quotas.has_asked(analyst, question)
+
+    def _too_small(self, planned: PlannedTable) -> BudgetError | None:
+        """Why a new question may not cost so little, if so."""
+        asked = planned.table.protect.epsilon
+        least = min(self.release.live.least_epsilon, self.most.epsilon)
+        if asked is None or asked >= least:
+            return None
+        return BudgetError(
+            "live table, epsilon",
+            expected=f"at least {plain(least)}, the least that a new question may cost",
+            found=plain(asked),
+            do="choose a larger epsilon, or ask the office to lower `least_epsilon` under [live]",
+        )
 
     def _drawn(self, planned: PlannedTable, question: str) -> str:
         name = planned.table.name
@@ -274,4 +329,5 @@ def open_formal(
             ready=ready,
             ledger=open_ledger(release, remembers=True),
             answers=stored_answers(release),
+            quotas=Quotas(folder=release.store / "quotas", most=min(release.live.quota or most / 2, most)),
         )

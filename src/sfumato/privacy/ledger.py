@@ -177,10 +177,10 @@ class Ledger:
             entry = book.answer(question)
             return entry.answer if entry else None
 
-    def is_charged(self, account: Account, question: str) -> bool:
-        """Whether an account paid for a question, which then costs nothing more."""
+    def paid_by(self, account: Account, question: str) -> str | None:
+        """The release under whose name an account paid for a question, which then costs nothing more; None if new."""
         with self._reading() as book:
-            return any(entry.question == question for entry in book.of(account, "charge"))
+            return next((entry.release for entry in book.of(account, "charge") if entry.question == question), None)
 
     def balance(self, account: Account) -> Balance:
         """What an account may spend, has spent and has left."""

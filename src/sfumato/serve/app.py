@@ -89,15 +89,18 @@ def _document(app: FastAPI) -> dict[str, Any]:
         for operations in document["paths"].values():
             for operation in operations.values():
                 operation["responses"].pop("422", None)
-                operation["responses"] |= {str(status): said for status, said in _ANYWHERE.items()}
-        known = document.setdefault("components", {}).setdefault("schemas", {})
+                known = _ANYWHERE | (_OF_BODIES if "requestBody" in operation else {})
+                operation["responses"] |= {str(status): said for status, said in known.items()}
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
         for name in ("HTTPValidationError", "ValidationError"):
-            known.pop(name, None)
-        known["Problem"] = Problem.model_json_schema()
+            schemas.pop(name, None)
+        schemas["Problem"] = Problem.model_json_schema()
         app.openapi_schema = document
     return app.openapi_schema
 
 
 _ANYWHERE = responses(414, 429, 431, 503)
 """Problems that any request may meet, before it reaches its route."""
+_OF_BODIES = responses(408, 413, 415)
+"""Those of a request with a body: it comes too slowly, is too long, or is compressed."""
 _SUMMARY = "Protected tables, with error figures and guarantees, for the tools statisticians use"

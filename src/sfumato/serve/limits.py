@@ -58,7 +58,8 @@ class RequestLimits:
             return problem(request, 431, f"The headers have more than {MOST_HEADERS:,} bytes. To do: send fewer.")
         if scope["method"] in _WITHOUT_BODY:
             return None
-        if headers.get("content-encoding", "identity").lower() != "identity":
+        codings = {one.strip().lower() for text in headers.getlist("content-encoding") for one in text.split(",")}
+        if codings - {"", "identity"}:
             return problem(request, 415, "The body is compressed. To do: send it as it is.")
         said = headers.get("content-length", "0")
         return self._too_long(scope) if said.isdecimal() and int(said[:20]) > self._most else None

@@ -19,6 +19,7 @@ from sfumato.serve.live.schemas import LiveConfig, live_config
 from sfumato.serve.model import ServedTable
 from sfumato.serve.turns import Counts
 from sfumato.serve.waited import refuse_unwaited
+from sfumato.users import Role, User
 
 T = TypeVar("T")
 AT_A_TIME = 2
@@ -41,9 +42,9 @@ class Desk:
     _threads: FairThreads = field(default_factory=lambda: FairThreads(AT_A_TIME))
     _counts: Counts = field(default_factory=lambda: Counts(OF_ONE, WAITING))
 
-    def config(self) -> LiveConfig:
+    def config(self, user: User) -> LiveConfig:
         """What can be asked, and what is left of the budget; the latter takes a while to find out."""
-        left = self.live.left() if isinstance(self.live, FormalLive) else None
+        left = self.live.left(quota_of(user)) if isinstance(self.live, FormalLive) else None
         return live_config(self.live, left, self.methods)
 
     @property
@@ -61,15 +62,23 @@ class Desk:
         with refusing(), self._counts.one_more(client):
             return await self._threads.work(work, client=client)
 
-    def answered(self, planned: PlannedTable) -> ServedTable:
+    def answered(self, planned: PlannedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest("")
+        if isinstance(self.live, FormalLive):
+            refuse_unwaited()  # the last moment: what comes now is charged
+            self.live.count(planned, quota_of(user))
         found = self.answers.get(key)
         if found is None:
-            refuse_unwaited()  # the last moment: what comes now is charged
+            refuse_unwaited()
             found = made_table(self.live, planned, self.live.answered(planned))
             self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
         return found
+
+
+def quota_of(user: User) -> str | None:
+    """Whose quota a question counts against; stewards, who see the ledger, have none."""
+    return None if user.may(Role.steward) else user.name
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from sfumato.serve.access import require
 from sfumato.serve.audit_asked import note
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.desk import Desk, as_refused
+from sfumato.serve.live.desk import Desk, as_refused, quota_of
 from sfumato.serve.live.priced import as_told
 from sfumato.serve.model import ServedTable
 from sfumato.serve.page.assets import Assets
@@ -45,25 +45,25 @@ def router(served: Served, desk: Desk) -> APIRouter:
         def work() -> None:
             if chosen["by"]:
                 try:
-                    given.update(found(read(chosen), request, ask=ask))
+                    given.update(found(read(chosen), request, user, ask=ask))
                 except SfumatoError as error:
                     given["error"] = as_refused(error)
-            given["config"] = desk.config()
+            given["config"] = desk.config(user)
 
         await desk.work(work, client=served.client(request.scope))
         about = {"user": user, "site": site(served, user), "chosen": chosen, "sent": _kept(sent)}
         status = 200 if given["error"] is None else given["error"].status
         return Response(template.render(about | given), status_code=status, media_type=HTML)
 
-    def found(question: LiveQuestion, request: Request, *, ask: bool) -> dict[str, Any]:
+    def found(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
         """The answer, or the price where it costs something and nobody said to spend it."""
         planned = question.planned(live)
         note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
         if isinstance(live, FormalLive) and not ask:
-            price = live.price(planned)
+            price = live.price(planned, analyst=quota_of(user))
             refusal = None if price.refusal is None else as_refused(price.refusal)
             return {"price": as_told(planned, price), "refusal": refusal}
-        table = desk.answered(planned)
+        table = desk.answered(planned, user)
         return {"table": table, "sheet": whole(table)}
 
     @api.get("")

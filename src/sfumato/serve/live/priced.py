@@ -11,11 +11,11 @@ SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""
 
 
-def priced(live: Live | FormalLive, planned: PlannedTable) -> Price:
+def priced(live: Live | FormalLive, planned: PlannedTable, *, analyst: str | None) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
     if isinstance(live, Live):
         return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
-    return as_told(planned, live.price(planned))
+    return as_told(planned, live.price(planned, analyst=analyst))
 
 
 def as_told(planned: PlannedTable, price: FormalPrice) -> Price:

@@ -17,7 +17,7 @@ from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.options import Options
 from sfumato.serve.live import page, schemas
 from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.desk import Desk, refusing
+from sfumato.serve.live.desk import Desk, quota_of, refusing
 from sfumato.serve.live.figures import live_tables
 from sfumato.serve.live.priced import priced
 from sfumato.serve.model import Selection, ServedTable
@@ -28,7 +28,7 @@ from sfumato.serve.pxweb.body import documented_body, read_json
 from sfumato.serve.pxweb.documented import data_responses
 from sfumato.serve.selection import everything
 from sfumato.serve.served import Rendered, Served, rendered
-from sfumato.users import Role
+from sfumato.users import Role, User
 
 PXWEB = "/api/v2"
 Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]
@@ -37,6 +37,7 @@ Word = Literal[
     "SeparatorSemicolon", "ByteOrderMark",
 ]  # fmt: skip
 Analyst = require(Role.analyst)
+Asker = Annotated[User, Analyst]
 
 
 def router(served: Served, desk: Desk) -> APIRouter:
@@ -46,12 +47,12 @@ def router(served: Served, desk: Desk) -> APIRouter:
     live = desk.live
 
     @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
-    async def config(request: Request) -> Any:
+    async def config(request: Request, user: Asker) -> Any:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
         if isinstance(live, Live):
-            return desk.config()
+            return desk.config(user)
         with refusing():  # in threads of pages: long questions at the desk keep nobody from it
-            return await served.turns.page(desk.config, client=served.client(request.scope))
+            return await served.turns.page(lambda: desk.config(user), client=served.client(request.scope))
 
     async def planned_of(request: Request) -> PlannedTable:
         """What is asked; the log has it also of those who wait for their turn in vain."""
@@ -71,14 +72,17 @@ def router(served: Served, desk: Desk) -> APIRouter:
         responses=responses(400, 401, 403, 413),
         openapi_extra=documented_body(LiveQuestion),
     )
-    async def price(request: Request) -> Any:
+    async def price(request: Request, user: Asker) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
         planned = await planned_of(request)
-        return await desk.work(lambda: priced(live, planned), client=served.client(request.scope))
+        return await desk.work(
+            lambda: priced(live, planned, analyst=quota_of(user)), client=served.client(request.scope)
+        )
 
     @programs.post("/tables", responses=data_responses(400, 401, 403, 413), openapi_extra=documented_body(LiveQuestion))
     async def table(
         request: Request,
+        user: Asker,
         outputFormat: Annotated[Written, Query(description="the format")] = "json-stat2",  # noqa: N803
         outputFormatParams: Annotated[list[Word] | None, Query(description="how it is written")] = None,  # noqa: N803
     ) -> Response:
@@ -90,7 +94,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
         planned = await planned_of(request)
 
         def work() -> Rendered:
-            return written(desk.answered(planned), outputFormat, options)
+            return written(desk.answered(planned, user), outputFormat, options)
 
         return (await desk.work(work, client=served.client(request.scope))).respond(request)
 

@@ -24,7 +24,9 @@ class LiveBudget(BaseModel):
     alpha: float
     epsilon: float
     delta: float
-    left: float = Field(description="epsilon that new questions may still cost")
+    left: float = Field(description="epsilon that new questions of yours may still cost")
+    least_epsilon: float = Field(description="the least epsilon of one question")
+    quota: float = Field(description="the epsilon that all questions of one analyst may cost together")
     most_epsilon: float = Field(description="the largest epsilon of one question")
     alphas: tuple[float, float] = Field(description="the least and the largest alpha that may be chosen")
     methods: list[str] = Field(description="those that this budget can pay for")
@@ -69,8 +71,10 @@ class Price(BaseModel):
         description="what it would take from the budget, at the budget's alpha; null where it cannot be paid for at all"
     )
     delta: float | None = 0
-    left: float | None = Field(default=None, description="what is left of the budget for ad-hoc questions")
-    answered: bool = Field(description="whether it was paid for before: the stored answer costs nothing")
+    left: float | None = Field(default=None, description="what your ad-hoc questions may still cost")
+    answered: bool = Field(
+        description="whether you paid for it before, or a release published it: the stored answer then costs nothing"
+    )
     fits: bool = Field(description="whether it would be answered now")
     refusal: str = ""
     error: ExpectedError | None = Field(
@@ -91,6 +95,8 @@ def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered 
             epsilon=float(most.epsilon),
             delta=float(most.delta),
             left=float(left.remaining_epsilon),
+            least_epsilon=float(min(release.live.least_epsilon, most.epsilon)),
+            quota=float(live.quotas.most),
             most_epsilon=float(release.live.most_epsilon or most.epsilon),
             alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
             methods=list(methods.methods),
