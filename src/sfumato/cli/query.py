@@ -141,9 +141,10 @@ def _ask(
         numbers = None if "edges" not in given else [float(number("edges", text)) for text in _listed(given["edges"])]
         answer = cube.quantiles(of, _listed(shares) or "0.5", by, where=where, edges=numbers, scores=scores)
         return f"quantiles of {of}", answer
-    column = given.get("column", "weighted")
-    known = {"weighted": "weighted totals", "count": "numbers of records"}
-    return known.get(column, f"weighted sums of {column}"), cube.totals(by, where=where, column=column)
+    column = given.get("column", cube.weighting)
+    weighted = "weighted " if cube.is_weighted else ""
+    known = {"weighted": "weighted totals" if weighted else "numbers of records", "count": "numbers of records"}
+    return known.get(column, f"{weighted}sums of {column}"), cube.totals(by, where=where, column=column)
 
 
 def _folder(bundle: Path) -> Path:

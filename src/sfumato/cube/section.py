@@ -17,7 +17,7 @@ from sfumato.microdata import Microdata
 
 AVERAGE = "average"
 COUNT, WEIGHTED = "count", "weighted"
-"""The columns of every cube, in millionths, beside those of its measures."""
+"""The columns of a cube, in millionths, beside those of its measures; without weights the count is all there is."""
 MEASURE_PARTS = 1_000
 """Measures times weights are kept in thousandths: their sums are larger than those of weights."""
 
@@ -287,7 +287,7 @@ class CubeSection(Described):
         return None if self.weights == AVERAGE else self.weights
 
     def know(self, data: Microdata) -> None:
-        """Refuse attributes and measures that the data do not have, or that are called like a column of every cube."""
+        """Refuse attributes and measures that the data do not have, or that are called like a column of cubes."""
         for kind, names, known in (
             ("attribute", self.by, list(data.attributes)),
             ("measure", self.measures, list(data.measures)),
@@ -304,7 +304,7 @@ class CubeSection(Described):
                 if name in (COUNT, WEIGHTED):
                     raise ReleaseError(
                         f"cube '{self.name}'",
-                        expected=f"names other than {COUNT} and {WEIGHTED}, which are columns of every cube",
+                        expected=f"names other than {COUNT} and {WEIGHTED}, which are columns of cubes",
                         found=f"'{name}'",
                         do="rename the column",
                     )
