@@ -70,8 +70,8 @@ def joint_answers(count: int, noises: list[TruncatedGeometric], kept: Fraction) 
     return chances
 
 
-@pytest.mark.parametrize("kept", [Fraction(1, 100), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2), Fraction(2)])
+@pytest.mark.parametrize("kept", [Fraction(1, 100), Fraction(1, 2), Fraction(1)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
 @pytest.mark.parametrize(
     ("changes", "weighted"),
     [

@@ -28,7 +28,8 @@ def query(
         typer.Option(metavar="A=1,2", help="Keep these codes of a dimension. Can be given several times."),
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="Add up: weighted (the default), count for records, or a measure.")
+        str | None,
+        typer.Option(help="Add up: weighted (the default, if records have weights), count for records, or a measure."),
     ] = None,
     proportion: Annotated[bool, typer.Option("--proportion", help="Shares of all cells instead of totals.")] = False,
     proportion_within: Annotated[

@@ -53,7 +53,7 @@ class ControlSection(Described):
     totals: Path | None = Field(
         None,
         description="file of totals that are public already, CSV or Parquet: a row for each combination of codes with "
-        "the columns `count`, `weighted` or both; taken as they are, at no cost",
+        "the columns `count`, `weighted` (of records with weights) or both; taken as they are, at no cost",
     )
     source: str = Field(
         "", description="where these totals come from, for the statement; the name of the file when not given"
@@ -143,7 +143,7 @@ class CubeSection(Described):
     empty_cells: Exact = Field(
         Fraction(1),
         description="share of empty cells that get noise, drawn by chance before it; below 1 less noise adds up, and "
-        "epsilon rises",
+        "epsilon rises, the more the more columns the cube has",
     )
     measures: tuple[str, ...] = Field((), description="measures whose weighted means can be asked of the cube")
     sampling: SamplingSection | None = Field(
