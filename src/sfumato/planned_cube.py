@@ -224,8 +224,8 @@ def _totals(
         if below in totals.columns and section.measures:
             raise ReleaseError(
                 f"control '{totals.name}'",
-                expected=f"no totals in the column '{below}' in a cube with measures: a mean would divide a sum that "
-                "was not made to fit them by one that was",
+                expected=f"no {'weighted totals' if weighted else 'totals of counts'} in a cube with measures: a mean "
+                "would divide a sum that was not made to fit them by one that was",
                 found=f"measures = {', '.join(section.measures)}",
                 do=f"leave out the measures or the column '{below}', or publish two cubes",
             )
