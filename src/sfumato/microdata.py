@@ -1,10 +1,12 @@
 """Microdata: one table of records with their units, weights and measures, for totals of businesses or surveys."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from sfumato.errors import ReleaseError
 from sfumato.frame import Data, Described, Exact
 
 
@@ -86,6 +88,19 @@ class Microdata(Data):
         if self.records.period is not None and self.records.period not in self.attributes:
             raise ValueError(f"the period '{self.records.period}' has codes: describe it under [data.attributes]")
         return self
+
+    def need_codes(self, named: str, attributes: Iterable[str]) -> None:
+        """Refuse attributes of a guarantee without declared codes: read off the records, one would add a row."""
+        for name in attributes:
+            described = self.attributes[name]
+            if described.codes is None and described.codelist is None:
+                raise ReleaseError(
+                    f"{named}, attribute '{name}'",
+                    expected="its codes in the release file: a guarantee does not hold if they are read off the "
+                    "records, where one record with a new code adds a row",
+                    found="no codes",
+                    do=f"give {name} its `codes` or a `codelist` under [data.attributes]",
+                )
 
     @property
     def units(self) -> tuple[str, ...]:

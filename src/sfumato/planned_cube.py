@@ -16,6 +16,7 @@ from sfumato.cube.figures import Figures
 from sfumato.cube.public_totals import PublicTotals, read_totals
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
+from sfumato.cube.stored import with_columns
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals
 from sfumato.errors import DataError, ReleaseError, naming
 from sfumato.frame import Codelist
@@ -41,6 +42,8 @@ class PlannedCube:
     totals: tuple[PublicTotals, ...] = ()
     """Tables that are public already, which the cube is made to add up to as well."""
     links: str = ""
+    weighted: bool = True
+    """Whether the records have weights; without them the count is the weighted count, and the one column of it."""
 
     @property
     def name(self) -> str:
@@ -56,6 +59,12 @@ class PlannedCube:
     def cells(self) -> int:
         """The number of cells, empty ones included."""
         return self.question.cells
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """The columns that are published, each with the number it is divided by."""
+        weighted = {WEIGHTED: MILLION} if self.weighted else {}
+        return {COUNT: MILLION, **weighted, **dict.fromkeys(self.section.measures, MEASURE_PARTS)}
 
     @cached_property
     def guarantee(self) -> EmployerEmployee:
@@ -102,6 +111,10 @@ class PlannedCube:
             whole=self.section.in_whole_numbers,
         )
 
+    def published(self, answer: bytes) -> bytes:
+        """What is published of a stored answer: of a cube of version 0.1 without weights, not the second draw."""
+        return with_columns(answer, tuple(self.parts))
+
     @property
     def disclosed(self) -> tuple[CubeQuestion, ...]:
         """The exact tables that must agree with public totals; without these they agree, being of the same records."""
@@ -117,7 +130,7 @@ class PlannedCube:
 
         With `nonnegative` also those that no cube without negative cells adds up to.
         """
-        for column in (COUNT, WEIGHTED):
+        for column in (name for name in (COUNT, WEIGHTED) if name in self.parts):
             controls = public_controls(self.totals, column)
             controls += [
                 Control(name=table_name(table.names), by=table.names, values=table[column] * parts_of(column))
@@ -143,15 +156,15 @@ class PlannedCube:
                 found="a larger one",
                 do="raise largest_weight, or trim the weights",
             )
-        sums = {WEIGHTED: (totals.weights, totals.largest_weight)}
+        sums = {COUNT: (float(totals.records), 1.0), WEIGHTED: (totals.weights, totals.largest_weight)}
         sums |= {name: (totals.measures[name], totals.largest[name]) for name in self.question.measures}
-        for column, (total, most) in sums.items():
+        for column, parts in self.parts.items():
+            total, most = sums[column]
             # An average within a stratum is at most the largest.
             scale = most if self.section.stratum is not None else total / max(totals.records, 1)
             noise = self.method.counts.expected_magnitude * scale
             if column == WEIGHTED and self.method.weights is not None:
                 noise = self.method.weights.expected_magnitude * self.method.weight_unit
-            parts = MILLION if column == WEIGHTED else MEASURE_PARTS
             if _ROOM * parts * (total + self.cells * noise) >= _MOST:
                 raise DataError(
                     f"cube '{self.name}', {column}",
@@ -165,37 +178,62 @@ def plan_cube(
     section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction
 ) -> PlannedCube:
     """Plan a cube; what cannot be protected as asked is refused here, by name."""
+    weighted = data.records.weight is not None
+    if not weighted:
+        _need_no_weights(section)
     section = section.with_levels_as_controls()
     by = tuple(Dimension(name=name, codes=codelists[name].codes) for name in section.by)
     unit = section.weight_unit if section.sensitivity == "weight" else None
     planned = PlannedCube(
         section=section,
         question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit),
-        method=cube_method(section, alpha=alpha),
-        totals=_totals(section, by, data.folder),
+        method=cube_method(section, alpha=alpha, weighted=weighted),
+        totals=_totals(section, by, data.folder, weighted=weighted),
         links=data.links(),
+        weighted=weighted,
     )
     planned.refuse_contradictions()
     return planned
 
 
-def _totals(section: CubeSection, by: tuple[Dimension, ...], folder: Path) -> tuple[PublicTotals, ...]:
+def _need_no_weights(section: CubeSection) -> None:
+    """Refuse a cube that asks for noise of weights where every record counts once."""
+    if section.sensitivity == "weight":
+        raise ReleaseError(
+            "sensitivity",
+            expected="records with a `weight`: without one every record counts once, and counts are covered anyway",
+            found='sensitivity = "weight"',
+            do="leave out `sensitivity`, `largest_weight` and `weight_unit`, or name the `weight` under [data] records",
+        )
+
+
+def _totals(
+    section: CubeSection, by: tuple[Dimension, ...], folder: Path, *, weighted: bool
+) -> tuple[PublicTotals, ...]:
     named = {dimension.name: dimension for dimension in by}
     found = tuple(read_totals(control, named, folder) for control in section.controls if control.totals is not None)
-    weighted = [totals.name for totals in found if WEIGHTED in totals.columns]
-    if weighted and section.measures:
-        raise ReleaseError(
-            f"control '{weighted[0]}'",
-            expected="no weighted totals in a cube with measures: a mean would divide a sum that was not made to fit "
-            "them by one that was",
-            found=f"measures = {', '.join(section.measures)}",
-            do="leave out the measures or the column 'weighted', or publish two cubes",
-        )
+    for totals in found:
+        if WEIGHTED in totals.columns and not weighted:
+            raise ReleaseError(
+                f"control '{totals.name}'",
+                expected=f"totals in the column '{COUNT}': records without a `weight` have no weighted counts",
+                found=f"the column '{WEIGHTED}'",
+                do=f"call the column '{COUNT}' if it counts records, or leave it out",
+            )
+        below = WEIGHTED if weighted else COUNT
+        if below in totals.columns and section.measures:
+            raise ReleaseError(
+                f"control '{totals.name}'",
+                expected=f"no {'weighted totals' if weighted else 'totals of counts'} in a cube with measures: a mean "
+                "would divide a sum that was not made to fit them by one that was",
+                found=f"measures = {', '.join(section.measures)}",
+                do=f"leave out the measures or the column '{below}', or publish two cubes",
+            )
     return found
 
 
-def cube_method(section: CubeSection, *, alpha: Fraction) -> TruncatedLaplace:
-    """The noise of a cube and of its controls.
+def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True) -> TruncatedLaplace:
+    """The noise of a cube and of its controls; `weighted` says whether records have weights.
 
     A cap that is not given is the least one whose δ is not above that of the cube's counts.
     """
@@ -226,4 +264,5 @@ def cube_method(section: CubeSection, *, alpha: Fraction) -> TruncatedLaplace:
         controls=tuple(control(described) for described in section.controls if described.totals is None),
         empty_cells=section.empty_cells,
         weight_unit=unit,
+        further=len(section.measures) + (1 if weighted and largest is None else 0),
     )

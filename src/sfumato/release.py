@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from sfumato.asking import ask, ask_records
+from sfumato.asking import ask, ask_records, classes_of
 from sfumato.cube.section import CubeSection
 from sfumato.engine.data_files import is_stored, local_path
 from sfumato.engine.question import Asked
@@ -185,6 +185,9 @@ class Release(Described):
             self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
+            if isinstance(self.data, Microdata) and table.protect.method not in KEYED:
+                named = (*table.by, *table.where, *classes_of(table, self.data))
+                self.data.need_codes(f"table '{table.name}'", named)
             if table.protect.method not in KEYED and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
@@ -210,6 +213,7 @@ class Release(Described):
                 do="describe the records under [data], or publish tables",
             )
         cube.know(self.data)
+        self.data.need_codes(f"cube '{cube.name}'", cube.by)
         clipped = [name for name in cube.measures if self.data.measures[name].outside == "clip"]
         if self.data.records.period is not None or clipped:
             raise ReleaseError(

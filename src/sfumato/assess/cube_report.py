@@ -12,7 +12,7 @@ from sfumato.assess.cube_charts import charts_of
 from sfumato.assess.cube_measures import PERCENT, SHARES, Beside, Measures
 from sfumato.assess.cube_replicates import ReplicateErrors
 from sfumato.assess.cube_risk import CellRisk
-from sfumato.assess.cubes import MOST_CELLS, TOTALS, CubeAssessment
+from sfumato.assess.cubes import MOST_CELLS, CubeAssessment
 from sfumato.assess.html import table
 from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
 
@@ -66,7 +66,7 @@ def cube_words(found: CubeAssessment) -> str:
         for part in found.told
     ]
     for part in found.by_dimension:
-        totals = part.kind(TOTALS).all
+        totals = part.figures[0].all  # weighted totals, or numbers of records without weights
         lines.append(
             f"{part.dimensions} dimensions: median relative difference {_figure(totals.median_difference, '.2%')}, "
             f"overlap of intervals {_figure(totals.overlap, '.1%')}, {totals.newly_publishable:,} figures newly "

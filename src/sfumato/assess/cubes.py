@@ -31,7 +31,7 @@ from sfumato.cube.figures import ColumnNoise, Figures
 from sfumato.cube.query import PublishedCube
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.scale import Scale
-from sfumato.cube.section import COUNT, WEIGHTED
+from sfumato.cube.section import COUNT
 from sfumato.cube.stored import read_stored
 from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.noise.randomness import OperatingSystem, Randomness
@@ -128,7 +128,8 @@ class _Cubes:
         def beside(ask: Callable[[PublishedCube], Answer], *, parts: bool = False) -> Beside:
             return Beside.of(ask(before), ask(self.published), ask(reference), records, parts=parts)
 
-        yield TOTALS, beside(lambda cube: cube.totals(by), parts=True)
+        if self.published.is_weighted:
+            yield TOTALS, beside(lambda cube: cube.totals(by), parts=True)
         yield RECORDS, beside(lambda cube: cube.totals(by, column=COUNT), parts=True)
         if by:
             yield PROPORTIONS, beside(lambda cube: cube.proportions(by, within=by[:1] if len(by) > 1 else ()))
@@ -165,8 +166,8 @@ def assess_cube(
         associations=tuple(
             Pair(
                 attributes=(pair[0], pair[1]),
-                true=_association(true, pair),
-                published=_association(published.cube, pair),
+                true=_association(before, pair),
+                published=_association(published, pair),
             )
             for pair in sampled(true, 2)
         ),
@@ -176,7 +177,7 @@ def assess_cube(
 
 def published_cube(planned: PlannedCube, content: bytes) -> PublishedCube:
     """A stored answer as it is published."""
-    cube, figures = read_stored(content)
+    cube, figures = read_stored(planned.published(content))
     section = planned.section
     largest = None if section.largest_cv is None else float(section.largest_cv)
     rules = Rules(least_count=section.least_count, largest_cv=largest)
@@ -250,5 +251,5 @@ def _kind(figure: str, tables: list[Beside]) -> KindOfFigure:
     )
 
 
-def _association(cube: Cube, pair: tuple[str, ...]) -> float:
-    return cramers_v(np.maximum(cube.project(*pair).values(WEIGHTED), 0))
+def _association(cube: PublishedCube, pair: tuple[str, ...]) -> float:
+    return cramers_v(np.maximum(cube.totals(pair).values, 0))

@@ -28,7 +28,8 @@ def query(
         typer.Option(metavar="A=1,2", help="Keep these codes of a dimension. Can be given several times."),
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="Add up: weighted (the default), count for records, or a measure.")
+        str | None,
+        typer.Option(help="Add up: weighted (the default, if records have weights), count for records, or a measure."),
     ] = None,
     proportion: Annotated[bool, typer.Option("--proportion", help="Shares of all cells instead of totals.")] = False,
     proportion_within: Annotated[
@@ -141,9 +142,10 @@ def _ask(
         numbers = None if "edges" not in given else [float(number("edges", text)) for text in _listed(given["edges"])]
         answer = cube.quantiles(of, _listed(shares) or "0.5", by, where=where, edges=numbers, scores=scores)
         return f"quantiles of {of}", answer
-    column = given.get("column", "weighted")
-    known = {"weighted": "weighted totals", "count": "numbers of records"}
-    return known.get(column, f"weighted sums of {column}"), cube.totals(by, where=where, column=column)
+    column = given.get("column", cube.weighting)
+    weighted = "weighted " if cube.is_weighted else ""
+    known = {"weighted": "weighted totals" if weighted else "numbers of records", "count": "numbers of records"}
+    return known.get(column, f"{weighted}sums of {column}"), cube.totals(by, where=where, column=column)
 
 
 def _folder(bundle: Path) -> Path:

@@ -1,7 +1,7 @@
 """What is told beside the numbers of a cube, so that error figures can be worked out for every question."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.cube.margins import Axes
@@ -34,6 +34,14 @@ class Calibration:
     gaps: Mapping[str, int] = field(default_factory=dict)
     """The same for each column, where that is known."""
 
+    def only(self, columns: Collection[str]) -> "Calibration":
+        """How some of the columns were made to; where it is not known of each column, as it is told of all."""
+        if not self.gaps:
+            return self
+        gaps = {name: gap for name, gap in self.gaps.items() if name in columns}
+        largest = max(gaps.values(), default=0)
+        return replace(self, converged=self.converged or not largest, largest_gap=largest, gaps=gaps)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
@@ -43,6 +51,12 @@ class Figures:
     sampling: Sampling | None = None
     """None where the data have no replicate weights."""
     calibration: Calibration | None = None
+
+    def only(self, columns: Collection[str]) -> "Figures":
+        """The figures of some of the columns."""
+        noise = {name: of for name, of in self.noise.items() if name in columns}
+        calibration = None if self.calibration is None else self.calibration.only(columns)
+        return replace(self, noise=noise, calibration=calibration)
 
     def described(self) -> dict[str, Any]:
         """The figures as plain numbers and words, for JSON."""

@@ -51,12 +51,13 @@ class PublishedCube:
     def totals(self, by: By = (), *, where: Where | None = None, column: str = WEIGHTED) -> Answer:
         """Weighted totals, or with `column = "count"` numbers of records, by some dimensions and under filters.
 
-        With the name of a measure they are weighted sums of it.
+        With the name of a measure they are weighted sums of it. Records without weights have one number for both.
         """
         return self.totals_of(Asked.of(self.cube, by, where), column)
 
     def totals_of(self, asked: Asked, column: str) -> Answer:
         """The same for a question whose names and codes are known to be right."""
+        column = self.weighting if column == WEIGHTED else column
         noise, table = self._noise(column), self._table(asked, column)
         values = table.values(column)
         perturbation = noise.of_totals(asked, table.values(COUNT))
@@ -71,12 +72,12 @@ class PublishedCube:
         for name in whole.by:
             if name not in asked.by:
                 raise _wrong("proportions", f"`within` among {', '.join(asked.by)}", repr(name), "name it in `by`, too")
-        table = self._table(asked)
-        shares = table.proportions(WEIGHTED, within=whole.by)
-        totals = _spread(table, WEIGHTED, whole.by)
+        table = self._table(asked, self.weighting)
+        shares = table.proportions(self.weighting, within=whole.by)
+        totals = _spread(table, self.weighting, whole.by)
         # The noise of A/B is that of A − pB, divided by B.
         base = _spread(table, COUNT, whole.by)
-        noise = self._noise(WEIGHTED).of_shares(asked, whole, shares, table.values(COUNT), base)
+        noise = self._noise(self.weighting).of_shares(asked, whole, shares, table.values(COUNT), base)
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         spread = None if sampling is None else sampling.of_means(shares * (1 - shares), totals)
@@ -91,9 +92,9 @@ class PublishedCube:
     def means_of(self, asked: Asked, measure: str) -> Answer:
         """The same for a question whose names and codes are known to be right."""
         table = self._table(asked, measure)
-        totals = table.values(WEIGHTED)
+        totals = table.values(self.weighting)
         mean = _ratio(table.values(measure), totals)
-        noise = self._noise(measure).of_ratio(asked, self._noise(WEIGHTED), mean, table.values(COUNT))
+        noise = self._noise(measure).of_ratio(asked, self._noise(self.weighting), mean, table.values(COUNT))
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         spread = None if sampling is None else sampling.of_measure(measure, totals)
@@ -108,15 +109,15 @@ class PublishedCube:
         for score in wanted.values():
             if not isinstance(score, int | np.integer):
                 raise _wrong("mean of scores", "whole scores", repr(score), "multiply all scores until they are whole")
-        fine = self._table(asked)
-        mean = fine.mean(WEIGHTED, wanted, of=of)
+        fine = self._table(asked, self.weighting)
+        mean = fine.mean(self.weighting, wanted, of=of)
         table = fine.project(*asked.by[:-1])
-        totals = table.values(WEIGHTED)
+        totals = table.values(self.weighting)
         distance = np.array([wanted[code] for code in fine.dimensions[-1].codes], dtype=np.float64) - mean[..., None]
-        noise = self._noise(WEIGHTED).of_weighted_codes(asked, distance, fine.values(COUNT))
+        noise = self._noise(self.weighting).of_weighted_codes(asked, distance, fine.values(COUNT))
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
-        shares = _ratio(fine.values(WEIGHTED), totals[..., None])
+        shares = _ratio(fine.values(self.weighting), totals[..., None])
         spread = None if sampling is None else sampling.of_means((shares * distance**2).sum(axis=-1), totals)
         return self._answer(table, mean, perturbation, spread, total=totals)
 
@@ -143,14 +144,24 @@ class PublishedCube:
         classes = None if edges is None else Classes.between(dimension, edges)
         if scores is not None:
             classes = Classes.around(dimension, scores)
-        fine = self._table(asked)
-        distribution = Distribution.of(fine[WEIGHTED])
+        fine = self._table(asked, self.weighting)
+        distribution = Distribution.of(fine[self.weighting])
         kept = None if classes is None else classes.only(asked.codes[asked.axes[-1]])
         scale = _Scale(asked=asked, codes=fine.dimensions[-1], classes=kept)
         found = [self._quantile(fine, distribution, scale, share) for share in exact]
         name = f"{QUANTILE}_share" if QUANTILE in asked.by else QUANTILE
         several = Dimension(name=name, codes=tuple(f"{float(share):.15g}" for share in exact))
         return _stacked(found, (*fine.dimensions[:-1], several))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether the cube has weighted counts beside its counts."""
+        return WEIGHTED in self.cube.columns
+
+    @property
+    def weighting(self) -> str:
+        """The column of weighted counts; of records without weights, the count."""
+        return WEIGHTED if self.is_weighted else COUNT
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -160,10 +171,10 @@ class PublishedCube:
     def _quantile(self, fine: Cube, distribution: Distribution, scale: "_Scale", share: Fraction) -> Answer:
         """One quantile by the method of Woodruff: the error of the share, carried over to the scale of the codes."""
         table = fine.project(*fine.names[:-1])
-        totals, q = table.values(WEIGHTED), float(share)
+        totals, q = table.values(self.weighting), float(share)
         found = distribution.at(share)
         weights = found.upto(len(scale.codes)) - q
-        variance = self._noise(WEIGHTED).of_weighted_codes(scale.asked, weights, fine.values(COUNT))
+        variance = self._noise(self.weighting).of_weighted_codes(scale.asked, weights, fine.values(COUNT))
         noise = np.sqrt(_over(variance, totals))
         sampling = self.figures.sampling
         drawn = np.zeros_like(noise) if sampling is None else np.sqrt(sampling.of_means(q * (1 - q), totals))
@@ -220,7 +231,7 @@ class PublishedCube:
             compared_with=compared_with,
         )
 
-    def _table(self, asked: Asked, column: str = WEIGHTED) -> Cube:
+    def _table(self, asked: Asked, column: str) -> Cube:
         cells = prod(len(asked.codes[axis]) for axis in asked.axes)
         if cells > MOST_CELLS:
             raise _wrong(
@@ -229,7 +240,7 @@ class PublishedCube:
                 f"{cells:,}",
                 "ask by fewer dimensions or with filters; the file of the cube in the bundle lists every cell",
             )
-        columns = tuple(dict.fromkeys([COUNT, WEIGHTED, column] if column != COUNT else [COUNT]))
+        columns = tuple(dict.fromkeys([COUNT, self.weighting, column] if column != COUNT else [COUNT]))
         return self.cube.sums(asked.axes, asked.kept, columns)
 
     def _with_last(self, by: By, of: str, where: Where | None, what: str) -> Asked:
@@ -244,7 +255,7 @@ class PublishedCube:
         sampling = self.figures.sampling
         if sampling is None or column == COUNT:
             return None
-        totals = table.values(WEIGHTED)
+        totals = table.values(self.weighting)
         return (
             sampling.of_totals(totals) if column == WEIGHTED else sampling.of_sums(column, table.values(column), totals)
         )

@@ -17,7 +17,7 @@ from sfumato.microdata import Microdata
 
 AVERAGE = "average"
 COUNT, WEIGHTED = "count", "weighted"
-"""The columns of every cube, in millionths, beside those of its measures."""
+"""The columns of a cube, in millionths, beside those of its measures; without weights the count is all there is."""
 MEASURE_PARTS = 1_000
 """Measures times weights are kept in thousandths: their sums are larger than those of weights."""
 
@@ -53,7 +53,7 @@ class ControlSection(Described):
     totals: Path | None = Field(
         None,
         description="file of totals that are public already, CSV or Parquet: a row for each combination of codes with "
-        "the columns `count`, `weighted` or both; taken as they are, at no cost",
+        "the columns `count`, `weighted` (of records with weights) or both; taken as they are, at no cost",
     )
     source: str = Field(
         "", description="where these totals come from, for the statement; the name of the file when not given"
@@ -143,7 +143,7 @@ class CubeSection(Described):
     empty_cells: Exact = Field(
         Fraction(1),
         description="share of empty cells that get noise, drawn by chance before it; below 1 less noise adds up, and "
-        "epsilon rises",
+        "epsilon rises, the more the more columns the cube has",
     )
     measures: tuple[str, ...] = Field((), description="measures whose weighted means can be asked of the cube")
     sampling: SamplingSection | None = Field(
@@ -287,7 +287,7 @@ class CubeSection(Described):
         return None if self.weights == AVERAGE else self.weights
 
     def know(self, data: Microdata) -> None:
-        """Refuse attributes and measures that the data do not have, or that are called like a column of every cube."""
+        """Refuse attributes and measures that the data do not have, or that are called like a column of cubes."""
         for kind, names, known in (
             ("attribute", self.by, list(data.attributes)),
             ("measure", self.measures, list(data.measures)),
@@ -304,7 +304,7 @@ class CubeSection(Described):
                 if name in (COUNT, WEIGHTED):
                     raise ReleaseError(
                         f"cube '{self.name}'",
-                        expected=f"names other than {COUNT} and {WEIGHTED}, which are columns of every cube",
+                        expected=f"names other than {COUNT} and {WEIGHTED}, which are columns of cubes",
                         found=f"'{name}'",
                         do="rename the column",
                     )

@@ -1,7 +1,7 @@
 """A cube as a Parquet file: a row for every cell, codes and whole numbers, in the order of the product."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from io import BytesIO
 from typing import Any
 
@@ -56,6 +56,16 @@ def read_figures(content: bytes) -> Figures:
     """The figures alone, without reading a cell."""
     about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[_ABOUT])
     return Figures.read(about["figures"])
+
+
+def with_columns(content: bytes, columns: Collection[str]) -> bytes:
+    """The file with no other columns than these; as it is, if it has none."""
+    about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[_ABOUT])
+    kept = [name for name in about["parts"] if name in columns]
+    if len(kept) == len(about["parts"]):
+        return content
+    cube, figures = read_stored(content)
+    return stored(cube.only(*kept), figures.only(kept))
 
 
 def _batches(cube: Cube, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

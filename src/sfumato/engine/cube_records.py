@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.section import MEASURE_PARTS
+from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
 from sfumato.engine.contributor_rows import millionths
 from sfumato.engine.positions import positions_of
 from sfumato.engine.records import RecordTables
@@ -56,19 +56,25 @@ class RecordTotals:
 def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion) -> Cube:
     """The cube with the columns `count`, `weighted` in millionths, and each measure times the weight in thousandths.
 
+    Records without weights have no column `weighted`: it would be the count again, and protected by a second draw.
     Memory holds the cube and a part of the cells that are not empty, however many records there are.
     """
     rows = _weighed(data, tables, question)
     names = [dimension.name for dimension in question.by]
-    sums = {"_count": rows.count(), "_weights": wide_sum(rows["_weight"])}
+    parts = dict.fromkeys(question.measures, MEASURE_PARTS)
+    sums = {"_count": rows.count()}
+    if data.records.weight is not None:
+        parts = {WEIGHTED: MILLION} | parts
+        sums["_weights"] = wide_sum(rows["_weight"])
     sums |= {f"_sum_{at}": wide_sum(rows[f"_value_{at}"] * rows["_weight"]) for at in range(len(question.measures))}
-    columns = {name: np.zeros(question.cells, dtype=np.int64) for name in ("count", "weighted", *question.measures)}
+    columns = {name: np.zeros(question.cells, dtype=np.int64) for name in (COUNT, *parts)}
     grouped = rows.group_by(names).agg(**sums) if names else rows.agg(**sums)
     for batch in grouped.to_pyarrow_batches(chunk_size=_ROWS):
         found = pa.Table.from_batches([batch])
         places = positions_of(found, question.by, question.by)
-        columns["count"][places] = found["_count"].to_numpy()
-        columns["weighted"][places] = integers(found["_weights"])
+        columns[COUNT][places] = found["_count"].to_numpy()
+        if WEIGHTED in columns:
+            columns[WEIGHTED][places] = integers(found["_weights"])
         for at, name in enumerate(question.measures):
             wholes, left = split(found[f"_sum_{at}"], by=MILLION // MEASURE_PARTS)
             columns[name][places] = wholes + (2 * left >= MILLION // MEASURE_PARTS)
@@ -76,7 +82,7 @@ def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion
     return Cube(
         dimensions=question.by,
         columns={name: column.reshape(shape) for name, column in columns.items()},
-        parts={"weighted": MILLION, **dict.fromkeys(question.measures, MEASURE_PARTS)},
+        parts=parts,
     )
 
 

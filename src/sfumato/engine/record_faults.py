@@ -42,7 +42,8 @@ def validate_records(
         check_measure(tables.records, name, measure, HOLDER)
     _check_sizes(data, tables)
     progress("codes of attributes")
-    check_codes(tables.records, tuple(data.attributes), codelists, HOLDER, public=data.public)
+    # What a single record says is not shown, of public attributes either.
+    check_codes(tables.records, tuple(data.attributes), codelists, HOLDER, public=())
 
 
 def _check_units(data: Microdata, tables: RecordTables) -> None:

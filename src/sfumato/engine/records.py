@@ -134,5 +134,5 @@ def replicate_columns(data: Microdata, tables: RecordTables) -> tuple[str, ...]:
 
 
 def read_record_codes(data: Microdata, tables: RecordTables) -> dict[str, Codelist]:
-    """The codelist of every attribute; those not declared are public and read off the records."""
+    """The codelist of every attribute; those not declared are public and read off the records, for keyed methods."""
     return {name: data.declared_codes(name) or codes_of(tables.records, name, HOLDER) for name in data.attributes}

@@ -45,7 +45,8 @@ class TruncatedLaplace:
     """The noise of a cube and of its controls, and what is charged for all of it.
 
     `counts` is the noise of unweighted counts. Weighted counts get as much in units of an average weight, drawn anew,
-    which the guarantee does not cover; or, with `weights`, noise that hides a record of the largest weight.
+    which the guarantee does not cover; or, with `weights`, noise that hides a record of the largest weight. Records
+    without weights have no weighted counts: a second draw of the count would cost ε once more.
     """
 
     name: ClassVar[str] = "truncated-laplace"
@@ -57,6 +58,8 @@ class TruncatedLaplace:
     empty_cells: Fraction = field(default=Fraction(1))
     weight_unit: int = 1
     """What weights are multiples of, where they have noise of their own."""
+    further: int = field(default=0, repr=False)  # ledgers name questions by the text, and older ones lack it
+    """How many columns get as much noise as the counts, in averages: weighted counts without `weights`, measures."""
 
     @property
     def strict(self) -> bool:
@@ -83,18 +86,18 @@ class TruncatedLaplace:
 
     @cached_property
     def cost_of_dropping(self) -> Fraction:
-        """By how much ε rises because some empty cells get no noise: ln max(1/s, (1 − s)/P(0) + s), rounded up.
+        """By how much ε rises because some empty cells get no noise: ln max(1/s, (1 − s)/ΠP(0) + s), rounded up.
 
-        A cell that is 0 may be empty and dropped, which a cell with a record never is. Which cells were dropped is not
-        told: calibration treats all alike.
+        A cell that is 0 may be empty and dropped, which a cell with a record never is. It is then 0 in every column, so
+        the product is over all of them. Which cells were dropped is not told: calibration treats all alike.
         """
         if self.empty_cells == 1:
             return Fraction(0)
         with localcontext(precise(_DIGITS)):
             kept = Decimal(self.empty_cells.numerator) / Decimal(self.empty_cells.denominator)
-            unchanged = Decimal(1)
-            for noise in filter(None, (self.counts, self.weights)):
-                unchanged *= _unchanged(noise)
+            unchanged = _unchanged(self.counts) ** (1 + self.further)
+            if self.weights is not None:
+                unchanged *= _unchanged(self.weights)
             factor = max(1 / kept, (1 - kept) / unchanged + kept)
             return Fraction(factor.ln().quantize(_KEPT, rounding=ROUND_CEILING))
 

@@ -4,9 +4,8 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from sfumato.cube.cube import MILLION
 from sfumato.cube.figures import Calibration
-from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
+from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.planned_cube import PlannedCube
@@ -41,8 +40,8 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
             for dimension in planned.question.by
         ],
         "cells": planned.cells,
-        "columns": _COLUMNS | {name: f"noisy weighted total of {name}, in thousandths" for name in section.measures},
-        "parts": cube_parts(planned),
+        "columns": {name: _column(planned, name) for name in planned.parts},
+        "parts": dict(planned.parts),
         "method": method.name,
         "cap": method.counts.cap,
         "largest_weight": section.largest_weight,
@@ -76,6 +75,11 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
     }
 
 
+def _column(planned: PlannedCube, name: str) -> str:
+    """What the numbers of a column are."""
+    return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
+
+
 def cube_in_short(plan: Plan, factor: str, belief: str) -> list[str]:
     """What the cubes of a release protect, for its first paragraph."""
     exact = any(cube.method.exact_controls for cube in plan.cubes)
@@ -106,9 +110,9 @@ def _disclosed(plan: Plan) -> list[str]:
 
 def _beside_counts(plan: Plan) -> list[str]:
     """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
-    loose = [cube for cube in plan.cubes if not cube.method.strict]
+    loose = [cube for cube in plan.cubes if cube.method.further]
     measures = any(cube.section.measures for cube in loose)
-    if not loose or not (_is_weighted(plan) or measures):
+    if not loose:
         return []
     what = "Weighted counts" if _is_weighted(plan) else "Totals of measures"
     also = " and totals of measures" if _is_weighted(plan) and measures else ""
@@ -135,10 +139,11 @@ def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> s
             f" Weighted counts, of weights rounded to multiples of {method.weight_unit:,}, got noise of their own, "
             f"made for a record of the largest weight allowed, {section.largest_weight:,}. The guarantee covers them."
         )
-    else:
+    elif method.further:
         scale = "within each code of " + section.stratum if section.stratum else "of all records"
+        what, average = ("Weighted counts", "weight") if planned.weighted else ("Totals of measures", "record")
         text += (
-            f" Weighted counts got as much noise, drawn anew, in units of the average weight {scale} (in three digits; "
+            f" {what} got as much noise, drawn anew, in units of the average {average} {scale} (in three digits; "
             "fewer than 30 records take the average of all), after they were rounded to whole units by chance."
         )
     if method.empty_cells < 1:
@@ -154,18 +159,13 @@ def not_met(planned: PlannedCube, calibration: Calibration) -> str:
     """By how much the cube misses its controls, where it does."""
     if calibration.converged:
         return ""
-    parts = cube_parts(planned)
+    parts = planned.parts
     missed = ", ".join(f"{gap / parts[name]:,.6g} ({name})" for name, gap in calibration.gaps.items() if gap)
     missed = missed or f"{calibration.largest_gap:,} parts of a column"
     return (
         f" **It does not add up to them: after {calibration.cycles} rounds of {calibration.method}, sums differ from "
         f"these tables by up to {missed}.**"
     )
-
-
-def cube_parts(planned: PlannedCube) -> dict[str, int]:
-    """By which number each column is divided."""
-    return {COUNT: MILLION, WEIGHTED: MILLION, **dict.fromkeys(planned.section.measures, MEASURE_PARTS)}
 
 
 def _controls(planned: PlannedCube) -> str:
@@ -217,12 +217,13 @@ def error_text(plan: Plan) -> str:
 
 def computed_without_noise(plan: Plan) -> list[str]:
     """What is told of the data as it is, outside of any guarantee."""
-    loose = [cube.name for cube in plan.cubes if not cube.method.strict]
+    loose = [cube.name for cube in plan.cubes if cube.method.further]
     if not loose:
         return []
+    averages = "average weights" if _is_weighted(plan) else "averages of measures"
     also = " and the parameters of the sampling variance" if _has_replicates(plan) else ""
     return [
-        f"The average weights{also} of {', '.join(loose)} are computed from the data without noise and published in "
+        f"The {averages}{also} of {', '.join(loose)} are computed from the data without noise and published in "
         "three digits. Who knows all other records may tell from them whether one more is there."
     ]
 

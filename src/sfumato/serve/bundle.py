@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.cube.query import open_cube
-from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.engine.question import TOTAL
 from sfumato.errors import BundleError
 from sfumato.manifest import MANIFEST, read_listed, read_manifest
@@ -97,9 +96,9 @@ class OpenBundle:
                 role=role_of(dimension.name, dimension.codes),
             )
             dimensions.append(replace(served, groupings=of_dimension(groupings, served)))
-        measures = [name for name in cube.cube.columns if name not in (COUNT, WEIGHTED)]
+        measures, population = cube.measures, self.structure["population"]
         sampled = cube.figures.sampling is not None
-        metrics, figures = cube_metrics(measures, population=self.structure["population"], sampled=sampled)
+        metrics, figures = cube_metrics(measures, population=population, weighted=cube.is_weighted, sampled=sampled)
         known = {grouping.id: grouping for dimension in dimensions for grouping in dimension.groupings}
         notes = (*self.statement.changes(about["name"]), *self.statement.errors, *self.statement.not_protected)
         source = CubeFigures(cube=cube, metrics=figures, groupings=known)

@@ -89,21 +89,22 @@ def _described(about: Mapping[str, Any]) -> str:
 
 
 def cube_metrics(
-    measures: Sequence[str], *, population: str, sampled: bool
+    measures: Sequence[str], *, population: str, weighted: bool, sampled: bool
 ) -> tuple[tuple[Metric, ...], tuple[CubeMetric, ...]]:
     """The metrics of a cube and where each comes from: totals and means, each followed by its standard error."""
+    total, mean = ("Weighted total", "Weighted mean") if weighted else ("Total", "Mean")
     noise = "noise alone"
     both = "sampling and noise" if sampled else noise
 
     def pairs() -> Iterator[tuple[Metric, CubeMetric]]:
-        yield from _pair(
-            WEIGHTED, "total", WEIGHTED, label=f"Weighted number of {population}", unit=population, of=both
-        )
+        if weighted:
+            label = f"Weighted number of {population}"
+            yield from _pair(WEIGHTED, "total", WEIGHTED, label=label, unit=population, of=both)
         yield from _pair(COUNT, "total", COUNT, label="Records", unit="records", of=noise)
         for name in measures:
             words = name.replace("_", " ")
-            yield from _pair(name, "total", name, label=f"Weighted total of {words}", unit=words, of=noise)
-            yield from _pair(f"mean_{name}", "mean", name, label=f"Weighted mean of {words}", unit=words, of=both)
+            yield from _pair(name, "total", name, label=f"{total} of {words}", unit=words, of=noise)
+            yield from _pair(f"mean_{name}", "mean", name, label=f"{mean} of {words}", unit=words, of=both)
 
     found = list(pairs())
     return tuple(metric for metric, _ in found), tuple(figure for _, figure in found)
