@@ -1,8 +1,6 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words first."""
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import ceil, exp, floor, log, log10
 
 from sfumato.cube.figures import Calibration
 from sfumato.engine.question import (
@@ -28,6 +26,17 @@ from sfumato.publish.cubes import (
     error_text,
     protected_records,
 )
+from sfumato.publish.meaning import (
+    Comparison,
+    belief,
+    comparisons,
+    establishment,
+    factor,
+    odds,
+    person,
+    person_comparisons,
+    record_comparisons,
+)
 from sfumato.publish.people import (
     errors_of_people,
     of_people,
@@ -39,7 +48,6 @@ from sfumato.publish.people import (
 )
 from sfumato.publish.table import CONFIDENCE
 
-SIZES = (10, 100, 1000)
 THE_CELLS = "the cell's"
 NONE: Mapping[str, Calibration] = {}
 
@@ -78,7 +86,7 @@ def _first(plan: Plan) -> list[str]:
 
 def _apart(plan: Plan) -> list[str]:
     """What is said of people and of cubes, which protect no establishments."""
-    return [*_of_people(plan), *(_of_cubes(plan) if plan.cubes else [])]
+    return [*_of_people(plan), *_of_cubes(plan)]
 
 
 def _of_people(plan: Plan) -> list[str]:
@@ -86,15 +94,40 @@ def _of_people(plan: Plan) -> list[str]:
     if total is None:
         return []
     history = isinstance(data, Microdata) and data.records.period is not None
+    there, described = (found.loss for found in person_comparisons(total))
     meant = people_meaning(
-        total, factor=_factor(total.epsilon), belief=_belief(total.epsilon), twice=_factor(2 * total.epsilon)
+        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon)
     )
     return [*people_in_short(total, history=history), meant]
 
 
 def _of_cubes(plan: Plan) -> list[str]:
-    cubes = sequential([cube.guarantee for cube in plan.distinct_cubes()])
-    return [*cube_in_short(plan, _factor(cubes.epsilon), _belief(cubes.epsilon)), *protected_records(cubes)]
+    cubes = cubes_guarantee(plan)
+    if cubes is None:
+        return []
+    _, described = (found.loss for found in record_comparisons(cubes))
+    return [
+        *cube_in_short(plan, factor(cubes.epsilon), belief(cubes.epsilon)),
+        *protected_records(cubes),
+        "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "
+        f"less and one more: {odds(described)}.",
+    ]
+
+
+def cubes_guarantee(plan: Plan) -> EmployerEmployee | None:
+    """What all cubes reveal together of one record; None where there are none."""
+    return sequential([cube.guarantee for cube in plan.distinct_cubes()]) if plan.cubes else None
+
+
+def compared(plan: Plan) -> tuple[Comparison, ...]:
+    """Every comparison that the statement of a release bounds, for machines; none without a formal guarantee."""
+    people, cubes = people_guarantee(plan), cubes_guarantee(plan)
+    if people is not None or cubes is not None:
+        return (
+            *(person_comparisons(people) if people is not None else ()),
+            *(record_comparisons(cubes) if cubes is not None else ()),
+        )
+    return comparisons(plan.guarantee) if isinstance(plan.guarantee, EmployerEmployee) else ()
 
 
 def _in_short(plan: Plan) -> str:
@@ -123,8 +156,8 @@ def _in_short(plan: Plan) -> str:
         f"establishment's workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds "
         "stated below. That holds "
         + (
-            "for a person against any reader. For the size of an establishment it holds against readers who do not "
-            "already know the attributes of its workers."
+            "for a person against any reader. For the size of an establishment it holds as far as all groups of its "
+            "workers grow alike, and so not against readers who already know the attributes of its workers."
             if total.definition == "weak"
             else "against any reader, whatever they already know and however much they compute, now or later."
         )
@@ -155,49 +188,6 @@ def meaning(guarantee: Guarantee) -> list[str]:
     if isinstance(guarantee, NoFormalGuarantee):
         return [f"No formal guarantee: {guarantee.statement}."]
     return [person(guarantee), *establishment(guarantee)]
-
-
-def person(guarantee: EmployerEmployee) -> str:
-    """What a guarantee means for one person and one job."""
-    return (
-        "Whether a given person held a given job: this release changes the odds by a factor of at most "
-        f"{_factor(guarantee.epsilon)}. Someone who thought it fifty-fifty before can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards, even knowing everything about everyone else. A person with "
-        "several jobs has this protection for each; for two jobs together the factor is "
-        f"{_factor(2 * guarantee.epsilon)}." + _delta(guarantee)
-    )
-
-
-def establishment(guarantee: EmployerEmployee) -> list[str]:
-    """What a guarantee means for establishments of 10, 100 and 1,000 workers."""
-    if guarantee.definition == "individuals":
-        return [
-            "The size of an establishment and the composition of its workforce are not protected. The noise hides one "
-            "job, not a workforce: a reader who knows that a cell holds one establishment learns its size, the shares "
-            "of groups among its workers and its growth almost exactly."
-        ]
-    sizes = [(size, step(size, guarantee.alpha)) for size in SIZES]
-    examples = [f"{size:,} or {once:,} workers" for size, once in sizes]
-    further = [f"{size:,} or {step(once, guarantee.alpha):,}" for size, once in sizes]
-    return [
-        f"Whether an establishment has {examples[0]}, {examples[1]}, or {examples[2]}: the odds change by a factor "
-        f"of at most {_factor(guarantee.epsilon)}, so that someone who thought both equally likely can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further "
-        f"step of {plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or "
-        f"{further[2]} workers the factor is {_factor(2 * guarantee.epsilon)}.",
-        *(
-            ["This holds against readers who do not already know the attributes of the establishment's workers."]
-            if guarantee.definition == "weak"
-            else []
-        ),
-        "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of "
-        f"less than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
-    ]
-
-
-def step(size: int, alpha: Fraction) -> int:
-    """The largest size that is a neighbour of a size: one worker more, or a share alpha more."""
-    return max(floor((1 + alpha) * size), size + 1)
 
 
 def _table(plan: Plan, planned: PlannedTable) -> str:
@@ -370,28 +360,3 @@ def _parameters(plan: Plan) -> str:
         else:
             lines.append(f"| {name} | {method} | no formal guarantee | | | |")
     return "\n".join(lines)
-
-
-def _delta(guarantee: EmployerEmployee) -> str:
-    return f" With probability at most {plain(guarantee.delta)} this fails." if guarantee.delta else ""
-
-
-def _factor(epsilon: Fraction) -> str:
-    """How much the odds change at most, in a few digits, rounded up."""
-    if epsilon > 13:
-        power = float(epsilon) / log(10)
-        return f"10 to the power of {ceil(power)}, which is no protection"
-    factor = exp(epsilon)
-    unit = 10.0 ** (floor(log10(factor)) - 2)
-    return f"{ceil(factor / unit) * unit:,.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
-
-
-def _belief(epsilon: Fraction) -> str:
-    """The most that a belief of one half can become, rounded up so that it is never understated."""
-    belief = 1 / (1 + exp(-min(float(epsilon), 500)))
-    for digits in (0, 1, 2, 3):
-        scale = 10 ** (digits + 2)
-        rounded = -(-belief * scale // 1) / scale
-        if rounded < 1:
-            return f"{100 * rounded:.{digits}f} %"
-    return "100 %"

@@ -18,6 +18,7 @@ from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import cube_structure
 from sfumato.publish.people import COUNTED, ESTIMATED, people_structure
+from sfumato.publish.statement import compared
 from sfumato.publish.table import CONFIDENCE
 from sfumato.table import Table
 
@@ -47,6 +48,7 @@ def structure(plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE) -> di
         "population": about.population,
         "period": about.period,
         "guarantee": describe(plan.guarantee),
+        "comparisons": [found.data() for found in compared(plan)],
         "tables": [_table(plan, planned, large.get(planned.name)) for planned in plan.tables],
         **(
             {"cubes": [cube_structure(plan, cube, describe(cube.guarantee)) for cube in plan.cubes]}
