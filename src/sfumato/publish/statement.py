@@ -16,7 +16,8 @@ from sfumato.methods.method import Biased, PlannedError
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.composition import sequential
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, at_most, plain
+from sfumato.privacy.over_periods import OverPeriods
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import (
     CUBES_LEAVE_OPEN,
@@ -37,6 +38,7 @@ from sfumato.publish.meaning import (
     person_comparisons,
     record_comparisons,
 )
+from sfumato.publish.other_releases import other_releases
 from sfumato.publish.people import (
     errors_of_people,
     of_people,
@@ -52,14 +54,19 @@ THE_CELLS = "the cell's"
 NONE: Mapping[str, Calibration] = {}
 
 
-def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str:
-    """Write the privacy statement of a release as Markdown; `calibrations` are those of its cubes, by name."""
+def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE, *, spent: OverPeriods | None = None) -> str:
+    """Write the privacy statement of a release as Markdown.
+
+    `calibrations` are those of its cubes, by name; `spent` is what its ledger knows of all periods of the population.
+    """
     about = plan.release.about
     parts = [
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
         *_first(plan),
+        "## Other periods and releases",
+        *other_releases(plan, spent),
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
@@ -69,9 +76,7 @@ def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str
         *_errors(plan),
         "## The parameters",
         _parameters(plan),
-        *_budget(plan),
-        "What each method guarantees is defined and proved in the documentation of sfumato. The same question about "
-        "the same data always gets the same answer, so asking again reveals nothing more.",
+        *_documented(plan),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -313,13 +318,14 @@ def _public(plan: Plan) -> str:
     )
 
 
-def _budget(plan: Plan) -> list[str]:
-    if plan.release.budget is None:
-        return []
-    granted = ", where the conditions of their tables are granted," if plan.release.budget.condition else ""
+def _documented(plan: Plan) -> list[str]:
+    """Where guarantees are proved, if there are any, and that asking again reveals nothing more."""
+    formal = [isinstance(part.guarantee, EmployerEmployee) for part in plan.parts]
+    proved = "What each method guarantees is defined and proved in the documentation of sfumato. "
+    some = "Where a method has a guarantee, it is defined and proved in the documentation of sfumato. "
     return [
-        f"Other releases may be about the same population and period. All of them together{granted} reveal at most "
-        f"what their common budget allows: {plan.release.budget}."
+        (proved if all(formal) else some if any(formal) else "")
+        + "The same question about the same data always gets the same answer, so asking again reveals nothing more."
     ]
 
 
@@ -354,7 +360,7 @@ def _parameters(plan: Plan) -> str:
     rows = [(f"`{part.name}`", part.method.name, part.guarantee) for part in plan.parts]
     for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
         if isinstance(guarantee, EmployerEmployee):
-            parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
+            parameters = (at_most(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
             words = guarantee.definition + (", on a condition" if guarantee.condition else "")
             lines.append(f"| {name} | {method} | {words} | {' | '.join(parameters)} |")
         else:
