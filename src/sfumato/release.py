@@ -34,7 +34,7 @@ class Budget(Described):
     )
     epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
     delta: Exact = Field(
-        Fraction(0), description="probability with which the bound may fail; only smooth-laplace needs one"
+        Fraction(0), description="probability with which the bound may fail; smooth-laplace and cubes need one"
     )
     definition: Definition = Field(
         "strong",

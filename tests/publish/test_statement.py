@@ -10,7 +10,9 @@ import pytest
 from sfumato.check import check
 from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.plan import Plan
+from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
 from sfumato.publish.statement import meaning, statement
 from sfumato.publish.structure import structure
 from sfumato.release_file import load
@@ -155,3 +157,26 @@ def test_machines_read_the_figures_of_the_statement_as_fields(tiny: Path) -> Non
     of_shares = {"about": "share", "size": 100, "one": 50, "other": 60, "steps": 2, "epsilon": twice, "delta": 0}
     assert of_shares in strong
     assert not any(field["about"] in ("share", "size") for field in individuals)
+
+
+def test_no_guarantee_is_said_to_be_proved_where_there_is_none(tiny: Path) -> None:
+    made = plan(tiny, Change(budget="", protect=""))
+    legacy = [replace(planned, method=NoiseInfusion()) for planned in made.tables]
+    assert "What each method guarantees is defined and proved" in statement(made)
+    assert "Where a method has a guarantee" in statement(replace(made, tables=(legacy[0], made.tables[1])))
+    without = statement(replace(made, tables=tuple(legacy)))
+    assert "proved" not in without
+    assert "always gets the same answer" in without
+
+
+def test_a_long_fraction_is_printed_as_a_short_decimal_that_is_not_below_it() -> None:
+    long = Fraction(1011340694082123, 10**18)
+    made = replace(promised("individuals"), delta=long, epsilon=1 + long)
+    assert str(made) == "individuals only, alpha = 0.1, epsilon = 1.002, delta = 0.001012"
+    account = Account(population="people", period="2025")
+    with pytest.raises(Overdraft) as refusal:
+        refuse_overdraft(balance(account, replace(made, delta=long / 2), []), [made])
+    # What is asked is rounded up, and what is left down.
+    assert "delta = 0.001012" in refusal.value.found
+    assert "delta = 0.0005056" in refusal.value.expected
+    assert "/" not in f"{refusal.value.found}{refusal.value.expected}"
