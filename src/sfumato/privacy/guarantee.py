@@ -18,7 +18,7 @@ NO_ALPHA = Fraction(1)
 CONDITIONAL = "its tables may be protected on conditions, which they state"
 """What a budget says that allows tables without differential privacy."""
 
-_SHORT, _DIGITS = 9, 4
+_SHORT, _DIGITS = 12, 4
 """The longest text of a number that people read as it is, and the digits that it is rounded to otherwise."""
 
 Definition = Literal["strong", "weak", "individuals"]
@@ -79,7 +79,8 @@ def _shortened(number: Fraction, rounding: str) -> str:
     text = plain(number)
     if len(text) <= _SHORT:
         return text
-    return str(Context(prec=_DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator)))
+    rounded = Context(prec=_DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{rounded:f}"
 
 
 @dataclass(frozen=True, kw_only=True)
