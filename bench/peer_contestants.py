@@ -103,7 +103,7 @@ def counts_of_jobs(table: Contested, releases: Mapping[str, Path]) -> tuple[Cont
     worker = table.name == "worker"
     # Both are strong: α and ε mean the same.
     relative, method = ("vector-pareto", _vector) if worker else ("smooth-pareto", _smooth)
-    strong = f"an establishment's size and shape within {float(ALPHA):.0%}, and each job: ε = {EPSILON}"
+    strong = f"an establishment's size within {float(ALPHA):.0%}, and each job: ε = {EPSILON}"
     inexact = f"{_ONE_JOB}, on paper: floating-point noise"
     return (
         floor(),

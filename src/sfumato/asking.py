@@ -200,13 +200,7 @@ def _need_people(table: Table, data: Microdata) -> None:
 
 def ask(table: Table, frame: Frame, codelists: Mapping[str, Codelist], *, method: str) -> Asked:
     """What a table asks of jobs, given the codes of the attributes and the method that will protect it."""
-    if table.of_records:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected="a table of records: records = { … } under [data]",
-            found="jobs",
-            do="count jobs, or describe the records under [data]",
-        )
+    refuse_other_data(table, frame)
     span, period = frame.span, frame.jobs.period
     codes = {name: codelist.codes for name, codelist in codelists.items()}
     if span is not None and period is not None:
@@ -223,7 +217,6 @@ def ask(table: Table, frame: Frame, codelists: Mapping[str, Codelist], *, method
         threshold = table.protect.options.get("threshold", 100)
         return Question(by=by, where=table.where, needs=needs(method), threshold=threshold)
     if table.statistic == "indicators":
-        _need_panel(table, frame)
         _need_period(table, frame)
         return IndicatorQuestion(by=(*by, Dimension(name=NAME, codes=CODES)), where=table.where)
     ends = tuple(dimension(name, of) for name, of in table.end_names().items())
@@ -270,7 +263,6 @@ def _pairs(table: Table, frame: Frame, by: tuple[Dimension, ...]) -> PairQuestio
     if table.flow is None:
         weight = "edges" if table.graph is not None and table.graph.weight == "edges" else "multiplicity"
     else:
-        _need_panel(table, frame)
         weight = "edges" if table.flow.weight == "edges" else "multiplicity"
         for name in (*table.by, *table.where):
             if frame.is_public(name):
@@ -292,8 +284,16 @@ def _pairs(table: Table, frame: Frame, by: tuple[Dimension, ...]) -> PairQuestio
     )
 
 
-def _need_panel(table: Table, frame: Frame) -> None:
-    if frame.span is None:
+def refuse_other_data(table: Table, frame: Frame) -> None:
+    """Refuse a statistic that no method publishes of these jobs, before a method for it is looked for."""
+    if table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a table of records: records = { … } under [data]",
+            found="jobs",
+            do="count jobs, or describe the records under [data]",
+        )
+    if table.statistic in ("indicators", "flow") and frame.span is None:
         raise ReleaseError(
             f"table '{table.name}'",
             expected="a panel: jobs with worker, period, first, last and earnings",

@@ -18,14 +18,14 @@ from sfumato.cube.sampling import Sampling
 from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
 from sfumato.cube.stored import with_columns
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals
-from sfumato.errors import DataError, ReleaseError, naming
+from sfumato.errors import DataError, MethodError, ReleaseError, naming
 from sfumato.frame import Codelist
 from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
 from sfumato.microdata import Microdata
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.truncated_geometric import TruncatedGeometric, smallest_cap
 from sfumato.privacy.account import Charge
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, at_most
 
 _MOST = 2.0**62
 _ROOM = 2.0
@@ -241,6 +241,13 @@ def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True)
     most = counts.delta()
 
     def noise(epsilon: Fraction, *, sensitivity: int = 1, cap: int | None = None) -> TruncatedGeometric:
+        if cap is None and not 0 < most < 1:
+            raise MethodError(
+                "truncated-laplace",
+                expected="a cap of the cube whose δ is above 0 and below 1, from which other caps can be worked out",
+                found=f"cap = {section.cap:,} at epsilon = {at_most(section.epsilon)}, with δ = {most:g}",
+                do=f"{'lower' if most == 0 else 'raise'} `cap`",
+            )
         least = smallest_cap(epsilon=epsilon, delta=most, sensitivity=sensitivity) if cap is None else cap
         return TruncatedGeometric(epsilon=epsilon, cap=least, sensitivity=sensitivity)
 

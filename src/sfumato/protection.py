@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from sfumato.asking import periods_of
+from sfumato.asking import periods_of, refuse_other_data
 from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
@@ -119,6 +119,7 @@ def _fitting(table: Table, data: Frame | Microdata) -> Mapping[str, str] | None:
         # The perturbation of totals keeps a unit apart from others by its one record.
         keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
         return {**({TopContributors.name: TopContributors.name} if keyed else {}), **people}
+    refuse_other_data(table, data)
     if table.statistic != "count":
         return {"noise-infusion": "noise-infusion-sums"}
     return None

@@ -34,7 +34,7 @@ class Budget(Described):
     )
     epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
     delta: Exact = Field(
-        Fraction(0), description="probability with which the bound may fail; only smooth-laplace needs one"
+        Fraction(0), description="probability with which the bound may fail; smooth-laplace and cubes need one"
     )
     definition: Definition = Field(
         "strong",
@@ -83,7 +83,7 @@ class About(Described):
         description="what all tables about the population and period may cost together; needed by every method with a "
         "formal guarantee",
     )
-    key: Path | None = Field(None, description="key file of permanent factors (`sfumato keys new`), for noise-infusion")
+    key: Path | None = Field(None, description="key file (`sfumato keys new`) of noise-infusion and top-contributors")
     key_fingerprint: str | None = Field(
         None, description="an earlier key of the key file; without it, the one in force (`sfumato keys show`)"
     )

@@ -95,7 +95,10 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         given = {planned.name: _given(planned, answers, *kept[planned.name]) for planned in plan.tables}
         files = {cube.name: cube.published(answers.read_file(*kept[cube.name])) for cube in plan.cubes}
         identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
-        bundle = write_bundle(plan, given, identifiers, release.bundle, cubes=files, each_file=ready.each_file)
+        spent = ledger.over_periods(release.about.population)
+        bundle = write_bundle(
+            plan, given, identifiers, release.bundle, cubes=files, each_file=ready.each_file, spent=spent
+        )
         charged = tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new)
         return Published(
             bundle=bundle,

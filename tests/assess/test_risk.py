@@ -14,13 +14,12 @@ from sfumato.assess.risk import (
     share_exact,
     share_within,
     size_odds,
-    steps_between,
     uniques,
     zero_changes,
 )
+from sfumato.privacy.distance import largest_step
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
-from sfumato.privacy.steps import neighbour_steps
-from sfumato.publish.statement import step
+from sfumato.privacy.steps import neighbour_steps, steps_between
 
 TENTH = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(2))
 
@@ -46,7 +45,7 @@ def test_exact_cells_uniques_and_changed_zeros_by_hand() -> None:
 def test_steps_are_those_of_walking_from_neighbour_to_neighbour(alpha: Fraction, size: int, more: int) -> None:
     here, walked = size, 0
     while here < size + more:
-        here, walked = step(here, alpha), walked + 1
+        here, walked = largest_step(here, alpha), walked + 1
     assert steps_between(alpha=alpha, smaller=size, larger=size + more) == walked
 
 

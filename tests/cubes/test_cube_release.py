@@ -8,11 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.check import check
-from sfumato.errors import BudgetError, BundleError, DataError, SfumatoError
+from sfumato.errors import BudgetError, BundleError, DataError, MethodError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.manifest import read_manifest
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
+from sfumato.publish.meaning import odds
+from sfumato.publish.statement import compared, cubes_guarantee, statement
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.cubes.survey import CODES, CUBE, RELEASE, records, release
@@ -221,3 +223,24 @@ def test_both_engines_make_the_same_true_cube(tmp_path: Path, engine: str) -> No
 def test_a_plan_without_data_states_the_same_guarantee(tmp_path: Path) -> None:
     file = release(tmp_path)
     assert check(load(file), data=False).plan.guarantee == check(load(file)).plan.guarantee
+
+
+def test_a_cap_so_large_that_its_delta_is_nothing_is_refused_with_advice_that_can_be_followed(tmp_path: Path) -> None:
+    """A cube has no delta that could be chosen: its cap decides."""
+    with pytest.raises(MethodError) as refusal:
+        check(load(release(tmp_path, ("cap = 7", "cap = 1000"))))
+    assert "cap = 1,000" in refusal.value.found
+    assert refusal.value.do == "lower `cap`"
+    check(load(release(tmp_path, ("cap = 7", "cap = 100"))))
+
+
+def test_a_record_in_another_cell_is_stated_at_two_epsilons(tmp_path: Path) -> None:
+    made = check(load(release(tmp_path))).plan
+    epsilon = cubes_guarantee(made)
+    assert epsilon is not None
+    found = {each.about: each.loss for each in compared(made)}
+    assert found["record"].epsilon == epsilon.epsilon
+    assert found["description of a record"].epsilon == 2 * epsilon.epsilon
+    assert found["description of a record"].delta == 2 * epsilon.delta
+    text = statement(made)
+    assert f"which is one record less and one more: {odds(found['description of a record'])}." in text

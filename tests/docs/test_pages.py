@@ -103,3 +103,24 @@ def test_the_tutorial_quotes_the_release_file_and_the_statement_as_they_are(publ
     quoted = re.findall(r"^> (.+)$", tutorial.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert quoted
     assert " ".join(quoted) in (published / "bundle/statement.md").read_text(encoding="utf-8")
+
+
+UNTRUE = (
+    "shift is small beside",
+    "can be told apart only with these odds",
+    "odds of any guess about one job",
+    "holds a job, and at which workplace",
+    "Only `smooth-laplace` has one",
+    "only smooth-laplace needs one",
+    "No quantiles yet",
+    "Epsilon is divided among the worker cells",
+    "Ten commands",
+    "SQLite or PostgreSQL",
+)
+"""What pages, statements and comments said, and was found to be false."""
+
+
+@pytest.mark.parametrize("sentence", UNTRUE)
+def test_sentences_that_were_found_false_are_gone(sentence: str) -> None:
+    files = [*PAGES, ROOT / "pyproject.toml", *(ROOT / "src").rglob("*.py")]
+    assert not [name(file) for file in files if sentence in " ".join(file.read_text(encoding="utf-8").split())]

@@ -191,3 +191,20 @@ def test_tables_that_are_biased_are_not_reconciled_with_others(tiny: Path) -> No
     assert reconciled_tables(plan(tiny, on)) == ("by_place", "by_industry")
     node = ("epsilon = 2.0 }", 'method = "node-laplace", threshold = 20, epsilon = 2.0 }')
     assert reconciled_tables(plan(tiny, on, node)) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "needed"),
+    [
+        ('total = "earnings"', "records = "),
+        ('flow = { attribute = "place" }', "a panel"),
+        ('indicators = "all"', "a panel"),
+    ],
+)
+def test_what_no_method_publishes_of_these_data_is_refused_without_naming_a_method_that_is_refused_too(
+    tiny: Path, asked: str, needed: str
+) -> None:
+    with pytest.raises(ReleaseError) as refusal:
+        plan(tiny, ('count = "jobs"', asked))
+    assert needed in refusal.value.expected
+    assert "noise-infusion" not in str(refusal.value)

@@ -1,14 +1,14 @@
 """Measures of risk: what a reader may learn from protected values, by proof and by comparison with the true ones."""
 
 from dataclasses import dataclass
-from fractions import Fraction
-from math import exp, expm1, inf
+from math import exp, inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.assess.measures import mean
+from sfumato.privacy.distance import loss, workforce_steps
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 
 Values = NDArray[Any]
@@ -64,27 +64,6 @@ def zero_changes(*, true: Values, protected: Values, near: float = 0) -> ZeroCha
     return ZeroChanges(to_nonzero=int((before & ~after).sum()), to_zero=int((~before & after).sum()))
 
 
-def steps_between(*, alpha: Fraction, smaller: int, larger: int) -> int:
-    """The least number of neighbour steps from one size of an establishment to a larger one, on whole workers.
-
-    One step takes x workers to at most max(⌊(1+α)x⌋, x+1). That never decreases with x, so always taking the largest
-    step is optimal; a run of equal steps is counted by one division.
-
-    >>> steps_between(alpha=Fraction(1, 10), smaller=14, larger=21)
-    7
-    """
-    if not 0 <= smaller <= larger:
-        raise ValueError("sizes must not be negative, and the smaller comes first")
-    p, q = alpha.numerator, alpha.denominator
-    size, steps = smaller, 0
-    while size < larger:
-        gain = max(size * p // q, 1)
-        change = -(-(gain + 1) * q // p)  # the first size from which a step adds more than `gain`
-        run = -(-(min(change, larger) - size) // gain)
-        size, steps = size + run * gain, steps + run
-    return steps
-
-
 @dataclass(frozen=True, kw_only=True)
 class SizeOdds:
     """How far a release can move the odds between two sizes of one establishment.
@@ -108,21 +87,17 @@ class SizeOdds:
 def size_odds(guarantee: Guarantee, *, smaller: int, larger: int) -> SizeOdds:
     """The bound a guarantee puts on the odds between two sizes: k steps cost k·ε; without a guarantee there is none.
 
-    Under the weak definition it holds against readers who do not know the attributes of the workers. A guarantee for
-    individuals counts every worker between the sizes as a step.
+    Only the strong definition lets many workers be one step whoever they are; under the others each may be a step.
 
-    >>> from sfumato.privacy.guarantee import EmployerEmployee
+    >>> from fractions import Fraction
     >>> tenth = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(2))
     >>> size_odds(tenth, smaller=10, larger=12).steps
     2
     """
+    if not 0 <= smaller <= larger:
+        raise ValueError("sizes must not be negative, and the smaller comes first")
     if not isinstance(guarantee, EmployerEmployee):
         return SizeOdds(smaller=smaller, larger=larger, steps=None, factor=inf, delta=0.0)
-    alone = guarantee.definition == "individuals"
-    steps = larger - smaller if alone else steps_between(alpha=guarantee.alpha, smaller=smaller, larger=larger)
-    loss, once = float(steps * guarantee.epsilon), float(guarantee.epsilon)
-    factor = exp(loss) if loss < _LARGEST_EXPONENT else inf
-    # k steps at (ε, δ) cost δ·(1 + e^ε + … + e^((k−1)ε)).
-    steps_of_delta = float(steps) if once == 0 else expm1(loss) / expm1(once) if loss < _LARGEST_EXPONENT else inf
-    delta = min(1.0, float(guarantee.delta) * steps_of_delta) if guarantee.delta else 0.0
-    return SizeOdds(smaller=smaller, larger=larger, steps=steps, factor=factor, delta=delta)
+    found = loss(guarantee, workforce_steps(guarantee, size=smaller, added=larger - smaller))
+    factor = exp(found.epsilon) if found.epsilon < _LARGEST_EXPONENT else inf
+    return SizeOdds(smaller=smaller, larger=larger, steps=found.steps, factor=factor, delta=float(found.delta))

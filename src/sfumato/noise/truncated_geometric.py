@@ -193,7 +193,7 @@ def smallest_cap(*, epsilon: Fraction, delta: float, sensitivity: int = 1) -> in
             "truncated-laplace",
             expected=f"a delta that a cap of {LARGEST_CAP:,} reaches",
             found=f"delta = {delta} at epsilon = {float(epsilon):g} and sensitivity = {sensitivity}",
-            do="raise epsilon or delta, or count in larger units",
+            do="raise epsilon, allow a larger δ (a smaller cap of counts), or count in larger units",
         )
     return high
 

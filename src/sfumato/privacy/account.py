@@ -61,6 +61,8 @@ class Balance:
     """Under which definition everything spent so far holds together: that of its weakest table."""
     condition: str = ""
     """What has to be granted for that; empty when every table has differential privacy."""
+    charged: int = 0
+    """How many tables with a guarantee were charged."""
 
     @property
     def remaining_epsilon(self) -> Fraction:

@@ -22,8 +22,8 @@ COLUMNS = (
 class Entry:
     """A budget that was set, a table that was charged, or the answer that a charge paid for.
 
-    Only `identifier`, drawn at random, may be published: every other field says something about the data or
-    about how often they were asked.
+    Only `identifier`, drawn at random, may be published, and what all charges of an account add up to, which statements
+    give: every other field says something about the data or about how often they were asked.
     """
 
     sequence: int

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Literal, get_args
@@ -16,6 +17,9 @@ NO_ALPHA = Fraction(1)
 """The α that a budget for individuals states when it is left out: it plays no part there."""
 CONDITIONAL = "its tables may be protected on conditions, which they state"
 """What a budget says that allows tables without differential privacy."""
+
+_SHORT, _DIGITS = 12, 4
+"""The longest text of a number that people read as it is, and the digits that it is rounded to otherwise."""
 
 Definition = Literal["strong", "weak", "individuals"]
 """Who is protected, from the strongest to the weakest; each implies those after it."""
@@ -53,6 +57,32 @@ def plain(number: Fraction) -> str:
     return decimals if Fraction(decimals) == number else str(number)
 
 
+def at_most(number: Fraction) -> str:
+    """The number for people, never below what it is: as it is where that is short, otherwise in four digits rounded up.
+
+    >>> at_most(Fraction(1, 3)), at_most(Fraction(1011340694082123, 10**18))
+    ('1/3', '0.001012')
+    """
+    return _shortened(number, ROUND_CEILING)
+
+
+def at_least(number: Fraction) -> str:
+    """The number for people, never above what it is: what is left of a budget, say.
+
+    >>> at_least(Fraction(1011340694082123, 10**18))
+    '0.001011'
+    """
+    return _shortened(number, ROUND_FLOOR)
+
+
+def _shortened(number: Fraction, rounding: str) -> str:
+    text = plain(number)
+    if len(text) <= _SHORT:
+        return text
+    rounded = Context(prec=_DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return f"{rounded:f}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class EmployerEmployee:
     """(α, ε, δ) privacy for employers and their employees; docs/methods/employer-employee.md defines it.
@@ -86,11 +116,11 @@ class EmployerEmployee:
             )
 
     def __str__(self) -> str:
-        delta = f", delta = {plain(self.delta)}" if self.delta else ""
+        delta = f", delta = {at_most(self.delta)}" if self.delta else ""
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
         words = "individuals only" if self.definition == "individuals" else self.definition
         condition = f"; {self.condition}" if self.condition else ""
-        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {plain(self.epsilon)}{delta}{condition}"
+        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}{condition}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
@@ -114,7 +144,7 @@ class EmployerEmployee:
             raise MethodError(
                 "privacy budget",
                 expected=f"a table with delta = 0, or protected at alpha ≥ {plain(alpha)}",
-                found=f"delta = {plain(self.delta)} at alpha = {plain(self.alpha)}",
+                found=f"delta = {at_most(self.delta)} at alpha = {plain(self.alpha)}",
                 do=f"protect the table with alpha = {plain(alpha)}",
             )
         return replace(self, alpha=alpha, epsilon=neighbour_steps(self.alpha, alpha) * self.epsilon)

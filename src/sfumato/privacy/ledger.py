@@ -14,6 +14,7 @@ from sfumato.privacy.account import Account, Balance, Charge
 from sfumato.privacy.book import Book
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.over_periods import OverPeriods, PeriodSpent
 from sfumato.privacy.spending import in_words
 from sfumato.privacy.store import Store
 
@@ -201,6 +202,18 @@ class Ledger:
         """Every account with an entry, in the order of their first."""
         with self._reading() as book:
             return tuple(dict.fromkeys(entry.account for entry in book.entries))
+
+    def over_periods(self, population: str) -> OverPeriods:
+        """What was charged about a population in every period."""
+        with self._reading() as book:
+            found = []
+            for account in dict.fromkeys(e.account for e in book.entries if e.account.population == population):
+                charged = book.charged(account)
+                if charged:
+                    balance = None if book.budget(account) is None else book.balance(account)
+                    unbounded = sum(isinstance(guarantee, NoFormalGuarantee) for guarantee in charged)
+                    found.append(PeriodSpent.of(account.period, balance, unbounded=unbounded))
+            return OverPeriods(population=population, periods=tuple(found))
 
     def history(self, account: Account | None = None) -> tuple[Entry, ...]:
         """All entries in order, or those of one account."""

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from sfumato.errors import BudgetError, MethodError
 from sfumato.privacy.account import Account, Balance
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, joined, plain, weakest
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, at_least, at_most, joined, plain, weakest
 
 _WEAKER: Mapping[Definition, tuple[str, str]] = {
     "weak": (
@@ -26,9 +26,10 @@ class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
     def __init__(self, balance: Balance, *, epsilon: Fraction, delta: Fraction) -> None:
         self.remaining, self.requested = balance.remaining_epsilon, epsilon
         self.remaining_delta, self.requested_delta = balance.remaining_delta, delta
+        left = f"epsilon = {at_least(self.remaining)}, delta = {at_least(self.remaining_delta)}"
         super().__init__(
             f"budget of {balance.account} at alpha = {plain(balance.budget.alpha)}",
-            expected=f"at most what remains: {in_words(self.remaining, self.remaining_delta)}",
+            expected=f"at most what remains: {left}",
             found=f"tables that cost {in_words(epsilon, delta)}",
             do="leave out tables, lower their epsilon, or let the officer raise the budget with `sfumato budget set`",
         )
@@ -45,6 +46,7 @@ def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guaran
         spent_delta=sum((cost.delta for cost in costs), Fraction(0)),
         definition=weakest(guarantee.definition for guarantee in formal),
         condition=joined(guarantee.condition for guarantee in formal),
+        charged=len(formal),
     )
 
 
@@ -81,5 +83,5 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
 
 
 def in_words(epsilon: Fraction, delta: Fraction) -> str:
-    """A cost as messages write it."""
-    return f"epsilon = {plain(epsilon)}, delta = {plain(delta)}"
+    """A cost as messages write it, rounded up where it is long."""
+    return f"epsilon = {at_most(epsilon)}, delta = {at_most(delta)}"

@@ -1,4 +1,4 @@
-"""How many neighbour steps at one α reach every neighbour at a wider one, counted on whole workers."""
+"""How many neighbour steps lie between two sizes, and reach every neighbour at a wider α, counted on whole workers."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -10,6 +10,27 @@ from numpy.typing import NDArray
 
 _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 16
 _INT64_SAFE = 1 << 62
+
+
+def steps_between(*, alpha: Fraction, smaller: int, larger: int) -> int:
+    """The least number of neighbour steps from one size of an establishment to a larger one, on whole workers.
+
+    One step takes x workers to at most max(⌊(1+α)x⌋, x+1). That never decreases with x, so always taking the largest
+    step is optimal; a run of equal steps is counted by one division.
+
+    >>> steps_between(alpha=Fraction(1, 10), smaller=14, larger=21)
+    7
+    """
+    if not 0 <= smaller <= larger:
+        raise ValueError("sizes must not be negative, and the smaller comes first")
+    p, q = alpha.numerator, alpha.denominator
+    size, steps = smaller, 0
+    while size < larger:
+        gain = max(size * p // q, 1)
+        change = -(-(gain + 1) * q // p)  # the first size from which a step adds more than `gain`
+        run = -(-(min(change, larger) - size) // gain)
+        size, steps = size + run * gain, steps + run
+    return steps
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from sfumato.manifest import MANIFEST, read_manifest
 from sfumato.parts import settled
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.over_periods import OverPeriods
 from sfumato.publish.agreeing import agreeing
 from sfumato.publish.csv_text import csv_text
 from sfumato.publish.parts import PublishPart, parquet
@@ -40,12 +41,14 @@ def write_bundle(
     *,
     cubes: Mapping[str, bytes] | None = None,
     each_file: EachFile = side_by_side,
+    spent: OverPeriods | None = None,
 ) -> Path:
     """Publish stored answers as a bundle; the same plan and answers give the same bytes.
 
-    `charges` holds, for every table, the random identifier of its entry in the ledger: the only thing of the ledger
-    that may be known outside. `cubes` holds the stored file of every cube; `each_file` is where answers in parts are
-    worked on. A bundle that is already there is replaced only when it differs.
+    `charges` holds, for every table, the random identifier of its entry in the ledger, and `spent` what was charged
+    about the population in all: nothing else of the ledger may be known outside. `cubes` holds the stored file of every
+    cube; `each_file` is where answers in parts are worked on. A bundle that is already there is replaced only when it
+    differs.
     """
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +58,7 @@ def write_bundle(
                 shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
         draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
         try:
-            _write_draft(plan, answers, charges, draft, cubes=cubes or {}, each_file=each_file)
+            _write_draft(plan, answers, charges, draft, cubes=cubes or {}, each_file=each_file, spent=spent)
             _put_in_place(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -102,10 +105,11 @@ def _write_draft(
     *,
     cubes: Mapping[str, bytes],
     each_file: EachFile,
+    spent: OverPeriods | None,
 ) -> None:
     whole = {name: answer for name, answer in answers.items() if isinstance(answer, Cells)}
     large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerParts)}
-    listed = _write_files(plan, whole, draft, cubes, large=large)
+    listed = _write_files(plan, whole, draft, cubes, large=large, spent=spent)
     for planned in plan.tables:
         if planned.name in large:
             listed |= _write_parts(planned, large[planned.name], draft, each_file)
@@ -142,6 +146,7 @@ def _write_files(
     cubes: Mapping[str, bytes],
     *,
     large: Mapping[str, AnswerParts],
+    spent: OverPeriods | None,
 ) -> dict[str, dict[str, Any]]:
     """Write all but the manifest and the tables in parts, side by side, and say what the manifest has to list."""
     for name, filled in (("tables", plan.tables), ("cubes", plan.cubes), ("codelists", (plan,))):
@@ -171,10 +176,11 @@ def _write_files(
         classified = [planned.classified_by for planned in plan.tables] + [cube.section.by for cube in plan.cubes]
         for attribute in dict.fromkeys(name for names in classified for name in names):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
-        write("structure.json", json.dumps(structure(plan, large), indent=2, ensure_ascii=False).encode() + b"\n")
+        described = structure(plan, large, spent=spent)
+        write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
         figures = {name: read_figures(content) for name, content in cubes.items()}
         calibrations = {name: found.calibration for name, found in figures.items() if found.calibration is not None}
-        write("statement.md", statement(plan, calibrations).encode())
+        write("statement.md", statement(plan, calibrations, spent=spent).encode())
         return {name: future.result() for name, future in writing.items()}
 
 

@@ -1,8 +1,6 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words first."""
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import ceil, exp, floor, log, log10
 
 from sfumato.cube.figures import Calibration
 from sfumato.engine.question import (
@@ -18,7 +16,8 @@ from sfumato.methods.method import Biased, PlannedError
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.composition import sequential
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, plain
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, at_most, plain
+from sfumato.privacy.over_periods import OverPeriods
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import (
     CUBES_LEAVE_OPEN,
@@ -28,6 +27,18 @@ from sfumato.publish.cubes import (
     error_text,
     protected_records,
 )
+from sfumato.publish.meaning import (
+    Comparison,
+    belief,
+    comparisons,
+    establishment,
+    factor,
+    odds,
+    person,
+    person_comparisons,
+    record_comparisons,
+)
+from sfumato.publish.other_releases import other_releases
 from sfumato.publish.people import (
     errors_of_people,
     of_people,
@@ -39,19 +50,23 @@ from sfumato.publish.people import (
 )
 from sfumato.publish.table import CONFIDENCE
 
-SIZES = (10, 100, 1000)
 THE_CELLS = "the cell's"
 NONE: Mapping[str, Calibration] = {}
 
 
-def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str:
-    """Write the privacy statement of a release as Markdown; `calibrations` are those of its cubes, by name."""
+def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE, *, spent: OverPeriods | None = None) -> str:
+    """Write the privacy statement of a release as Markdown.
+
+    `calibrations` are those of its cubes, by name; `spent` is what its ledger knows of all periods of the population.
+    """
     about = plan.release.about
     parts = [
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
         *_first(plan),
+        "## Other periods and releases",
+        *other_releases(plan, spent),
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
@@ -61,9 +76,7 @@ def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE) -> str
         *_errors(plan),
         "## The parameters",
         _parameters(plan),
-        *_budget(plan),
-        "What each method guarantees is defined and proved in the documentation of sfumato. The same question about "
-        "the same data always gets the same answer, so asking again reveals nothing more.",
+        *_documented(plan),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -78,7 +91,7 @@ def _first(plan: Plan) -> list[str]:
 
 def _apart(plan: Plan) -> list[str]:
     """What is said of people and of cubes, which protect no establishments."""
-    return [*_of_people(plan), *(_of_cubes(plan) if plan.cubes else [])]
+    return [*_of_people(plan), *_of_cubes(plan)]
 
 
 def _of_people(plan: Plan) -> list[str]:
@@ -86,15 +99,40 @@ def _of_people(plan: Plan) -> list[str]:
     if total is None:
         return []
     history = isinstance(data, Microdata) and data.records.period is not None
+    there, described = (found.loss for found in person_comparisons(total))
     meant = people_meaning(
-        total, factor=_factor(total.epsilon), belief=_belief(total.epsilon), twice=_factor(2 * total.epsilon)
+        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon)
     )
     return [*people_in_short(total, history=history), meant]
 
 
 def _of_cubes(plan: Plan) -> list[str]:
-    cubes = sequential([cube.guarantee for cube in plan.distinct_cubes()])
-    return [*cube_in_short(plan, _factor(cubes.epsilon), _belief(cubes.epsilon)), *protected_records(cubes)]
+    cubes = cubes_guarantee(plan)
+    if cubes is None:
+        return []
+    _, described = (found.loss for found in record_comparisons(cubes))
+    return [
+        *cube_in_short(plan, factor(cubes.epsilon), belief(cubes.epsilon)),
+        *protected_records(cubes),
+        "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "
+        f"less and one more: {odds(described)}.",
+    ]
+
+
+def cubes_guarantee(plan: Plan) -> EmployerEmployee | None:
+    """What all cubes reveal together of one record; None where there are none."""
+    return sequential([cube.guarantee for cube in plan.distinct_cubes()]) if plan.cubes else None
+
+
+def compared(plan: Plan) -> tuple[Comparison, ...]:
+    """Every comparison that the statement of a release bounds, for machines; none without a formal guarantee."""
+    people, cubes = people_guarantee(plan), cubes_guarantee(plan)
+    if people is not None or cubes is not None:
+        return (
+            *(person_comparisons(people) if people is not None else ()),
+            *(record_comparisons(cubes) if cubes is not None else ()),
+        )
+    return comparisons(plan.guarantee) if isinstance(plan.guarantee, EmployerEmployee) else ()
 
 
 def _in_short(plan: Plan) -> str:
@@ -123,8 +161,8 @@ def _in_short(plan: Plan) -> str:
         f"establishment's workforce more closely than within about {plain(100 * total.alpha)} %, beyond the odds "
         "stated below. That holds "
         + (
-            "for a person against any reader. For the size of an establishment it holds against readers who do not "
-            "already know the attributes of its workers."
+            "for a person against any reader. For the size of an establishment it holds as far as all groups of its "
+            "workers grow alike, and so not against readers who already know the attributes of its workers."
             if total.definition == "weak"
             else "against any reader, whatever they already know and however much they compute, now or later."
         )
@@ -155,49 +193,6 @@ def meaning(guarantee: Guarantee) -> list[str]:
     if isinstance(guarantee, NoFormalGuarantee):
         return [f"No formal guarantee: {guarantee.statement}."]
     return [person(guarantee), *establishment(guarantee)]
-
-
-def person(guarantee: EmployerEmployee) -> str:
-    """What a guarantee means for one person and one job."""
-    return (
-        "Whether a given person held a given job: this release changes the odds by a factor of at most "
-        f"{_factor(guarantee.epsilon)}. Someone who thought it fifty-fifty before can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards, even knowing everything about everyone else. A person with "
-        "several jobs has this protection for each; for two jobs together the factor is "
-        f"{_factor(2 * guarantee.epsilon)}." + _delta(guarantee)
-    )
-
-
-def establishment(guarantee: EmployerEmployee) -> list[str]:
-    """What a guarantee means for establishments of 10, 100 and 1,000 workers."""
-    if guarantee.definition == "individuals":
-        return [
-            "The size of an establishment and the composition of its workforce are not protected. The noise hides one "
-            "job, not a workforce: a reader who knows that a cell holds one establishment learns its size, the shares "
-            "of groups among its workers and its growth almost exactly."
-        ]
-    sizes = [(size, step(size, guarantee.alpha)) for size in SIZES]
-    examples = [f"{size:,} or {once:,} workers" for size, once in sizes]
-    further = [f"{size:,} or {step(once, guarantee.alpha):,}" for size, once in sizes]
-    return [
-        f"Whether an establishment has {examples[0]}, {examples[1]}, or {examples[2]}: the odds change by a factor "
-        f"of at most {_factor(guarantee.epsilon)}, so that someone who thought both equally likely can be at most "
-        f"{_belief(guarantee.epsilon)} sure afterwards. Sizes further apart are easier to tell apart: each further "
-        f"step of {plain(100 * guarantee.alpha)} % multiplies the odds again. For {further[0]}, {further[1]}, or "
-        f"{further[2]} workers the factor is {_factor(2 * guarantee.epsilon)}.",
-        *(
-            ["This holds against readers who do not already know the attributes of the establishment's workers."]
-            if guarantee.definition == "weak"
-            else []
-        ),
-        "The same holds for the composition of the workforce: two shares of women, say, that differ by a factor of "
-        f"less than {plain(1 + guarantee.alpha)} can be told apart only with these odds.",
-    ]
-
-
-def step(size: int, alpha: Fraction) -> int:
-    """The largest size that is a neighbour of a size: one worker more, or a share alpha more."""
-    return max(floor((1 + alpha) * size), size + 1)
 
 
 def _table(plan: Plan, planned: PlannedTable) -> str:
@@ -278,8 +273,9 @@ def _agreement(plan: Plan) -> list[str]:
         f"After the noise was added, the tables {', '.join(f'`{name}`' for name in names)} were changed so that the "
         "sums they share are the same in all of them: each value by as little as its typical error allows (weighted "
         "least squares). A table inside a finer one agrees with it exactly, others up to rounding. Only protected "
-        "numbers were used, so this reveals nothing more. Values are then no longer exactly right on average; the "
-        "shift is small beside their error. `error`, `low` and `high` are still those of the value before this "
+        "numbers were used, so this reveals nothing more. Values are then no longer right on average, because the "
+        "weights depend on the noise: where small epsilons were reconciled, totals were seen to shift by 35 to 78 % of "
+        "their error. `error`, `low` and `high` are still those of the value before this "
         "step: the interval encloses the true value as stated, but a `value` can lie outside its own interval.",
     ]
 
@@ -323,13 +319,14 @@ def _public(plan: Plan) -> str:
     )
 
 
-def _budget(plan: Plan) -> list[str]:
-    if plan.release.budget is None:
-        return []
-    granted = ", where the conditions of their tables are granted," if plan.release.budget.condition else ""
+def _documented(plan: Plan) -> list[str]:
+    """Where guarantees are proved, if there are any, and that asking again reveals nothing more."""
+    formal = [isinstance(part.guarantee, EmployerEmployee) for part in plan.parts]
+    proved = "What each method guarantees is defined and proved in the documentation of sfumato. "
+    some = "Where a method has a guarantee, it is defined and proved in the documentation of sfumato. "
     return [
-        f"Other releases may be about the same population and period. All of them together{granted} reveal at most "
-        f"what their common budget allows: {plan.release.budget}."
+        (proved if all(formal) else some if any(formal) else "")
+        + "The same question about the same data always gets the same answer, so asking again reveals nothing more."
     ]
 
 
@@ -364,34 +361,9 @@ def _parameters(plan: Plan) -> str:
     rows = [(f"`{part.name}`", part.method.name, part.guarantee) for part in plan.parts]
     for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
         if isinstance(guarantee, EmployerEmployee):
-            parameters = (plain(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
+            parameters = (at_most(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
             words = guarantee.definition + (", on a condition" if guarantee.condition else "")
             lines.append(f"| {name} | {method} | {words} | {' | '.join(parameters)} |")
         else:
             lines.append(f"| {name} | {method} | no formal guarantee | | | |")
     return "\n".join(lines)
-
-
-def _delta(guarantee: EmployerEmployee) -> str:
-    return f" With probability at most {plain(guarantee.delta)} this fails." if guarantee.delta else ""
-
-
-def _factor(epsilon: Fraction) -> str:
-    """How much the odds change at most, in a few digits, rounded up."""
-    if epsilon > 13:
-        power = float(epsilon) / log(10)
-        return f"10 to the power of {ceil(power)}, which is no protection"
-    factor = exp(epsilon)
-    unit = 10.0 ** (floor(log10(factor)) - 2)
-    return f"{ceil(factor / unit) * unit:,.{2 if factor < 10 else 1 if factor < 100 else 0}f}"
-
-
-def _belief(epsilon: Fraction) -> str:
-    """The most that a belief of one half can become, rounded up so that it is never understated."""
-    belief = 1 / (1 + exp(-min(float(epsilon), 500)))
-    for digits in (0, 1, 2, 3):
-        scale = 10 ** (digits + 2)
-        rounded = -(-belief * scale // 1) / scale
-        if rounded < 1:
-            return f"{100 * rounded:.{digits}f} %"
-    return "100 %"

@@ -15,9 +15,12 @@ from sfumato.methods.status import STATUSES
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.answers import AnswerParts
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.over_periods import OverPeriods
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import cube_structure
+from sfumato.publish.meaning import rounded_up
 from sfumato.publish.people import COUNTED, ESTIMATED, people_structure
+from sfumato.publish.statement import compared
 from sfumato.publish.table import CONFIDENCE
 from sfumato.table import Table
 
@@ -39,14 +42,21 @@ _INFUSED = ("status", "convergence_ratio")
 _NOISED = ("error", "low", "high")
 
 
-def structure(plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE) -> dict[str, Any]:
-    """Describe every table of a release; `large` are the answers that are published in parts."""
+def structure(
+    plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE, *, spent: OverPeriods | None = None
+) -> dict[str, Any]:
+    """Describe every table of a release.
+
+    `large` are the answers that are published in parts, and `spent` is what was charged about the population.
+    """
     about = plan.release.about
     return {
         "title": about.title,
         "population": about.population,
         "period": about.period,
         "guarantee": describe(plan.guarantee),
+        "comparisons": [found.data() for found in compared(plan)],
+        **({} if spent is None else {"over_periods": describe_periods(spent)}),
         "tables": [_table(plan, planned, large.get(planned.name)) for planned in plan.tables],
         **(
             {"cubes": [cube_structure(plan, cube, describe(cube.guarantee)) for cube in plan.cubes]}
@@ -59,10 +69,26 @@ def structure(plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE) -> di
 def describe(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as plain numbers and words."""
     if isinstance(guarantee, EmployerEmployee):
-        parameters = {name: number(getattr(guarantee, name)) for name in ("alpha", "epsilon", "delta")}
+        parameters = {name: rounded_up(getattr(guarantee, name)) for name in ("alpha", "epsilon", "delta")}
         condition = {"condition": guarantee.condition} if guarantee.condition else {}
         return {"definition": guarantee.definition, **parameters, **condition}
     return {"definition": "none", "statement": guarantee.statement}
+
+
+def describe_periods(spent: OverPeriods) -> dict[str, Any]:
+    """What was charged about a population: in all periods together, as far as it can be summed, and in each."""
+    together = spent.together()
+    return {
+        "together": None if together is None else describe(together),
+        "periods": [
+            {
+                "period": each.period,
+                "guarantee": None if each.guarantee is None else describe(each.guarantee),
+                "tables_without_guarantee": each.unbounded,
+            }
+            for each in spent.periods
+        ],
+    }
 
 
 def number(value: Fraction) -> int | float:

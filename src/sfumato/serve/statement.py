@@ -29,7 +29,10 @@ class Statement:
     @property
     def promises(self) -> tuple[str, ...]:
         """What the release protects, and what that means."""
-        headings = ("In short", "What it means for one person", "What it means for one establishment")
+        headings = (
+            *("In short", "What it means for one person", "What it means for one establishment"),
+            "Other periods and releases",
+        )
         return tuple(paragraph for heading in headings for paragraph in self.sections.get(heading, ()))
 
     @property

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.privacy.guarantee import plain
+from sfumato.privacy.guarantee import at_most
 from sfumato.publish.statement import meaning
 from sfumato.terminal.assessment import assessment_summary, error_chart
 from sfumato.terminal.layout import Summary, charge_of, columns, counted_tables, near, short, spaced, whole
@@ -22,7 +22,7 @@ def demo_summary(tour: "Tour") -> Summary:
     release = near(made.release)
     table = columns("published table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
-        charge = plain(charge_of(planned.guarantee, published.plan.release.budget))
+        charge = at_most(charge_of(planned.guarantee, published.plan.release.budget))
         table.add_row(
             utility.title, f"{utility.cells:,}", short(planned.guarantee), charge, f"{utility.mean_error:,.2f}"
         )

@@ -12,7 +12,7 @@ from sfumato.methods.method import LARGEST
 from sfumato.methods.recommended_levels import Comparison, compared
 from sfumato.methods.requirements import requirements
 from sfumato.methods.truncated_laplace import TruncatedLaplace
-from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.publish.people import in_columns, operator_notes
 from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import describe, number
@@ -37,7 +37,7 @@ def plan_summary(findings: "Findings") -> Summary:
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
         table.add_row(
-            name, f"{planned.cells:,}", short(planned.guarantee), paid or plain(charge), *_expected_errors(planned)
+            name, f"{planned.cells:,}", short(planned.guarantee), paid or at_most(charge), *_expected_errors(planned)
         )
     allowed = Fraction(0) if budget is None else budget.epsilon
     left = allowed if balance is None else balance.remaining_epsilon
@@ -50,7 +50,8 @@ def plan_summary(findings: "Findings") -> Summary:
         Text(
             f"All tables together: {whole(plan.guarantee)}."
             + (
-                f" To be charged: epsilon = {plain(due)}; left in the budget of {plan.release.account}: {plain(left)}."
+                f" To be charged: epsilon = {at_most(due)}; left in the budget of {plan.release.account}: "
+                f"{at_least(left)}."
                 if budget is not None
                 else " Nothing is charged: these methods spend no budget."
             )

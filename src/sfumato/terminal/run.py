@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from sfumato.privacy.guarantee import plain
+from sfumato.privacy.guarantee import at_least, at_most
 from sfumato.publish.cubes import not_met
 from sfumato.publish.people import operator_notes
 from sfumato.publish.structure import number
@@ -30,8 +30,8 @@ def run_summary(published: "Published") -> Summary:
         words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
     if balance is not None:
         words.append(
-            f"Budget of {balance.account}: epsilon {plain(balance.spent_epsilon)} of {plain(balance.budget.epsilon)} "
-            f"spent, {plain(balance.remaining_epsilon)} left."
+            f"Budget of {balance.account}: epsilon {at_most(balance.spent_epsilon)} of "
+            f"{at_most(balance.budget.epsilon)} spent, {at_least(balance.remaining_epsilon)} left."
         )
     cubes = {cube.name: cube for cube in published.plan.cubes}
     words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]

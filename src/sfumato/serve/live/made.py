@@ -14,6 +14,7 @@ from sfumato.frame import Codelist
 from sfumato.live import FormalLive, Live
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.publish.other_releases import JOBS_ADD_UP
 from sfumato.publish.statement import meaning, statement
 from sfumato.publish.structure import structure
 from sfumato.release import Release
@@ -101,6 +102,7 @@ def _guarantee(live: Live | FormalLive, planned: PlannedTable) -> tuple[str, ...
         f"Everything about {live.release.about.population} in {live.release.about.period}, published and ad-hoc, is "
         f"charged to one budget ({budget}). This is what all of it together promises.",
         *(paragraph.replace("this release", "all of it") for paragraph in meaning(budget)),
+        JOBS_ADD_UP,
         f"This table by itself: {planned.guarantee}.",
     )
 

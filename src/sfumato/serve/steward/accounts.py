@@ -8,10 +8,9 @@ from sfumato.live import FormalLive
 from sfumato.live.formal import LIVE
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entry import Entry
-from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most
 from sfumato.privacy.ledger import Ledger
 from sfumato.serve.live.desk import Desk
-from sfumato.serve.page.writing import figure
 
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
@@ -105,7 +104,7 @@ def _promised(guarantee: EmployerEmployee) -> str:
         ("ε", guarantee.epsilon),
         *((("δ", guarantee.delta),) if guarantee.delta else ()),
     )
-    shown = ", ".join(f"{letter} = {figure(float(number), 6)}" for letter, number in numbers)
+    shown = ", ".join(f"{letter} = {at_most(number)}" for letter, number in numbers)
     return f"{words}, {shown}{f'; {guarantee.condition}' if guarantee.condition else ''}"
 
 
