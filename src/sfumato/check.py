@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sfumato.cells import Cells
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling
+from sfumato.durable import private_folder
 from sfumato.engine.cell_parts import Parted
 from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
@@ -24,7 +25,9 @@ from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger, refusal_of_new
+from sfumato.privacy.mark import answers_of
 from sfumato.release import Release
+from sfumato.rolled_back import refuse_gone, refuse_rolled_back
 from sfumato.samples import Samples
 
 Progress = Callable[[str], None]
@@ -102,8 +105,10 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     charges = plan.charges(fingerprint or "0")
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
+    refuse_gone(release)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
+        refuse_rolled_back(release, ledger)
         refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
@@ -137,6 +142,7 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             with _explaining():
                 opened.validate(codelists)
             _refuse_changed(release, states)
+            private_folder(release.store)
             memory.remember(key)
         opened.suits(
             {planned.table.name: planned.question for planned in plan.tables},
@@ -174,7 +180,7 @@ def _explaining() -> Iterator[None]:
 
 def stored_answers(release: Release) -> Answers:
     """The protected tables that were answered before, beside the ledger of a release."""
-    return Answers(release.store / "answers")
+    return Answers(answers_of(release.ledger))
 
 
 def _declared_codes(release: Release) -> dict[str, Codelist]:

@@ -17,6 +17,7 @@ from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.mark import store_of
 
 JOBS = Account(population="jobs", period="2025")
 CHARGING = Path(__file__).with_name("charging.py")
@@ -46,7 +47,8 @@ def test_only_its_owner_can_read_a_new_ledger(path: Path) -> None:
     finally:
         os.umask(loose)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(path.parent.iterdir()) == [path]
+    assert stat.S_IMODE(store_of(path).stat().st_mode) == 0o700
+    assert set(path.parent.iterdir()) == {path, store_of(path)}
 
 
 def test_looking_does_not_create_a_ledger(path: Path) -> None:
@@ -175,7 +177,7 @@ def test_processes_that_create_the_ledger_at_once_share_one(path: Path) -> None:
         process.communicate("go\n")
     assert [process.returncode for process in running] == [0] * 4
     assert {account.population for account in Ledger.open(path).accounts()} == set("abcd")
-    assert list(path.parent.iterdir()) == [path]
+    assert set(path.parent.iterdir()) == {path, store_of(path)}
 
 
 @pytest.mark.parametrize("reported", [1, 7, 20])
