@@ -12,6 +12,7 @@ from sfumato.cube.sampling import Sampling
 from sfumato.durable import private_folder
 from sfumato.engine.cell_parts import Parted
 from sfumato.engine.data_files import DataFile, data_files
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
@@ -44,7 +45,8 @@ class Findings:
     """Tables that were charged before: publishing them again costs nothing."""
     refusal: BudgetError | None
     """Why the ledger would refuse the charge, if it would."""
-    validated: bool
+    totals: DataTotals | None
+    """How much was read: confidential, for whoever checks. None when no data were opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class Checked:
     opened: OpenJobs | OpenRecords
     fingerprint: str
     states: list[list[int | str]]
+    totals: DataTotals
+    """How much was read: confidential."""
 
     def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
@@ -98,9 +102,9 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress) as ready:
-            plan, fingerprint = ready.plan, ready.fingerprint
+            plan, fingerprint, totals = ready.plan, ready.fingerprint, ready.totals
     else:
-        plan, fingerprint = make_plan(release, _declared_codes(release)), ""
+        plan, fingerprint, totals = make_plan(release, _declared_codes(release)), "", None
     balance, paid = None, frozenset[str]()
     charges = plan.charges(fingerprint or "0")
     budget = release.budget
@@ -114,7 +118,7 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
+    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, totals=totals)
 
 
 @contextmanager
@@ -138,12 +142,14 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
-        if not memory.validated(key):
+        totals = memory.validated(key)
+        if totals is None:
             with _explaining():
-                opened.validate(codelists)
+                totals = opened.validate(codelists)
             _refuse_changed(release, states)
             private_folder(release.store)
-            memory.remember(key)
+            memory.remember(key, totals)
+        totals.refuse_unlikely(release.data)
         opened.suits(
             {planned.table.name: planned.question for planned in plan.tables},
             {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
@@ -153,7 +159,7 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 cube.refuse_unsuitable(opened.totals(cube.question))
                 if cube.disclosed:
                     cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
-        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
+        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states, totals=totals)
 
 
 def _works_on_executors(plan: Plan) -> bool:

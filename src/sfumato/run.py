@@ -11,6 +11,7 @@ from sfumato.cube.figures import Calibration
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.stored import read_figures, stored
 from sfumato.durable import alone, private_folder
+from sfumato.engine.data_totals import DataTotals
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan, PlannedTable
 from sfumato.planned_cube import PlannedCube
@@ -39,6 +40,8 @@ class Published:
     """Of the account; None when nothing of the release costs a budget."""
     finished: tuple[str, ...] = ()
     """Tables that an earlier run had charged and did not live to answer: this run drew them."""
+    totals: DataTotals = field(default_factory=DataTotals)
+    """How much was read: confidential, for whoever runs the release, and in no bundle."""
     unmet: Mapping[str, Calibration] = field(default_factory=dict)
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
 
@@ -108,6 +111,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             charged=charged,
             finished=tuple(name for name in open_parts if name not in charged),
             balance=None if release.budget is None else ledger.balance(release.account),
+            totals=ready.totals,
             unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
         )
 
