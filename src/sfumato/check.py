@@ -1,15 +1,17 @@
 """Check a release: its plan, and its data against their description; nothing is charged or published."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import gettempdir
 
 from sfumato.cells import Cells
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling
-from sfumato.durable import private_folder
+from sfumato.durable import FULL, no_room, private_folder
 from sfumato.engine.cell_parts import Parted
 from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.data_totals import DataTotals
@@ -128,7 +130,7 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
     files = data_files(release.data)
     states = _states(files)
     memory = Memory(release.store / "memory.json")
-    with ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
+    with _room(), ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
         digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
         with _explaining():
             opened.check_columns()
@@ -176,12 +178,33 @@ def _explaining() -> Iterator[None]:
     except SfumatoError:
         raise
     except Exception as error:
+        if _is_full(error):
+            raise
         raise DataError(
             "data files",
             expected="files that the engine can read as the release file describes them",
             found=f"an error of type {type(error).__name__}, whose text may quote a record and is not shown",
             do="check that all files of a table are whole and have the same columns; SFUMATO_TRACEBACK=1 shows more",
         ) from error
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Say in words that there is no room: for a file of ours, or for what does not fit into an engine's memory."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        where = getattr(error, "filename", None) or f"temporary folder {gettempdir()}"
+        raise no_room(str(where), found="no space left") from error
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether the system, or an engine in its own words, says that there is no room on a disk."""
+    return any(words in str(error) for words in (*map(os.strerror, FULL), "max_temp_directory_size"))
 
 
 def stored_answers(release: Release) -> Answers:

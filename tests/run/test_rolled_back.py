@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -230,3 +231,13 @@ def test_a_lost_ledger_without_its_bundle_stays_refused(release: Release) -> Non
     record_lost(release.ledger, release.account, _BUDGET, "the disk broke")
     with pytest.raises(LedgerError, match="named by the bundle"):
         run(release)
+
+
+def test_the_store_is_for_its_owner_alone_also_one_that_was_open_before(release: Release) -> None:
+    private = (release.store, release.store / "answers")
+    run(release)
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in private] == [0o700, 0o700]
+    for folder in private:
+        folder.chmod(0o755)
+    run(load(written(release.folder, GOOD.replace("epsilon = 2.0", "epsilon = 1.5"))))
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in private] == [0o700, 0o700]
