@@ -10,8 +10,8 @@ from pathlib import Path
 from sfumato.errors import LedgerError
 from sfumato.manifest import MANIFEST
 from sfumato.privacy.answers import Answers
-from sfumato.privacy.ledger import Ledger, gone
-from sfumato.privacy.mark import answers_of, was_charged
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.mark import answers_of, gone, refuse_charged
 from sfumato.release import Release
 
 
@@ -19,10 +19,9 @@ def refuse_gone(release: Release) -> None:
     """Raise LedgerError when there is no ledger, and a store or a bundle shows that there was one."""
     if release.ledger.exists():
         return
-    if was_charged(release.ledger):
-        raise gone(release.ledger, f"no file, and a folder {release.store.name} of what was charged to it")
+    refuse_charged(release.ledger)
     if named := charges_of(release.bundle):
-        raise gone(release.ledger, f"no file, and a bundle {release.bundle} that names {len(named)} charges")
+        raise gone(release.ledger, beside=f"the bundle {release.bundle}, which names {len(named)} charges")
 
 
 def refuse_rolled_back(release: Release, ledger: Ledger) -> None:

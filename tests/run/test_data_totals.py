@@ -114,7 +114,7 @@ def test_records_and_their_periods_are_counted_and_none_at_all_are_refused(tmp_p
     columns: dict[str, list[Any]] = {"unit": [1, 1, 2], "year": ["2024", "2025", "2025"], "region": ["A", "A", "B"]}
     write(tmp_path / "records.parquet", columns)
     years = '[data.attributes.year]\ncodes = ["2024", "2025"]\n\n[data.attributes.region]'
-    with_years = RECORDS.replace("[data.attributes.region]", years)
+    with_years = RECORDS.replace("[data.attributes.region]", years).replace('["region"]', '["region", "year"]')
     findings = check(load(written(tmp_path, with_years % ', period = "year"')))
     assert findings.totals is not None
     assert findings.totals.figures() == {"records": 3, "units": 2, "periods": 2}

@@ -15,7 +15,7 @@ from sfumato.privacy.account import Account, Balance, Charge
 from sfumato.privacy.book import Book
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
-from sfumato.privacy.mark import LastMark, Mark, store_of, was_charged
+from sfumato.privacy.mark import LastMark, Mark
 from sfumato.privacy.spending import in_words
 from sfumato.privacy.store import Store
 
@@ -51,9 +51,7 @@ class Ledger:
         It is not created where a store shows that there was one, and an older copy of it is not used, unless it is
         `lost` and what it had charged is about to be recorded.
         """
-        if create and not lost and was_charged(path.absolute()) and not path.exists():
-            raise gone(path, f"no file, and a folder {store_of(path).name} of what was charged to it")
-        return cls(Store(path, create=create), remembers=remembers, lost=lost)
+        return cls(Store(path, create=create, lost=lost), remembers=remembers, lost=lost)
 
     @property
     def path(self) -> Path:
@@ -299,17 +297,6 @@ class Ledger:
                 found=f"the same digest for other data or another protection: {charge.guarantee}",
                 do="let the digest of a question cover its data, its method and all parameters",
             )
-
-
-def gone(path: Path, found: str) -> LedgerError:
-    """The error of a ledger that is not there, although something was charged to it."""
-    return LedgerError(
-        f"ledger {path}",
-        expected="the ledger that was charged",
-        found=found,
-        do="restore the ledger from its backup: in a new one the budget would start anew; if there is none, see "
-        "docs/ledger.md, A ledger that is lost",
-    )
 
 
 def refusal_of_new(account: Account, charges: Sequence[Charge], budget: EmployerEmployee) -> BudgetError | None:

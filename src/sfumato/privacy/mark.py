@@ -29,7 +29,27 @@ def answers_of(ledger: Path) -> Path:
 def was_charged(ledger: Path) -> bool:
     """Whether the store beside a ledger shows that something was charged to it, wherever the ledger is now."""
     answers = answers_of(ledger)
-    return (store_of(ledger) / _FILE).exists() or (answers.is_dir() and any(answers.iterdir()))
+    try:
+        return (store_of(ledger) / _FILE).exists() or (answers.is_dir() and any(answers.iterdir()))
+    except PermissionError:  # the store of somebody else
+        return True
+
+
+def gone(ledger: Path, *, beside: str) -> LedgerError:
+    """The error of a ledger that is not there, although something beside it was charged to it."""
+    return LedgerError(
+        f"ledger {ledger}",
+        expected="the ledger that was charged",
+        found=f"no file, and beside it {beside}",
+        do="restore the ledger from its backup: in a new one the budget would start anew; if there is none, see "
+        "docs/ledger.md, A ledger that is lost",
+    )
+
+
+def refuse_charged(ledger: Path) -> None:
+    """Raise LedgerError when a new ledger would take the place of one that the store shows."""
+    if was_charged(ledger):
+        raise gone(ledger, beside=f"the folder {store_of(ledger).name} of what was charged to it")
 
 
 @dataclass(frozen=True, kw_only=True)

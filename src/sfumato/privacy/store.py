@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sfumato.durable import room_for
 from sfumato.errors import LedgerError
 from sfumato.privacy.entry import COLUMNS, Row
+from sfumato.privacy.mark import refuse_charged
 
 _LOCK_TIMEOUT = 60  # seconds to wait for another process that is charging
 _APPLICATION = 0x5346554D  # "SFUM", SQLite's mark of whose file this is
@@ -57,10 +58,12 @@ _APPEND_ONLY = (
 class Store:
     """Rows in the file at `path`, read and appended within transactions."""
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    def __init__(self, path: Path, *, create: bool, lost: bool = False) -> None:
         self.path = path.absolute()
         if create:
             if not self._is_there():
+                if not lost:
+                    refuse_charged(self.path)
                 self._create()
             self._sweep()
         if not self._is_there():
