@@ -35,6 +35,8 @@ ORDER = (
     "protection",
     "release",
     "release_file",
+    "rolled_back",
+    "lost_ledger",
     "in_parts",
     "planned_cube",
     "plan",

@@ -1,16 +1,20 @@
 """Check a release: its plan, and its data against their description; nothing is charged or published."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import gettempdir
 
 from sfumato.cells import Cells
 from sfumato.cube.cube import Cube
 from sfumato.cube.sampling import Sampling
+from sfumato.durable import FULL, no_room, private_folder
 from sfumato.engine.cell_parts import Parted
 from sfumato.engine.data_files import DataFile, data_files
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
@@ -24,7 +28,9 @@ from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger, refusal_of_new
+from sfumato.privacy.mark import answers_of
 from sfumato.release import Release
+from sfumato.rolled_back import refuse_gone, refuse_rolled_back
 from sfumato.samples import Samples
 
 Progress = Callable[[str], None]
@@ -41,7 +47,8 @@ class Findings:
     """Tables that were charged before: publishing them again costs nothing."""
     refusal: BudgetError | None
     """Why the ledger would refuse the charge, if it would."""
-    validated: bool
+    totals: DataTotals | None
+    """How much was read: confidential, for whoever checks. None when no data were opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +59,8 @@ class Checked:
     opened: OpenJobs | OpenRecords
     fingerprint: str
     states: list[list[int | str]]
+    totals: DataTotals
+    """How much was read: confidential."""
 
     def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
         """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
@@ -95,21 +104,23 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress) as ready:
-            plan, fingerprint = ready.plan, ready.fingerprint
+            plan, fingerprint, totals = ready.plan, ready.fingerprint, ready.totals
     else:
-        plan, fingerprint = make_plan(release, _declared_codes(release)), ""
+        plan, fingerprint, totals = make_plan(release, _declared_codes(release)), "", None
     balance, paid = None, frozenset[str]()
     charges = plan.charges(fingerprint or "0")
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
+    refuse_gone(release)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
+        refuse_rolled_back(release, ledger)
         refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
+    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, totals=totals)
 
 
 @contextmanager
@@ -119,7 +130,7 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
     files = data_files(release.data)
     states = _states(files)
     memory = Memory(release.store / "memory.json")
-    with ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
+    with _room(), ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
         digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
         with _explaining():
             opened.check_columns()
@@ -133,11 +144,14 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
-        if not memory.validated(key):
+        totals = memory.validated(key)
+        if totals is None:
             with _explaining():
-                opened.validate(codelists)
+                totals = opened.validate(codelists)
             _refuse_changed(release, states)
-            memory.remember(key)
+            private_folder(release.store)
+            memory.remember(key, totals)
+        totals.refuse_unlikely(release.data)
         opened.suits(
             {planned.table.name: planned.question for planned in plan.tables},
             {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
@@ -147,7 +161,7 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 cube.refuse_unsuitable(opened.totals(cube.question))
                 if cube.disclosed:
                     cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
-        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
+        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states, totals=totals)
 
 
 def _works_on_executors(plan: Plan) -> bool:
@@ -164,6 +178,8 @@ def _explaining() -> Iterator[None]:
     except SfumatoError:
         raise
     except Exception as error:
+        if _is_full(error):
+            raise
         raise DataError(
             "data files",
             expected="files that the engine can read as the release file describes them",
@@ -172,9 +188,28 @@ def _explaining() -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def _room() -> Iterator[None]:
+    """Say in words that there is no room: for a file of ours, or for what does not fit into an engine's memory."""
+    try:
+        yield
+    except SfumatoError:
+        raise
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        where = getattr(error, "filename", None) or f"temporary folder {gettempdir()}"
+        raise no_room(str(where), found="no space left") from error
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether the system, or an engine in its own words, says that there is no room on a disk."""
+    return any(words in str(error) for words in (*map(os.strerror, FULL), "max_temp_directory_size"))
+
+
 def stored_answers(release: Release) -> Answers:
     """The protected tables that were answered before, beside the ledger of a release."""
-    return Answers(release.store / "answers")
+    return Answers(answers_of(release.ledger))
 
 
 def _declared_codes(release: Release) -> dict[str, Codelist]:

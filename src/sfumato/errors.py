@@ -49,6 +49,10 @@ class LedgerError(SfumatoError):
     """The ledger, or an answer stored beside it, is missing, unreadable or was tampered with."""
 
 
+class DiskError(SfumatoError):
+    """The disk is full, or what its user may use of it; nothing was half-written."""
+
+
 class BundleError(SfumatoError):
     """A bundle cannot be written, or does not match its manifest."""
 

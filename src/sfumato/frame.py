@@ -138,6 +138,9 @@ class Measure(Described):
     )
 
 
+NO_JOBS, ONE_JOB_EACH = "no jobs", "one job each"
+
+
 class Jobs(Described):
     """The table with one row a job, or one row a job and period; it links a worker to a workplace."""
 
@@ -153,6 +156,12 @@ class Jobs(Described):
     last: str | None = Field(None, description="last period of the panel")
     earnings: str | None = Field(
         None, description="column with the earnings of the job in the period, whole numbers of the smallest unit"
+    )
+    accept: Literal["no jobs", "one job each"] | None = Field(
+        None,
+        exclude=True,  # it changes no number
+        description="what would be refused as a mistake, and is meant: a file without any job, or one with exactly one "
+        "job at every workplace",
     )
 
     @model_validator(mode="after")
@@ -269,6 +278,11 @@ class Data(Described):
         """The path of every table, by its name."""
         raise NotImplementedError
 
+    @property
+    def accepted(self) -> str | None:
+        """What looks like a mistake in the data and is meant."""
+        raise NotImplementedError
+
     def links(self) -> str:
         """Everything but files and codes that decides which record is counted where, as one text."""
         raise NotImplementedError
@@ -332,6 +346,11 @@ class Frame(Data):
         """The path of every table, by its name."""
         described = {"jobs": self.jobs, "workplaces": self.workplaces, "workers": self.workers}
         return {name: table.path for name, table in described.items() if table is not None}
+
+    @property
+    def accepted(self) -> str | None:
+        """What looks like a mistake in the jobs and is meant."""
+        return self.jobs.accept
 
     def links(self) -> str:
         """Everything of the frame but files and codes that decides which job is counted where, as one text."""

@@ -43,6 +43,9 @@ class Replicates(Described):
         return rules[self.rule]
 
 
+NO_RECORDS = "no records"
+
+
 class Records(Described):
     """The table with one row a record: a business, an employee, an answer of a survey."""
 
@@ -60,6 +63,11 @@ class Records(Described):
     replicates: Replicates | None = Field(None, description="replicate weights, for standard errors")
     consent: str | None = Field(
         None, description="column that is true where the unit asked to be protected; only those are then perturbed"
+    )
+    accept: Literal["no records"] | None = Field(
+        None,
+        exclude=True,  # it changes no number
+        description="what would be refused as a mistake, and is meant: a file without any record",
     )
 
     @model_validator(mode="after")
@@ -110,6 +118,11 @@ class Microdata(Data):
     def sources(self) -> dict[str, str]:
         """The path of the one table."""
         return {"records": self.records.path}
+
+    @property
+    def accepted(self) -> str | None:
+        """What looks like a mistake in the records and is meant."""
+        return self.records.accept
 
     def links(self) -> str:
         """Everything but files and codes that decides which record counts how much, as one text."""

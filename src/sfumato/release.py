@@ -21,6 +21,7 @@ from sfumato.methods.registry import KEYED
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
+from sfumato.privacy.mark import store_of
 from sfumato.protection import contributors, method_of, name_of_method
 from sfumato.table import Table
 
@@ -290,8 +291,7 @@ class Release(Described):
     @property
     def store(self) -> Path:
         """The folder beside the ledger that keeps answers and what is known about files."""
-        name = self.ledger.name.removesuffix(".sqlite")
-        return self.ledger.with_name(f"{name}.store")
+        return store_of(self.ledger)
 
     @property
     def key(self) -> Path | None:

@@ -10,8 +10,8 @@ from sfumato.cube.cube import Cube
 from sfumato.cube.figures import Calibration
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.stored import read_figures, stored
-from sfumato.durable import alone
-from sfumato.errors import LedgerError
+from sfumato.durable import alone, private_folder
+from sfumato.engine.data_totals import DataTotals
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan, PlannedTable
 from sfumato.planned_cube import PlannedCube
@@ -22,6 +22,7 @@ from sfumato.protected_parts import ProtectPart
 from sfumato.publish.bundle import refuse_foreign, write_bundle
 from sfumato.rekeyed import refuse_another_key
 from sfumato.release import Release
+from sfumato.rolled_back import refuse_gone, refuse_rolled_back
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""
@@ -39,6 +40,8 @@ class Published:
     """Of the account; None when nothing of the release costs a budget."""
     finished: tuple[str, ...] = ()
     """Tables that an earlier run had charged and did not live to answer: this run drew them."""
+    totals: DataTotals = field(default_factory=DataTotals)
+    """How much was read: confidential, for whoever runs the release, and in no bundle."""
     unmet: Mapping[str, Calibration] = field(default_factory=dict)
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
 
@@ -61,6 +64,12 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         questions = {charge.table: charge.question for charge in charges}
         with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
+            open_parts = [part.name for part in plan.distinct_parts() if questions[part.name] not in answered]
+            for name in open_parts:
+                late = recorded_late(
+                    release=release, ledger=ledger, answers=answers, question=questions[name], table=name
+                )
+                answered |= {} if late is None else {questions[name]: late}
             unanswered = {t.table.name: t for t in plan.distinct() if questions[t.table.name] not in answered}
             cubes = {cube.name: cube for cube in plan.distinct_cubes() if questions[cube.name] not in answered}
 
@@ -74,7 +83,6 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
                 with ready.in_parts(large) as cut:
                     for name, parted in cut.items():
                         question = questions[name]
-                        answers.forget(question)
                         folder = answers.draft(question)
                         work = ProtectPart(planned=large[name], secret=plan.secret, layout=parted.layout, folder=folder)
                         answered[question] = answers.keep_parts(question, ready.each_part(parted, work))
@@ -104,29 +112,36 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             bundle=bundle,
             plan=plan,
             charged=charged,
-            finished=tuple(name for name in (*unanswered, *cubes) if name not in charged),
+            finished=tuple(name for name in open_parts if name not in charged),
             balance=None if release.budget is None else ledger.balance(release.account),
+            totals=ready.totals,
             unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
         )
 
 
 def open_ledger(release: Release, *, remembers: bool = False) -> Ledger:
-    """The ledger of a release, a new one where nothing was ever charged."""
-    if stored_answers(release) and not release.ledger.exists():
-        raise LedgerError(
-            f"ledger {release.ledger}",
-            expected="the ledger that the stored answers beside it were charged to",
-            found="no file",
-            do="restore the ledger from its backup; without it the budget would start anew",
-        )
-    return Ledger.open(release.ledger, create=True, remembers=remembers)
+    """The ledger of a release, a new one where nothing was ever charged; one that forgot something is refused."""
+    refuse_gone(release)
+    private_folder(release.store)
+    ledger = Ledger.open(release.ledger, create=True, remembers=remembers)
+    refuse_rolled_back(release, ledger)
+    ledger.note_end()
+    return ledger
+
+
+def recorded_late(*, release: Release, ledger: Ledger, answers: Answers, question: str, table: str) -> str | None:
+    """The answer that a killed run kept and did not live to record, recorded now: it is never drawn again."""
+    answers.sweep(question)
+    digest = answers.kept(question)
+    if digest is not None:
+        ledger.record_answer(release.account, question, table, digest)
+    return digest
 
 
 def keep_answer(
     answer: Cells | bytes, *, release: Release, ledger: Ledger, answers: Answers, question: str, table: str
 ) -> str:
     """Put the answer to a charged question on the disk and record its digest, which is returned."""
-    answers.forget(question)
     digest = answers.keep_file(question, answer) if isinstance(answer, bytes) else answers.keep(question, answer)
     ledger.record_answer(release.account, question, table, digest)
     return digest

@@ -13,14 +13,15 @@ import secrets
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from sfumato.durable import alone, write_durably
-from sfumato.errors import UsersError
+from sfumato.errors import SfumatoError, UsersError
 
 FILE = "users.json"
 PUBLIC = "public"
@@ -48,12 +49,22 @@ class User:
     role: Role
     made: datetime
     expires: datetime | None = None
+    expired: datetime | None = None
+    """When the token was first seen to have expired: it stays so, whatever a clock says later."""
     revoked: datetime | None = None
     digest: bytes = field(repr=False)
 
     def active(self, now: datetime) -> bool:
         """Whether the token is believed at this time."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
+        return self.revoked is None and not self.past(now)
+
+    def past(self, now: datetime) -> bool:
+        """Whether the token has expired, now or at any time before."""
+        return self.expired is not None or (self.expires is not None and now >= self.expires)
+
+    def noted(self, now: datetime) -> "User":
+        """The same user, with a note of the expiry that is seen now for the first time."""
+        return replace(self, expired=now) if self.past(now) and self.expired is None else self
 
     def may(self, role: Role) -> bool:
         """Whether the user may do what a role may: a steward may do all that an analyst may."""
@@ -71,6 +82,7 @@ class Users:
         self.path = folder / FILE
         self._read_as: tuple[int, int, int] | None = None
         self._known: tuple[User, ...] = ()
+        self._clock = _Clock()
 
     def add(self, name: str, role: Role, *, expires: datetime | None = None) -> tuple[User, str]:
         """Add a user and make a token, which is returned this once and kept by nobody else."""
@@ -81,7 +93,7 @@ class Users:
                 found=repr(name[:80]),
                 do="choose another name",
             )
-        now = _now()
+        now = datetime.now(UTC)
         if expires is not None and expires <= now:
             raise UsersError("expiry", expected="a time to come", found=str(expires), do="choose a later one")
         token = PREFIX + secrets.token_urlsafe(_BYTES)
@@ -104,7 +116,7 @@ class Users:
         if not self.path.exists():
             raise _unknown(name)
         with alone(self._lock):
-            known, now = list(self.all()), _now()
+            known, now = list(self.all()), datetime.now(UTC)
             for place, user in enumerate(known):
                 if user.name.lower() == name.lower() and user.revoked is None:
                     known[place] = replace(user, revoked=now)
@@ -119,21 +131,33 @@ class Users:
         except FileNotFoundError:
             return ()
         if self._read_as != _identity(found):
+            self._clock = _Clock()
             self._read_as, self._known = _read(self.path)
         return self._known
 
+    def seen(self) -> tuple[User, ...]:
+        """The same, once every token that has expired by now is noted as such, for good."""
+        now = self._clock.now()
+        if any(user.noted(now) != user for user in self.all()):
+            try:
+                with alone(self._lock):
+                    self._write([user.noted(now) for user in self.all()])
+            except (OSError, SfumatoError):  # what cannot be kept still holds as long as this process runs
+                self._known = tuple(user.noted(now) for user in self._known)
+        return self.all()
+
     def holder(self, token: str) -> User | None:
         """The user whose token this is, if it is in force; how long this takes says nothing about any token."""
-        shown, now, holder = digest(token), _now(), None
-        for user in self.all():
+        shown, now, holder = digest(token), self._clock.now(), None
+        for user in self.seen():
             if hmac.compare_digest(user.digest, shown) and user.active(now):
                 holder = user
         return holder
 
     def still(self, user: User) -> User | None:
         """The user as the list has it now, if the same token is still in force."""
-        now = _now()
-        return next((one for one in self.all() if one.digest == user.digest and one.active(now)), None)
+        now = self._clock.now()
+        return next((one for one in self.seen() if one.digest == user.digest and one.active(now)), None)
 
     @property
     def _lock(self) -> Path:
@@ -142,6 +166,17 @@ class Users:
     def _write(self, users: Sequence[User]) -> None:
         content = {"format": _FORMAT, "users": [_content(user) for user in users]}
         write_durably(self.path, json.dumps(content, indent=2).encode() + b"\n")
+
+
+class _Clock:
+    """The time, which does not go back in this process, whatever is done to the clock of the machine."""
+
+    def __init__(self) -> None:
+        self._began, self._at = datetime.now(UTC), monotonic()
+
+    def now(self) -> datetime:
+        """The time now."""
+        return max(datetime.now(UTC), self._began + timedelta(seconds=monotonic() - self._at))
 
 
 def digest(token: str) -> bytes:
@@ -209,6 +244,7 @@ def _content(user: User) -> dict[str, Any]:
         "role": user.role.value,
         "made": user.made.isoformat(),
         "expires": user.expires and user.expires.isoformat(),
+        "expired": user.expired and user.expired.isoformat(),
         "revoked": user.revoked and user.revoked.isoformat(),
         "sha256": user.digest.hex(),
     }
@@ -223,6 +259,7 @@ def _user(given: dict[str, Any]) -> User:
         role=Role(given["role"]),
         made=_time(given["made"]),
         expires=given["expires"] and _time(given["expires"]),
+        expired=_time(given["expired"]) if given.get("expired") else None,  # earlier versions did not note it
         revoked=given["revoked"] and _time(given["revoked"]),
         digest=shown,
     )
@@ -233,10 +270,6 @@ def _time(text: str) -> datetime:
     if found.tzinfo is None:
         raise ValueError("damaged")
     return found
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _unknown(name: str) -> UsersError:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.connect import connect
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.panel_faults import refuse_no_rows
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
@@ -16,10 +17,10 @@ from tests.conftest import write
 from tests.engines.panels import EMPLOYERS, WORKERS, Panel, by_hand
 
 
-def check(frame: Frame) -> None:
+def check(frame: Frame) -> DataTotals:
     with connect(frame) as tables:
         check_columns(frame, tables)
-        validate(frame, tables, read_public_codes(frame, tables))
+        return validate(frame, tables, read_public_codes(frame, tables))
 
 
 def spoil(folder: Path, frame: Frame, **columns: Any) -> Frame:
@@ -36,8 +37,9 @@ def column(name: str, **changes: Any) -> list[Any]:
 
 
 def test_good_panels_pass_also_with_gaps_in_careers_and_rows_without_earnings(tmp_path: Path, engine: str) -> None:
-    check(by_hand().write(tmp_path, engine=engine))
-    check(by_hand().as_text().write(tmp_path, engine=engine))
+    counted = DataTotals(jobs=6, establishments=4, empty_establishments=1, workers=5, records=23, periods=6)
+    assert check(by_hand().write(tmp_path, engine=engine)) == counted
+    assert check(by_hand().as_text().write(tmp_path, engine=engine)) == counted
 
 
 def without(quarter: str) -> dict[str, list[Any]]:

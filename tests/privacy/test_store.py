@@ -1,6 +1,8 @@
 """The file of the ledger: created with care, shared between processes, and never half written."""
 
+import fcntl
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -17,6 +19,7 @@ from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.mark import store_of
 
 JOBS = Account(population="jobs", period="2025")
 CHARGING = Path(__file__).with_name("charging.py")
@@ -46,7 +49,8 @@ def test_only_its_owner_can_read_a_new_ledger(path: Path) -> None:
     finally:
         os.umask(loose)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(path.parent.iterdir()) == [path]
+    assert stat.S_IMODE(store_of(path).stat().st_mode) == 0o700
+    assert set(path.parent.iterdir()) == {path, store_of(path)}
 
 
 def test_looking_does_not_create_a_ledger(path: Path) -> None:
@@ -175,7 +179,7 @@ def test_processes_that_create_the_ledger_at_once_share_one(path: Path) -> None:
         process.communicate("go\n")
     assert [process.returncode for process in running] == [0] * 4
     assert {account.population for account in Ledger.open(path).accounts()} == set("abcd")
-    assert list(path.parent.iterdir()) == [path]
+    assert set(path.parent.iterdir()) == {path, store_of(path)}
 
 
 @pytest.mark.parametrize("reported", [1, 7, 20])
@@ -193,3 +197,32 @@ def test_a_killed_process_leaves_a_whole_chain_with_every_charge_it_reported(led
     charges = [entry.identifier for entry in ledger.history() if entry.kind == "charge"]
     assert charges[: len(known)] == known
     assert len(charges) - len(known) <= 1  # committed, and killed before it could say so
+
+
+def test_drafts_of_killed_processes_are_swept_and_those_of_live_ones_are_not(path: Path) -> None:
+    drafts = [path.with_name(f".{path.name}.{digit * 32}") for digit in "ab"]
+    for draft in drafts:
+        draft.write_bytes(b"half a ledger")
+    draft.with_name(f"{draft.name}-journal").write_bytes(b"half a journal")
+    other = path.with_name(f".other.sqlite.{'a' * 32}")
+    other.write_bytes(b"of another ledger")
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_SH)  # as a process does that is creating a ledger there
+        Ledger.open(path, create=True)
+        assert all(draft.exists() for draft in drafts)
+    finally:
+        os.close(folder)
+    Ledger.open(path, create=True)
+    assert set(path.parent.iterdir()) == {path, other}
+
+
+def test_a_process_killed_while_it_creates_the_ledger_leaves_nothing_once_it_was_opened(path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from sfumato.privacy.ledger import Ledger;"
+        "os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL); Ledger.open(Path(sys.argv[1]), create=True)"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(path)], check=False).returncode == -signal.SIGKILL
+    assert [found.name.startswith(f".{path.name}.") for found in path.parent.iterdir()] == [True]
+    Ledger.open(path, create=True)
+    assert list(path.parent.iterdir()) == [path]

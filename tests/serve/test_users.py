@@ -169,3 +169,36 @@ def test_the_command_says_when_there_is_nobody(tmp_path: Path) -> None:
     assert "Nobody." in call("users", "list", "--state", tmp_path / "state").stdout
     assert "nobody with this name" in call("users", "revoke", "ann", "--state", tmp_path / "state", code=1).stderr
     assert not (tmp_path / "state").exists()
+
+
+def rewritten(path: Path, expires: datetime) -> None:
+    """The list with another time of expiry: to a server, the clock of the machine was set."""
+    content = json.loads(path.read_text())
+    content["users"][0]["expires"] = expires.isoformat()
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("restarted", [True, False], ids=["restarted", "running"])
+def test_a_token_that_expired_stays_expired_when_the_clock_is_set_back(tmp_path: Path, restarted: bool) -> None:
+    day, now = timedelta(days=1), datetime.now(UTC)
+    server = Users(tmp_path / "state")
+    _, token = server.add("ann", Role.analyst, expires=now + day)
+    assert server.holder(token) is not None
+    rewritten(server.path, now - day)
+    assert server.holder(token) is None
+    rewritten(server.path, now + day)
+    server = Users(tmp_path / "state") if restarted else server
+    assert server.holder(token) is None
+    assert [user.state(now) for user in server.all()] == ["expired"]
+    assert server.add("ann", Role.analyst, expires=now + day)[0].active(now), "a new token is believed"
+
+
+def test_an_expiry_that_cannot_be_noted_holds_while_the_server_runs(tmp_path: Path) -> None:
+    server = Users(tmp_path / "state")
+    _, token = server.add("ann", Role.analyst, expires=datetime.now(UTC) + timedelta(days=1))
+    _, other = server.add("bob", Role.analyst)
+    rewritten(server.path, datetime.now(UTC) - timedelta(days=1))
+    (server.path.parent / ".users.json.lock").unlink()
+    (server.path.parent / ".users.json.lock").symlink_to("elsewhere")
+    assert server.holder(token) is None
+    assert server.holder(other) is not None

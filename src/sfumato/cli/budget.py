@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.screen import AsJson, number, show
+from sfumato.cli.screen import AsJson, number, screen, show
 
 budget_app = typer.Typer(
     help="Show the balance of every privacy budget and what it was spent on, or set one.\n\n"
@@ -60,26 +60,76 @@ def set_budget(
 ) -> None:
     """Open a budget or change it; the change is written to the ledger's history."""
     from sfumato.privacy.account import Account
-    from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, EmployerEmployee
     from sfumato.terminal.budget import budget_summary
 
-    alpha = alpha or (str(NO_ALPHA) if definition is Definition.individuals else alpha)
-    amounts = {name: number(name, text) for name, text in (("alpha", alpha), ("epsilon", epsilon), ("delta", delta))}
+    stated = _guarantee(definition, conditional=conditional, alpha=alpha, epsilon=epsilon, delta=delta)
     book = _open_ledger(ledger or context.obj, create=True)
-    book.set_budget(
-        Account(population=population, period=period),
-        EmployerEmployee(definition=definition.value, condition=CONDITIONAL if conditional else "", **amounts),
-        note,
-    )
+    book.set_budget(Account(population=population, period=period), stated, note)
     show(budget_summary(book), as_json)
+
+
+@budget_app.command()
+def lost(
+    context: typer.Context,
+    population: Annotated[str, typer.Option(help="Whose budget was charged, as in the release file.")],
+    period: Annotated[str, typer.Option(help="The reference period, as in the release file.")],
+    epsilon: Annotated[str, typer.Option(help="What was charged in all and is not in the ledger; rather too much.")],
+    note: Annotated[str, typer.Option(help="What happened, for the history.")],
+    alpha: Annotated[str, typer.Option(help="At which alpha, that of the budget; plays no part for individuals.")] = "",
+    delta: Annotated[str, typer.Option(help="What was charged of delta.")] = "0",
+    definition: Annotated[
+        Definition, typer.Option(help="Under which definition, that of the budget.")
+    ] = Definition.strong,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Some tables were not differentially private, such as mose.")
+    ] = False,
+    bundle: Annotated[
+        list[Path] | None, typer.Option(help="A published bundle whose charges the ledger lacks. May be repeated.")
+    ] = None,
+    ledger: Ledger = None,
+    as_json: AsJson = False,
+) -> None:
+    """Record what a ledger that was lost, or an older copy of it, no longer knows, and go on with the one there is.
+
+    Stored answers that it has no charge for are put aside: nothing gives them again. docs/ledger.md says when.
+    """
+    from sfumato.lost_ledger import record_lost
+    from sfumato.privacy.account import Account
+    from sfumato.terminal.budget import budget_summary
+
+    done = record_lost(
+        _ledger_path(ledger or context.obj),
+        Account(population=population, period=period),
+        _guarantee(definition, conditional=conditional, alpha=alpha, epsilon=epsilon, delta=delta),
+        note,
+        bundle or (),
+    )
+    text, data = budget_summary(done.ledger)
+    if done.set_aside and not as_json:
+        screen.print(f"Answers put aside in {done.folder}: {done.set_aside:,}.", soft_wrap=True)
+    show((text, {**data, "recorded": done.entry.identifier, "answers_put_aside": done.set_aside}), as_json)
+
+
+def _guarantee(definition: Definition, *, conditional: bool, alpha: str, **typed: str) -> Any:
+    """The numbers typed, as a budget or a charge."""
+    from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, EmployerEmployee
+
+    alpha = alpha or (str(NO_ALPHA) if definition is Definition.individuals else alpha)
+    amounts = {name: number(name, text) for name, text in {"alpha": alpha, **typed}.items()}
+    return EmployerEmployee(definition=definition.value, condition=CONDITIONAL if conditional else "", **amounts)
 
 
 def _open_ledger(path: Path | None, *, create: bool) -> Any:
     from sfumato.privacy.ledger import Ledger as Book
 
+    return Book.open(_ledger_path(path), create=create)
+
+
+def _ledger_path(path: Path | None) -> Path:
+    """The ledger that is meant: a file, or the one that a release file names."""
     path = path or Path("ledger.sqlite")
     if path.suffix == ".toml":
         from sfumato.release_file import load
 
-        path = load(path).ledger
-    return Book.open(path, create=create)
+        return load(path).ledger
+    return path

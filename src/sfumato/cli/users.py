@@ -49,7 +49,7 @@ def add(
 @users_app.command("list")
 def list_users(state: State = _STATE, as_json: AsJson = False) -> None:
     """List every user there ever was, with role and state; tokens are not known to anybody but their holders."""
-    users, now = Users(state).all(), datetime.now(UTC)
+    users, now = Users(state).seen(), datetime.now(UTC)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("name", "role", "state", "added (UTC)", "expires (UTC)", "revoked (UTC)"):
         table.add_column(column)

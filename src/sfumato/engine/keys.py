@@ -49,12 +49,17 @@ def repeated_keys(table: "ir.Table", key: str, filled: Range) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFaults:
-    """What is wrong with the links of jobs."""
+    """What is wrong with the links of jobs, and how many there are."""
 
     orphans: Mapping[str, int]
     """For each linking column, the jobs whose unit does not exist."""
     repeated: int
     """Jobs with the worker and the workplace of another job."""
+    jobs: int
+    workplaces: int
+    """Workplaces that have a job."""
+    workers: int | None
+    """Workers who have a job, where these are known."""
 
 
 def job_faults(
@@ -79,13 +84,22 @@ def job_faults(
     present = {column: _present(table, key, keyed) for column, (table, key, keyed) in units.items()}
     orphans = dict.fromkeys(units, 0)
     pairs = None if worker is None else _Pairs(filled[worker], filled[workplace])
+    rows, used = 0, np.zeros(filled[workplace].span, dtype=np.bool_)
     for batch in _columns(jobs, *columns):
         read = dict(zip(columns, batch, strict=True))
+        rows += len(batch[0])
+        used[read[workplace] - filled[workplace].low] = True
         for column, known in present.items():
             orphans[column] += _missing(read[column], known, keys[column].low)
         if pairs is not None and worker is not None:
             pairs.add(read[worker], read[workplace])
-    return JobFaults(orphans=orphans, repeated=0 if pairs is None else pairs.repeated())
+    return JobFaults(
+        orphans=orphans,
+        repeated=0 if pairs is None else pairs.repeated(),
+        jobs=rows,
+        workplaces=int(np.count_nonzero(used)),
+        workers=None if pairs is None else pairs.workers(),
+    )
 
 
 class _Pairs:
@@ -114,10 +128,12 @@ class _Pairs:
         if not same.all():
             self._others.append(who[~same] * self._workplaces.span + where[~same])
 
+    def workers(self) -> int:
+        return int(np.count_nonzero(self._first >= 0))
+
     def repeated(self) -> int:
-        workers = int(np.count_nonzero(self._first >= 0))
         others = np.sort(np.concatenate([*self._others, np.empty(0, dtype=np.int64)]), kind="stable")
-        return self._with_first - workers + int(np.count_nonzero(np.diff(others) == 0))
+        return self._with_first - self.workers() + int(np.count_nonzero(np.diff(others) == 0))
 
 
 def _by_joins(
@@ -128,10 +144,14 @@ def _by_joins(
         column: int(jobs.anti_join(table, jobs[column] == table[key]).count().execute())
         for column, (table, key, _) in units.items()
     }
+    counts = {"jobs": jobs.count(), "workplaces": jobs[workplace].nunique()}
+    if worker is not None:
+        counts["workers"] = jobs[worker].nunique()
+    counted = {"workers": None, **jobs.agg(**counts).to_pyarrow().to_pylist()[0]}
     if worker is None:
-        return JobFaults(orphans=orphans, repeated=0)
+        return JobFaults(orphans=orphans, repeated=0, **counted)
     pairs = jobs.group_by(worker, workplace).agg(_rows=jobs.count())
-    return JobFaults(orphans=orphans, repeated=int((pairs["_rows"] - 1).sum().fill_null(0).execute()))
+    return JobFaults(orphans=orphans, repeated=int((pairs["_rows"] - 1).sum().fill_null(0).execute()), **counted)
 
 
 def _present(table: "ir.Table", key: str, filled: Range) -> NDArray[np.bool_]:

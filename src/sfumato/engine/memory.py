@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.durable import write_durably
 from sfumato.engine.data_files import DataFile
+from sfumato.engine.data_totals import DataTotals
 
 _PIECE = 1 << 22
 """Bytes that are read at a time."""
@@ -22,9 +23,9 @@ class Memory:
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
             self._files: dict[str, list[Any]] = dict(known["files"])
-            self._validated: set[str] = set(known["validated"])
+            self._validated = {key: DataTotals(**totals) for key, totals in dict(known["validated"]).items()}
         except (OSError, ValueError, KeyError, TypeError):
-            self._files, self._validated = {}, set()
+            self._files, self._validated = {}, {}
 
     def fingerprint(self, tables: Mapping[str, Iterable[DataFile]]) -> str:
         """One digest of the content of all files; an unchanged file is not read again."""
@@ -34,14 +35,14 @@ class Memory:
         named = [[name, digest] for (name, _), digest in zip(listed, digests, strict=True)]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
-    def validated(self, key: str) -> bool:
-        """Whether data with this key passed validation before."""
-        return key in self._validated
+    def validated(self, key: str) -> DataTotals | None:
+        """What was counted when data with this key passed validation; None when they never did."""
+        return self._validated.get(key)
 
-    def remember(self, key: str) -> None:
-        """Note that data with this key passed validation, and keep what is known."""
-        self._validated.add(key)
-        content = {"files": self._files, "validated": sorted(self._validated)}
+    def remember(self, key: str, totals: DataTotals) -> None:
+        """Note that data with this key passed validation and what was counted, and keep what is known."""
+        self._validated[key] = totals
+        content = {"files": self._files, "validated": {key: known.figures() for key, known in self._validated.items()}}
         write_durably(self._path, json.dumps(content).encode())
 
     def _digest(self, file: DataFile) -> str:

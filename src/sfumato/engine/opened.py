@@ -15,6 +15,7 @@ from sfumato.engine.connect import Tables, connect
 from sfumato.engine.contributors import contributors
 from sfumato.engine.cube_records import CubeQuestion, RecordTotals, record_totals, tabulated_cube
 from sfumato.engine.cube_sampling import replicate_estimates
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.factor_table import factors_of
 from sfumato.engine.identifiers import refuse_other_lengths
 from sfumato.engine.people_parts import is_plain_count, people_parted
@@ -43,8 +44,8 @@ class Opened(Protocol):
         """The codelist of every attribute."""
         ...
 
-    def validate(self, codelists: Mapping[str, Codelist]) -> None:
-        """Check keys, links, codes, weights and measures; the first thing wrong is raised as a DataError."""
+    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
+        """Check keys, links, codes, weights and measures, and count what was read; a fault is raised as a DataError."""
         ...
 
     def suits(self, asked: Mapping[str, Asked], most: Mapping[str, int] = ANY_NUMBER) -> None:
@@ -80,9 +81,9 @@ class OpenJobs:
         """The codelist of every attribute; those not declared are read off the workplaces."""
         return read_public_codes(self.frame, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist]) -> None:
-        """Check keys, links, codes and measures."""
-        validate(self.frame, self.tables, codelists)
+    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
+        """Check keys, links, codes and measures, and count what was read."""
+        return validate(self.frame, self.tables, codelists)
 
     def suits(
         self,
@@ -128,9 +129,9 @@ class OpenRecords:
         """The codelist of every attribute; public ones that are not declared are read off the records."""
         return read_record_codes(self.data, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist]) -> None:
-        """Check units, weights, codes and measures."""
-        validate_records(self.data, self.tables, codelists)
+    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
+        """Check units, weights, codes and measures, and count the records."""
+        return validate_records(self.data, self.tables, codelists)
 
     def suits(self, asked: Mapping[str, Asked], most: Mapping[str, int] = ANY_NUMBER) -> None:
         """Refuse groups in several calibration classes, and values whose squares may not add up in 64 bits."""

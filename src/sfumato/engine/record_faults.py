@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sfumato.engine.column_faults import check_codes, check_measure, is_finite, refuse_empty
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.keys import Range, repeated_keys
 from sfumato.engine.records import HOLDER, RecordTables, replicate_columns
 from sfumato.errors import DataError
@@ -30,10 +31,10 @@ def validate_records(
     tables: RecordTables,
     codelists: Mapping[str, Codelist],
     progress: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Check units, weights, consent, measures and codes; the first thing wrong is raised as a DataError."""
+) -> DataTotals:
+    """Check units, weights, consent, measures and codes, and count the records; the first fault raises a DataError."""
     progress("units")
-    _check_units(data, tables)
+    totals = _check_units(data, tables)
     progress("weights")
     _check_weights(data, tables)
     _check_consent(data, tables)
@@ -44,9 +45,10 @@ def validate_records(
     progress("codes of attributes")
     # What a single record says is not shown, of public attributes either.
     check_codes(tables.records, tuple(data.attributes), codelists, HOLDER, public=())
+    return totals
 
 
-def _check_units(data: Microdata, tables: RecordTables) -> None:
+def _check_units(data: Microdata, tables: RecordTables) -> DataTotals:
     records = tables.records
     filled = {column: Range.of(records, column) for column in data.units}
     for column, found in filled.items():
@@ -73,6 +75,10 @@ def _check_units(data: Microdata, tables: RecordTables) -> None:
                 found=f"{several:,} that belong to several",
                 do="correct the rows, or the order of `levels`: smaller units come first",
             )
+    if period is None:
+        return DataTotals(records=filled[unit].rows)
+    counts = records.agg(units=records[unit].nunique(), periods=records[period].nunique()).to_pyarrow().to_pylist()[0]
+    return DataTotals(records=filled[unit].rows, **counts)
 
 
 def _check_histories(data: Microdata, tables: RecordTables, unit: str, period: str) -> None:

@@ -18,6 +18,7 @@ from sfumato.engine.column_faults import (
     refuse_empty,
 )
 from sfumato.engine.connect import Tables
+from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.keys import Range, job_faults, repeated_keys
 from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel, refuse_no_rows
 from sfumato.errors import DataError
@@ -65,10 +66,10 @@ def validate(
     tables: Tables,
     codelists: Mapping[str, Codelist],
     progress: Callable[[str], None] = lambda _: None,
-) -> None:
-    """Check keys, links, codes and measures; the first thing wrong is raised as a DataError."""
+) -> DataTotals:
+    """Check keys, links, codes and measures, and count what was read; the first thing wrong raises a DataError."""
     progress("keys and links")
-    _check_links(frame, tables)
+    totals = _check_links(frame, tables)
     progress("codes of attributes")
     _check_codes(frame, tables, codelists)
     if frame.joined:
@@ -76,9 +77,10 @@ def validate(
     progress("measures")
     for name, measure in frame.measures.items():
         check_measure(tables.jobs, name, measure, "jobs")
+    return totals
 
 
-def _check_links(frame: Frame, tables: Tables) -> None:
+def _check_links(frame: Frame, tables: Tables) -> DataTotals:
     links = (
         ("workplaces", tables.workplaces, frame.workplaces, frame.jobs.workplace),
         ("workers", tables.workers, frame.workers, frame.jobs.worker),
@@ -117,6 +119,16 @@ def _check_links(frame: Frame, tables: Tables) -> None:
             found=f"{faults.repeated:,} rows that repeat the worker and workplace of another row",
             do=f"merge the repeated rows of {frame.jobs.path}",
         )
+    rows = {column: filled.rows for column, (_, _, filled) in units.items()}
+    establishments = rows.get(frame.jobs.workplace)
+    return DataTotals(
+        jobs=faults.jobs,
+        establishments=faults.workplaces if establishments is None else establishments,
+        empty_establishments=None if establishments is None else establishments - faults.workplaces,
+        workers=faults.workers if frame.jobs.worker is None else rows.get(frame.jobs.worker, faults.workers),
+        records=None if frame.span is None else linking[frame.jobs.workplace].rows,
+        periods=None if frame.span is None else len(frame.span.codes()),  # each has rows, or was refused
+    )
 
 
 def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]) -> None:

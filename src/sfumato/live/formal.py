@@ -31,7 +31,7 @@ from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
 from sfumato.protection import OF_PEOPLE
 from sfumato.publish.table import published_table
 from sfumato.release import Release
-from sfumato.run import keep_answer, open_ledger
+from sfumato.run import keep_answer, open_ledger, recorded_late
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
@@ -236,6 +236,11 @@ class FormalLive:
 
     def _drawn(self, planned: PlannedTable, question: str) -> str:
         name = planned.table.name
+        late = recorded_late(
+            release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
+        )
+        if late is not None:
+            return late
         with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
             counted = self.ready.count({name: planned})[name]
         answer = planned.answer(counted, None)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.durable import private_folder, room_for
 from sfumato.engine.unit_keys import PRIME
 
 Integers = NDArray[np.int64]
@@ -56,9 +57,9 @@ class Released:
         if not len(new):
             return
         rows = np.column_stack([np.full(len(new), _topic(topic, level)), new]).astype("<i8")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self.path.parent)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with room_for(self.path), os.fdopen(descriptor, "wb") as file:
             # A crash may have left a part of a row, of an answer that nobody got: it is written over.
             file.seek(self.path.stat().st_size // _ROW * _ROW)
             file.write(rows.tobytes())

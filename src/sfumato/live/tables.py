@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells
 from sfumato.check import checked
-from sfumato.durable import alone
+from sfumato.durable import alone, private_folder
 from sfumato.engine.contributors import Prepared, prepare
 from sfumato.engine.guard_words import guard_words
 from sfumato.engine.limits import limit_memory, stopped_after
@@ -117,7 +117,7 @@ class Live:
 
     def _alone(self) -> AbstractContextManager[None]:
         """Of two questions at a time the second sees the cells of the first."""
-        self.released.path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self.released.path.parent)
         return alone(self.released.path.with_suffix(".lock"))
 
     def planned(

@@ -1,8 +1,9 @@
 """Answers: protected tables kept beside the ledger, so that a repeated question gets the same answer."""
 
 import hashlib
+import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import Cells
-from sfumato.durable import sync_folder, write_durably
+from sfumato.durable import private_folder, room_for, sync_folder, write_durably
 from sfumato.errors import LedgerError
 from sfumato.parts import Part, listing, read_listing, settled
 from sfumato.privacy.answer_file import cells_of, content_of
 
 LISTING = "listing.json"
 """In the folder of an answer in parts: its files. The digest of this one names the answer."""
+_WHOLE = re.compile(r"([0-9a-f]+)\.([0-9a-f]{64})(?:\.parquet)?")
+_BEGUN = re.compile(r"\.([0-9a-f]+)\.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +46,43 @@ class AnswerParts:
 class Answers:
     """A folder of protected tables, each named by its question and its own digest; it holds protected values only.
 
-    The ledger records the digest of the one answer that counts. A run that was killed before that leaves a draw that
-    was never published: the next run removes it and draws again, without a second charge. A table in parts is a folder,
-    which has another name until it is whole.
+    The ledger records the digest of the one answer that counts. A run that was killed before that leaves an answer
+    which the next run records: nothing that was drawn is drawn again. A table in parts is a folder, which has another
+    name until it is whole, as a file has; what is not whole was never published, and is removed.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __bool__(self) -> bool:
-        return next(self._folder.glob("*.parquet"), None) is not None or next(self._listings(), None) is not None
+    def questions(self) -> dict[str, frozenset[str]]:
+        """The digests of all answers that are kept, by question; of one that was only begun there are none."""
+        found: dict[str, set[str]] = {}
+        for path in self._folder.iterdir() if self._folder.is_dir() else ():
+            if named := _WHOLE.fullmatch(path.name):
+                found.setdefault(named[1], set()).add(named[2])
+            elif named := _BEGUN.match(path.name):
+                found.setdefault(named[1], set())
+        return {question: frozenset(digests) for question, digests in found.items()}
+
+    def kept(self, question: str) -> str | None:
+        """The digest of the one answer that is kept for a question, whether or not a ledger recorded it."""
+        digests = self.questions().get(question, frozenset())
+        if len(digests) > 1:
+            raise LedgerError(
+                f"stored answers to question {question}",
+                expected="one answer",
+                found=f"{len(digests)}",
+                do="restore the ledger and the folder of answers from the newest backup: the ledger says which counts",
+            )
+        return next(iter(digests), None)
+
+    def set_aside(self, question: str, sha256: str, folder: Path) -> None:
+        """Move an answer to another folder, where it answers nothing any more."""
+        path = self._path(question, sha256)
+        path = path if path.exists() else path.with_suffix("")
+        path.rename(private_folder(folder) / path.name)
+        sync_folder(folder)
+        sync_folder(self._folder)
 
     def keep(self, question: str, answer: Cells) -> str:
         """Write an answer to the disk and return its digest, for the ledger to record."""
@@ -61,13 +91,16 @@ class Answers:
     def keep_file(self, question: str, content: Any) -> str:
         """The same for an answer that is a file already, such as a cube."""
         digest = hashlib.sha256(content).hexdigest()
+        private_folder(self._folder)
         write_durably(self._path(question, digest), content)
         return digest
 
     def draft(self, question: str) -> Path:
         """An empty folder for the parts of an answer, which counts for nothing until they are kept."""
         draft = self._draft(question)
-        draft.mkdir(parents=True)
+        private_folder(self._folder)
+        with room_for(draft):
+            draft.mkdir(mode=0o700)
         return draft
 
     def keep_parts(self, question: str, written: Iterable[Part]) -> str:
@@ -80,9 +113,9 @@ class Answers:
         sync_folder(self._folder)
         return digest
 
-    def forget(self, question: str) -> None:
-        """Remove draws for a question that the ledger has no answer to: a run was killed before it recorded one."""
-        for path in self._folder.glob(f"*{question}.*"):
+    def sweep(self, question: str) -> None:
+        """Remove what a killed run began to write for a question: it was never whole, and never published."""
+        for path in self._folder.glob(f".{question}.*"):
             if path.is_dir():
                 shutil.rmtree(path)
             else:
@@ -112,9 +145,6 @@ class Answers:
         if not folder.is_dir():
             return None
         return AnswerParts(folder=folder, parts=read_listing(_kept(folder / LISTING, sha256)))
-
-    def _listings(self) -> Iterator[Path]:
-        return self._folder.glob(f"*/{LISTING}")
 
     def _draft(self, question: str) -> Path:
         return self._folder / f".{question}.draft"

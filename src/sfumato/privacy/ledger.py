@@ -1,6 +1,7 @@
 """The ledger: which budgets were set and what was charged to them; docs/ledger.md explains it."""
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +15,13 @@ from sfumato.privacy.account import Account, Balance, Charge
 from sfumato.privacy.book import Book
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.mark import LastMark, Mark
 from sfumato.privacy.over_periods import OverPeriods, PeriodSpent
 from sfumato.privacy.spending import in_words
 from sfumato.privacy.store import Store
+
+LOST = "lost ledger"
+"""The release of an entry that stands for charges which were lost with an earlier ledger; its note names them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +35,24 @@ class Receipt:
 class Ledger:
     """Budgets and charges in one durable file, whose chain every operation verifies first.
 
-    One that `remembers` verifies the whole chain once and after that the entries that were added: a server charges
-    often, and would wait for a long chain every time.
+    The chain must have the entry that the store beside the file noted last: an older copy of the file has not. One that
+    `remembers` verifies the whole chain once and after that the entries that were added: a server charges often, and
+    would wait for a long chain every time.
     """
 
-    def __init__(self, store: Store, *, remembers: bool = False) -> None:
-        self._store, self._remembers = store, remembers
+    def __init__(self, store: Store, *, remembers: bool = False, lost: bool = False) -> None:
+        self._store, self._remembers, self._lost = store, remembers, lost
         self._verified: tuple[Entry, ...] = ()
+        self._mark = LastMark(store.path)
 
     @classmethod
-    def open(cls, path: Path, *, create: bool = False, remembers: bool = False) -> "Ledger":
-        """The ledger at `path`; only with `create` is a missing one created, readable by its owner alone."""
-        return cls(Store(path, create=create), remembers=remembers)
+    def open(cls, path: Path, *, create: bool = False, remembers: bool = False, lost: bool = False) -> "Ledger":
+        """The ledger at `path`; only with `create` is a missing one created, readable by its owner alone.
+
+        It is not created where a store shows that there was one, and an older copy of it is not used, unless it is
+        `lost` and what it had charged is about to be recorded.
+        """
+        return cls(Store(path, create=create, lost=lost), remembers=remembers, lost=lost)
 
     @property
     def path(self) -> Path:
@@ -172,6 +183,33 @@ class Ledger:
                 )
             return earlier
 
+    def note_end(self) -> None:
+        """Note in the store how far the ledger goes, which a killed process or an earlier version did not."""
+        with self._reading() as book:
+            entries = book.entries
+        if entries:
+            self._mark.advance(entries[-1])
+
+    def record_lost(self, account: Account, lost: EmployerEmployee, note: str, identifiers: Sequence[str]) -> Entry:
+        """Charge an account for what an earlier ledger had charged to it, whatever its budget is, and go on from here.
+
+        The note says why, and names the identifiers in published bundles that the entry stands for.
+        """
+        named = f"{note}; stands for {' '.join(identifiers)}" if identifiers else note
+        with self._writing() as book:
+            question = secrets.token_hex(32)
+            entry = book.append(
+                "charge", account, release=LOST, table="lost", question=question, guarantee=lost, note=named
+            )
+        self._mark.replace(entry)
+        return entry
+
+    def identifiers(self) -> frozenset[str]:
+        """The identifiers of all charges, also of those that an entry for a lost ledger stands for."""
+        charges = [entry for entry in self.history() if entry.kind == "charge"]
+        stood_for = [found for e in charges if e.release == LOST for found in re.findall(r"[0-9a-f]{32}", e.note)]
+        return frozenset([*(entry.identifier for entry in charges), *stood_for])
+
     def answer(self, question: str) -> str | None:
         """The SHA-256 of the answer a question got, or None while it has none."""
         with self._reading() as book:
@@ -222,16 +260,27 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[Book]:
+        mark = self._noted()
         with self._store.reading() as connection:
-            yield self._book(connection)
+            yield self._book(connection, mark)
 
     @contextmanager
     def _writing(self) -> Iterator[Book]:
+        mark = self._noted()
         with self._store.writing() as connection:
-            yield self._book(connection)
+            book = self._book(connection, mark)
+            yield book
+        if book.entries and not self._lost:  # written, and of no use to anybody before this is on the disk too
+            self._mark.advance(book.entries[-1])
 
-    def _book(self, connection: Connection) -> Book:
+    def _noted(self) -> Mark | None:
+        """The mark, read before the ledger: what other processes write meanwhile makes the ledger longer than that."""
+        return None if self._lost else self._mark.read()
+
+    def _book(self, connection: Connection, mark: Mark | None) -> Book:
         book = Book(self._store, connection, self._verified)
+        if mark is not None:
+            mark.refuse_older(book.entries, self._store.name)
         if self._remembers:
             self._verified = tuple(book.entries)  # before anything is appended that may be rolled back
         return book

@@ -1,9 +1,11 @@
 """The file of the ledger: one SQLite table that only grows, written durably and by one process at a time."""
 
+import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
@@ -24,8 +26,10 @@ from sqlalchemy import (
     select,
 )
 
+from sfumato.durable import room_for
 from sfumato.errors import LedgerError
 from sfumato.privacy.entry import COLUMNS, Row
+from sfumato.privacy.mark import refuse_charged
 
 _LOCK_TIMEOUT = 60  # seconds to wait for another process that is charging
 _APPLICATION = 0x5346554D  # "SFUM", SQLite's mark of whose file this is
@@ -54,10 +58,14 @@ _APPEND_ONLY = (
 class Store:
     """Rows in the file at `path`, read and appended within transactions."""
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    def __init__(self, path: Path, *, create: bool, lost: bool = False) -> None:
         self.path = path.absolute()
-        if create and not self._is_there():
-            self._create()
+        if create:
+            if not self._is_there():
+                if not lost:
+                    refuse_charged(self.path)
+                self._create()
+            self._sweep()
         if not self._is_there():
             raise LedgerError(
                 self.name,
@@ -120,18 +128,19 @@ class Store:
         """
         draft = self.path.with_name(f".{self.path.name}.{uuid4().hex}")
         try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            try:
-                engine = _engine(draft).execution_options(sfumato_writes=True)
-                with self._explained(), engine.begin() as connection:
-                    _entries.create(connection)
-                    for trigger in _APPEND_ONLY:
-                        connection.exec_driver_sql(trigger)
-                    connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
-                    connection.exec_driver_sql(f"PRAGMA user_version = {_FORMAT}")
-                _link(draft, self.path)
-            finally:
-                draft.unlink()
+            with room_for(self.path), _holding(self.path.parent, fcntl.LOCK_SH):
+                os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                try:
+                    engine = _engine(draft).execution_options(sfumato_writes=True)
+                    with self._explained(), engine.begin() as connection:
+                        _entries.create(connection)
+                        for trigger in _APPEND_ONLY:
+                            connection.exec_driver_sql(trigger)
+                        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
+                        connection.exec_driver_sql(f"PRAGMA user_version = {_FORMAT}")
+                    _link(draft, self.path)
+                finally:
+                    draft.unlink()
         except OSError as error:
             raise LedgerError(
                 self.name,
@@ -139,6 +148,16 @@ class Store:
                 found=error.strerror or str(error),
                 do="create the folder, or make it writable, or name another ledger",
             ) from error
+
+    def _sweep(self) -> None:
+        """Remove the drafts of processes that were killed while they created the ledger; live ones hold the folder."""
+        named = re.compile(re.escape(f".{self.path.name}.") + r"[0-9a-f]{32}(-journal)?")
+        with suppress(OSError):  # they are only in the way
+            left = [path for path in self.path.parent.iterdir() if named.fullmatch(path.name)]
+            if left:
+                with _holding(self.path.parent, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    for path in left:
+                        path.unlink(missing_ok=True)
 
     def _recognise(self, connection: Connection) -> None:
         application = connection.exec_driver_sql("PRAGMA application_id").scalar()
@@ -169,8 +188,13 @@ def _advice(cause: BaseException) -> str:
     match getattr(cause, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY:
             return "wait until the release that is charging has finished, then run again"
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return "make the file and its folder readable and writable by you"
+        case sqlite3.SQLITE_IOERR:  # what is said of a quota that is used up, too
+            return (
+                "free space on the disk, or have the quota raised, or make the file and its folder readable and "
+                "writable by you; nothing was written"
+            )
         case sqlite3.SQLITE_FULL:
             return "free space on the disk; nothing was written"
         case _:
@@ -202,6 +226,17 @@ def _engine(path: Path) -> Engine:
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("sfumato_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def _holding(folder: Path, how: int) -> Iterator[None]:
+    """Hold a lock on a folder: not on the draft, which becomes the ledger, whose locks SQLite would lose with it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, how)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _link(draft: Path, path: Path) -> None:

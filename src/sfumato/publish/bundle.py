@@ -14,7 +14,7 @@ from typing import Any
 
 from sfumato.cells import Cells
 from sfumato.cube.stored import read_figures
-from sfumato.durable import alone, sync_folder
+from sfumato.durable import alone, room_for, sync_folder
 from sfumato.engine.each_part import EachFile, side_by_side
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
@@ -51,8 +51,9 @@ def write_bundle(
     differs.
     """
     refuse_foreign(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with alone(folder.parent / f".{folder.name}.lock"):
+    with room_for(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with room_for(folder), alone(folder.parent / f".{folder.name}.lock"):
         for left in folder.parent.iterdir():
             if left.name.startswith(f".{folder.name}.draft-") and left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer

@@ -1,8 +1,11 @@
 """Questions that are refused: the same words as every error of sfumato, and the HTTP status that goes with them."""
 
+import logging
+
 from sfumato.errors import SfumatoError
 
 _LONGEST = 120
+_log = logging.getLogger("uvicorn.error")
 
 
 class RefusedError(SfumatoError):
@@ -13,6 +16,18 @@ class RefusedError(SfumatoError):
     ) -> None:
         super().__init__(where, expected=expected, found=shortened(found, longest), do=do)
         self.status = status
+
+
+def unable(error: Exception) -> RefusedError:
+    """What is told of a fault of the server itself, whose own words go to its log: they name its files."""
+    _log.error("The server cannot keep what it should: %s", error)
+    return RefusedError(
+        "server",
+        expected="a server that can keep what it is asked and what it answers",
+        found="one whose disk is full, or whose ledger is not in order",
+        do="ask again later, and tell the office",
+        status=503,
+    )
 
 
 def not_found(what: str, found: str, do: str) -> RefusedError:

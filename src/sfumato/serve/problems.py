@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sfumato.errors import SfumatoError
-from sfumato.serve.errors import RefusedError, shortened
+from sfumato.errors import DiskError, SfumatoError
+from sfumato.serve.errors import RefusedError, shortened, unable
 from sfumato.serve.security import is_public
 
 MEDIA_TYPE = "application/problem+json"
@@ -107,6 +107,9 @@ def in_a_line(error: SfumatoError) -> str:
 def handle_errors(app: FastAPI) -> None:
     """Make an application answer with problems, whatever goes wrong."""
 
+    async def full(request: Request, error: Exception) -> Response:
+        return await refused(request, unable(error))
+
     async def refused(request: Request, error: Exception) -> Response:
         status = error.status if isinstance(error, RefusedError) else 400
         return problem(request, status, error if isinstance(error, SfumatoError) else str(error))
@@ -129,6 +132,7 @@ def handle_errors(app: FastAPI) -> None:
         # The text of a foreign error may quote anything: it goes to the log of the server only.
         return problem(request, 500, FAILED)
 
+    app.add_exception_handler(DiskError, full)
     app.add_exception_handler(SfumatoError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, raised)

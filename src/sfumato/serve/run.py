@@ -61,7 +61,7 @@ def run_server(
     """
     with listening(host, port) as bound:
         make_folder(settings.state)
-        Users(settings.state).all()  # a list that cannot be read is noticed now, not by the first user
+        Users(settings.state).seen()  # a list that cannot be read is noticed now, not by the first user
         config = uvicorn.Config(
             make_app(catalogue, settings, desk=desk),
             http=patient_protocol(

@@ -63,14 +63,16 @@ def plan_summary(findings: "Findings") -> Summary:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
     elif due > left:
         lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
-    words = "The data match their description." if findings.validated else "The data were not opened."
+    read = findings.totals
+    words = "The data were not opened." if read is None else f"{read.in_words()} The data match their description."
     lines.append(Text(f"{words} Nothing was charged.", style="green"))
     return Group(*spaced(lines)), plan_data(plan) | _cube_error_data(plan) | {
         "due_epsilon": number(due),
         "remaining_epsilon": number(left),
         "paid_before": sorted(findings.paid),
         "refusal": None if findings.refusal is None else str(findings.refusal),
-        "data_validated": findings.validated,
+        "data_validated": read is not None,
+        "read": None if read is None else read.figures(),
         "notes": operator_notes(plan),
     }
 

@@ -19,7 +19,7 @@ def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
     repeated = len(published.plan.parts) - len(published.charged) - len(published.finished)
-    words = [f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
+    words = [published.totals.in_words(), f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
     if published.charged:
         words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
     if published.finished:
@@ -39,6 +39,7 @@ def run_summary(published: "Published") -> Summary:
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),
+        "read": published.totals.figures(),
         "charged": list(published.charged),
         "charged_before": list(published.finished),
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TypeVar
 
 from sfumato.engine.limits import TooSlowError
-from sfumato.errors import BudgetError, SfumatoError
+from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
 from sfumato.live import FormalLive, Live
 from sfumato.plan import PlannedTable
 from sfumato.serve.cache import BoundedCache
-from sfumato.serve.errors import RefusedError
+from sfumato.serve.errors import RefusedError, unable
 from sfumato.serve.fair_threads import FairThreads
 from sfumato.serve.live.made import made_table
 from sfumato.serve.live.offered import Offered, offered
@@ -94,6 +94,8 @@ def as_refused(error: SfumatoError) -> RefusedError:
     """An error of a question with the HTTP status that goes with it."""
     if isinstance(error, RefusedError):
         return error
+    if isinstance(error, DiskError | LedgerError):
+        return unable(error)
     status = 403 if isinstance(error, BudgetError) else 503 if isinstance(error, TooSlowError) else 400
     return RefusedError(
         error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST
