@@ -29,7 +29,8 @@ def published_table(
 
     The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
     functions of the protected value and the public parameters. `agreed` has the values after tables were made to agree;
-    the figures stay those of the answer, whose noise is the only one that is known. `listed` says whether combinations
+    the figures stay those of the answer, whose noise is the only one that is known, but are widened where they would
+    contradict the value that is shown. `listed` says whether combinations
     without any establishment are rows, as the plan has it when not given.
     """
     listed = planned.lists_structural_zeros if listed is None else listed
@@ -54,9 +55,10 @@ def published_table(
 
 
 def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
-    figures = published_figures(planned.method, answer, CONFIDENCE)
+    value = nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"]
+    figures = published_figures(planned.method, answer, CONFIDENCE).beside(answer["value"]).beside(value)
     return {
-        "value": nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"],
+        "value": value,
         "error": np.round(figures.error, 2),
         "low": figures.low,
         "high": figures.high,
