@@ -122,8 +122,8 @@ class VectorPareto:
 
         With the probability that is not spent on a cell's own noise the true sum is bounded first: the sum of the
         published values misses it by at most a known number of scales. Where that bound is none, or the noise of
-        a large establishment may hide any count, the interval has no upper end. A negative value has the upper end of 0.
-        Where a value and the others of its workplace cell exclude each other, the interval spans both.
+        a large establishment may hide any count, the interval has no upper end. A negative value has the upper
+        end of 0. Where a value and the others of its workplace cell exclude each other, the interval spans both.
         """
         check_confidence(confidence)
         order = answer.blocks()

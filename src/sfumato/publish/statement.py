@@ -356,8 +356,8 @@ def _errors_of_tables(plan: Plan) -> list[str]:
         "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
         "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
         "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
-        f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` is at "
-        "least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They speak of "
+        f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` is "
+        "at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They speak of "
         "the noise only, not of errors in the data.",
     ]
 
