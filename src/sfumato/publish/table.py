@@ -13,7 +13,7 @@ from sfumato.indicators import BEHIND, CODES
 from sfumato.methods.small_samples import NO_ERROR
 from sfumato.methods.status import HIDDEN, STATUSES
 from sfumato.methods.top_contributors import UNKNOWN
-from sfumato.methods.vector_figures import published_figures
+from sfumato.methods.vector_figures import PublishedFigures, published_figures
 from sfumato.plan import PlannedTable
 
 CONFIDENCE = 0.9
@@ -54,11 +54,21 @@ def published_table(
     return _arrow(answer, positions, columns)
 
 
+def shown_values(planned: PlannedTable, shown: Cells) -> NDArray[np.int64]:
+    """The values as readers get them: raised to 0 where the table asks for it."""
+    return nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"]
+
+
+def shown_figures(planned: PlannedTable, answer: Cells, shown: Cells) -> PublishedFigures:
+    """The error figures of the answer as they stand beside the values that are shown."""
+    figures = published_figures(planned.method, answer, CONFIDENCE)
+    return figures.beside(answer["value"]).beside(shown_values(planned, shown))
+
+
 def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
-    value = nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"]
-    figures = published_figures(planned.method, answer, CONFIDENCE).beside(answer["value"]).beside(value)
+    figures = shown_figures(planned, answer, shown)
     return {
-        "value": value,
+        "value": shown_values(planned, shown),
         "error": np.round(figures.error, 2),
         "low": figures.low,
         "high": figures.high,
