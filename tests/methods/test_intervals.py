@@ -10,7 +10,7 @@ from sfumato.methods.vector_figures import PublishedFigures
 from tests.methods.intervals import CONFIDENCE, FORMAL, SMALL, method_at, page_row, protected
 
 PAGE = Path(__file__).parents[2] / "docs" / "bundle.md"
-DRAWS, SLOW_DRAWS = 10_000, 100_000
+DRAWS, GRID_DRAWS, PAGE_DRAWS = 10_000, 20_000, 100_000
 
 
 def allowed(draws: int) -> float:
@@ -37,9 +37,9 @@ def test_it_is_so_at_every_parameter_and_size(name: str, alpha: str, epsilon: st
     except MethodError:
         pytest.skip("the method does not exist there")
     for count in (*SMALL, 30, 100, 1_000, 100_000):
-        found = protected(method, count, draws=SLOW_DRAWS, seed=count + 1)
+        found = protected(method, count, draws=GRID_DRAWS, seed=count + 1)
         assert found.contradictions == 0
-        assert found.covered >= allowed(SLOW_DRAWS)
+        assert found.covered >= allowed(GRID_DRAWS)
 
 
 def beside(value: int, *, error: float = 3.0, low: float = 0.0, high: float = 6.0) -> tuple[float, float, float]:
@@ -79,7 +79,7 @@ def test_the_page_shows_what_a_run_finds() -> None:
     for name in FORMAL:
         for epsilon in ("2", "0.5"):
             try:
-                rows.append(page_row(name, epsilon, draws=SLOW_DRAWS))
+                rows.append(page_row(name, epsilon, draws=PAGE_DRAWS))
             except MethodError:
                 continue
     assert shown == rows
