@@ -154,7 +154,13 @@ def test_published_tables_agree_and_stored_answers_stay_as_they_were_drawn(
     assert all(fine[row["place"]] == row["value"] for row in coarse)
     statement = (published.bundle / "statement.md").read_text(encoding="utf-8")
     assert "## How the tables were made to agree" in statement
-    assert "can lie outside its own interval" in statement
+    assert "widened where they would contradict the new one" in statement
+    for path in (published.bundle / "tables").glob("*.parquet"):
+        shown = pq.read_table(path).to_pandas().query("establishments > 0")
+        assert (shown.low <= shown.value.clip(lower=0)).all()
+        assert (shown.value <= shown.high.fillna(np.inf)).all()
+        assert (shown.low < shown.high.fillna(np.inf)).all()
+        assert (shown.error >= -shown.value).all()
     stored = release.ledger.with_suffix(".store") / "answers"
     raw = {tuple(pq.read_table(path)["value"].to_pylist()) for path in stored.glob("*.parquet")}
     assert len(raw) == 3

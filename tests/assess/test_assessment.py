@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import Assessment, assess
@@ -128,6 +129,24 @@ def test_an_answer_about_other_cells_is_refused(release_folder: Path) -> None:
     planned = jobs_by_industry(release_folder)
     with pytest.raises(ValueError, match="other cells"):
         measure_utility(view(planned, cells_of(planned, count=[1], largest=[1]), cells_of(planned, value=[1, 2])))
+
+
+def test_a_release_whose_tables_agree_is_assessed_as_it_is_published(release_folder: Path) -> None:
+    path = release_folder / "release.toml"
+    text = path.read_text(encoding="utf-8").replace('by = ["industry", "place_size"]', 'by = ["industry"]')
+    text = text.replace("epsilon = 1.0", "epsilon = 0.3")  # so much noise that agreeing moves values out of intervals
+    path.write_text(text.replace('period = "2025"', 'period = "2025"\nreconcile = true'), encoding="utf-8")
+    release = load(path)
+    bundle = run(release).bundle
+    found = assess(release)
+    for utility in found.utilities:
+        shown = pq.read_table(bundle / "tables" / f"{utility.name}.parquet").to_pandas().query("establishments > 0")
+        assert utility.protected.tolist() == shown.value.tolist()
+        high = shown.high.fillna(np.inf).to_numpy()
+        inside = (shown.low.to_numpy() <= utility.true) & (utility.true <= high)
+        assert utility.covered == pytest.approx(inside.mean())
+    assert any(utility.agreed for utility in found.utilities)
+    assert "expected before the tables were made to agree" in found.report.read_text(encoding="utf-8")
 
 
 def legacy_table() -> tuple[Cells, np.ndarray]:

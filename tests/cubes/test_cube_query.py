@@ -37,6 +37,20 @@ def published() -> PublishedCube:
         return open_cube(bundle, "people")
 
 
+def test_a_negative_number_of_records_is_off_by_all_of_itself_at_least() -> None:
+    cube = published().cube
+    columns = {
+        name: np.where(np.arange(column.size).reshape(column.shape) == 0, -1_000 * cube.parts[name], column)
+        for name, column in cube.columns.items()
+    }
+    below = replace(published(), cube=Cube(dimensions=cube.dimensions, columns=columns, parts=cube.parts))
+    for column in ("count", "weighted"):
+        answer = below.totals(BY, column=column)
+        assert answer.values.flat[0] == -1_000
+        assert answer.errors.flat[0] >= 1_000
+        assert answer.errors.flat[1] == published().totals(BY, column=column).errors.flat[1] < 1_000
+
+
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[list[str], dict[str, list[str]]]:
     by = draw(st.lists(st.sampled_from(BY), unique=True))

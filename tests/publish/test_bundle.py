@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -104,6 +105,21 @@ def test_nothing_is_clamped_unless_asked_and_then_the_statement_says_so(release_
     clamped = pq.read_table(bundle / "tables" / "jobs_by_place_industry.parquet")
     assert clamped["value"].to_pylist() == [max(v, 0) for v in table["value"].to_pylist()]
     assert "Negative results were then raised to 0" in (bundle / "statement.md").read_text()
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_no_error_figure_contradicts_the_value_beside_it(release_folder: Path, nonnegative: bool) -> None:
+    path = release_folder / "release.toml"
+    text = path.read_text().replace("epsilon = 2.0", "epsilon = 0.2")
+    path.write_text(text.replace('count = "jobs"', 'count = "jobs"\nnonnegative = true') if nonnegative else text)
+    tables = run(load(path)).bundle / "tables"
+    shown = pd.concat([pq.read_table(file).to_pandas() for file in tables.glob("*.parquet")])
+    shown = shown[shown.establishments > 0]
+    shown["high"] = shown.high.fillna(np.inf)
+    assert (shown.value < 0).any() != nonnegative
+    assert (shown.error >= -shown.value).all()
+    assert (shown.low < shown.high).all()
+    assert shown.value.clip(lower=0).between(shown.low, shown.high).all()
 
 
 def test_the_same_release_again_gives_the_same_bytes_at_no_charge(release_folder: Path) -> None:

@@ -213,6 +213,35 @@ def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None
     assert all(utility.expected_error > 0 for utility in assessment.utilities)
 
 
+def test_the_report_adds_no_totals_to_cells_and_speaks_of_dollars_and_of_published_intervals(survey: Path) -> None:
+    path = release(survey, "reported")
+    bundle = run(load(path)).bundle
+    assessment = assess(load(path))
+    assert [utility.unit for utility in assessment.utilities] == ["dollars", "dollars", "records"]
+    for name, utility in zip(TABLES, assessment.utilities, strict=True):
+        # The confidential file lists every combination, the bundle leaves out what is hidden: both have all codes.
+        true = pq.read_table(assessment.report.with_name(f"{name}.parquet")).to_pandas()
+        by = [column for column in true.columns if column in ("state", "industry", "size")]
+        cells = pq.read_table(bundle / "tables" / f"{name}.parquet").to_pandas().merge(true, on=by, suffixes=("", "_"))
+        unit = 100 if name.startswith("profit") else 1
+        seen = cells[cells.value.notna()]
+        is_total = (seen[by] == "total").any(axis=1)
+        assert (utility.cells, utility.margins.cells) == ((~is_total).sum(), is_total.sum())
+        inner = seen[~is_total]
+        assert utility.mean_error == pytest.approx((inner.value - inner.true / unit).abs().mean())
+        known = inner[inner.low.notna()]
+        inside = (known.low <= known.true / unit) & (known.true / unit <= known.high)
+        assert utility.covered == pytest.approx(inside.mean())
+        if name.startswith("profit"):
+            assert (utility.total_true, utility.hellinger, utility.associations) == (None, None, ())
+        else:
+            assert utility.total_true == inner.true.sum()
+    page = assessment.report.read_text(encoding="utf-8")
+    assert "mean absolute error, dollars" in page
+    for nonsense in (", jobs", "single job", "times 10^2", "no bound", "10 or 11 workers", "workplace cell"):
+        assert nonsense not in page, nonsense
+
+
 MISTAKES = {
     "a formal method": ('method = "top-contributors" }', 'method = "smooth-pareto", epsilon = 1 }', "a budget"),
     "jobs of records": ('total = "turnover"', 'count = "jobs"', "for tables of records"),

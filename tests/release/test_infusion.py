@@ -137,3 +137,15 @@ def test_a_distorted_count_is_assessed_with_the_attacks_it_does_not_withstand(fo
     run(load(folder / "release.toml"))
     assessment = assess(load(folder / "release.toml"))
     assert {found.attack for found in assessment.exposures[0].attacks} >= {"shape", "size"}
+
+
+def test_the_report_shows_no_interval_where_none_is_published_and_says_once_that_there_is_no_bound(
+    folder: Path,
+) -> None:
+    run(load(folder / "release.toml"))
+    assessment = assess(load(folder / "release.toml"))
+    assert [utility.covered for utility in assessment.utilities] == [None] * len(assessment.utilities)
+    page = assessment.report.read_text(encoding="utf-8")
+    assert "interval" not in page
+    assert page.count("no bound") == 1
+    assert "10 or 11 workers" not in page

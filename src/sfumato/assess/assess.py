@@ -23,7 +23,9 @@ from sfumato.engine.question import SampleQuestion
 from sfumato.errors import LedgerError, ReleaseError
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
+from sfumato.publish.agreeing import agreeing
 from sfumato.publish.nested import nested_sums
+from sfumato.publish.structure import unit
 from sfumato.release import Release
 
 
@@ -62,7 +64,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 )
             kept[part.name] = (question, answered[question])
         given = {name: answers.read(*kept[name]) for name in planned}
-        given = nested_sums(ready.plan, given)  # as they are published
+        given, shown = nested_sums(ready.plan, given), agreeing(ready.plan, given)  # as they are published
         progress("tabulate")
         counted = ready.count(planned) if planned else {}
         progress("assess")
@@ -70,12 +72,16 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         utilities, exposures = [], []
         estimated = {name: table for name, table in planned.items() if _is_estimated(table)}
         clipped = _clipped(ready.opened, estimated)
-        people = [assess_people(table, counted[name], given[name], clipped) for name, table in estimated.items()]
+        units = {name: unit(ready.plan, table.table) for name, table in planned.items()}
+        people = [
+            assess_people(table, counted[name], given[name], clipped, unit=units[name])
+            for name, table in estimated.items()
+        ]
         cells = {name: found for name, found in counted.items() if isinstance(found, Cells) and name not in estimated}
         for name, true in cells.items():
             table = planned[name]
             attacks = _attacks(table, true, given[name], release)
-            for place, view in enumerate(views(table, true, given[name])):
+            for place, view in enumerate(views(table, true, given[name], agreed=shown[name], unit=units[name])):
                 utilities.append(measure_utility(view, ready.plan.codelists))
                 exposure = measure_exposure(view)
                 exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)

@@ -13,7 +13,8 @@ from sfumato.assess.utility import ClassUtility, Stratification, Utility
 _INK, _PROTECTED, _EXPECTED = "#33312e", "#a0522d", "#2f5d62"
 _MOST_POINTS = 2_500
 _SYMLOG = alt.Scale(type="symlog", constant=1)
-_TENS = alt.Axis(values=[0, 1, 10, 100, 1_000, 10_000], format=",d", gridOpacity=0.4)
+_LARGE = 10**6
+"""Axes that reach further have ticks at every thousandfold only, written in short."""
 
 
 def true_against_protected(utility: Utility) -> str:
@@ -22,19 +23,21 @@ def true_against_protected(utility: Utility) -> str:
     by_size = np.argsort(utility.true, kind="stable")[chosen]
     points = pa.table({"true": utility.true[by_size], "protected": utility.protected[by_size]})
     top = float(max(utility.true.max(initial=1), utility.protected.max(initial=1), 10))
-    bottom = float(min(utility.protected.min(initial=0), 0))
-    ticks = [tick for tick in (-10, 0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if bottom <= tick <= top]
-    axis = alt.Axis(values=ticks, format=",d", gridOpacity=0.4)
+    least = float(min(utility.true.min(initial=0), 0))
+    bottom = float(min(utility.protected.min(initial=0), least))
+    axis = _axis(bottom, top, first=10)
     line = alt.Chart(pa.table({"x": [0.0, top], "y": [0.0, top]})).mark_line(color=_INK, strokeWidth=1, opacity=0.6)
     dots = alt.Chart(points).mark_circle(size=14, opacity=0.35, color=_PROTECTED)
     return svg(
         (
             dots.encode(
-                x=alt.X("true:Q", title=f"true {utility.unit}", scale=_symlog(0, top), axis=axis),
+                x=alt.X("true:Q", title=f"true {utility.unit}", scale=_symlog(least, top), axis=axis),
                 y=alt.Y("protected:Q", title=f"published {utility.unit}", scale=_symlog(bottom, top), axis=axis),
             )
             + line.encode(x="x:Q", y="y:Q")
-        ).properties(width=340, height=300, title="True and published counts, cell by cell")
+        ).properties(
+            width=340, height=300, title=f"True and published {'counts' if utility.counts else 'values'}, cell by cell"
+        )
     )
 
 
@@ -42,20 +45,29 @@ def error_by_size(utility: Utility) -> str:
     """Draw the mean error of cells by their true count, beside the error that was expected."""
     return _errors(
         utility.by_size,
+        unit=utility.unit,
         title="Error by size of the cell",
-        axis=f"true {utility.sizes} in the cell",
+        axis=f"true {utility.sizes}",
         angle=0,
         legend="top-left",
     )
 
 
-def error_by_stratum(stratification: Stratification, label: str) -> str:
+def error_by_stratum(stratification: Stratification, label: str, unit: str) -> str:
     """Draw the mean error of cells by the codes of one public attribute, beside the error that was expected."""
-    return _errors(stratification.strata, title=f"Error by {label.lower()}", axis=label, angle=-30, legend="top")
+    return _errors(
+        stratification.strata, unit=unit, title=f"Error by {label.lower()}", axis=label, angle=-30, legend="top"
+    )
 
 
 def _errors(
-    classes: Sequence[ClassUtility], *, title: str, axis: str, angle: int, legend: Literal["top", "top-left"]
+    classes: Sequence[ClassUtility],
+    *,
+    unit: str,
+    title: str,
+    axis: str,
+    angle: int,
+    legend: Literal["top", "top-left"],
 ) -> str:
     order = [c.label for c in classes]
     rows = pa.table(
@@ -65,6 +77,7 @@ def _errors(
             "kind": ["observed"] * len(order) + ["expected"] * len(order),
         }
     )
+    top = max((c.mean_error for c in classes), default=0.0), max((c.expected_error for c in classes), default=0.0)
     colours = alt.Scale(domain=["observed", "expected"], range=[_PROTECTED, _EXPECTED])
     return svg(
         alt.Chart(rows)
@@ -72,11 +85,21 @@ def _errors(
         .encode(
             x=alt.X("class:N", sort=order, title=axis, axis=alt.Axis(labelAngle=angle)),
             xOffset=alt.XOffset("kind:N", sort=["observed", "expected"]),
-            y=alt.Y("error:Q", title="mean absolute error, jobs", scale=_SYMLOG, axis=_TENS),
+            y=alt.Y("error:Q", title=f"mean absolute error, {unit}", scale=_SYMLOG, axis=_axis(0, max(*top, 10_000))),
             color=alt.Color("kind:N", scale=colours, title=None, legend=alt.Legend(orient=legend)),
         )
         .properties(width=400, height=300, title=title)
     )
+
+
+def _axis(low: float, high: float, *, first: int = 1) -> alt.Axis:
+    """Ticks at powers of ten on both sides of zero."""
+    large = max(high, -low) > _LARGE
+    powers = [10**k for k in range(3 if large else 0, 19, 3 if large else 1) if large or 10**k >= first]
+    ticks = [tick for tick in (*(-power for power in reversed(powers)), 0, *powers) if low <= tick <= high]
+    if large:
+        return alt.Axis(values=ticks, labelExpr="replace(format(datum.value, '~s'), 'G', ' bn')", gridOpacity=0.4)
+    return alt.Axis(values=ticks, format=",d", gridOpacity=0.4)
 
 
 def _symlog(low: float, high: float) -> alt.Scale:

@@ -10,6 +10,9 @@ Result = TypeVar("Result")
 
 SIZE_CLASSES = ((0, 0), (1, 9), (10, 99), (100, 999), (1_000, 9_999), (10_000, None))
 """Classes of true cell counts, both ends included."""
+AMOUNT_CLASSES = ((0, 0), (1, 999), (1_000, 10**6 - 1), (10**6, 10**9 - 1), (10**9, 10**12 - 1), (10**12, None))
+"""Classes of amounts such as money, without their sign."""
+_WORDS = {10**6: "1 million", 10**9: "1 billion", 10**12: "1 trillion"}
 EDGE_CLASSES = (
     *((0, 0), (1, 6), (7, 9), (10, 19), (20, 35), (36, 75), (76, 161), (162, 272)),
     (273, None),
@@ -47,8 +50,12 @@ def size_label(place: int, bounds: Bounds = SIZE_CLASSES) -> str:
 
     >>> size_label(0), size_label(1), size_label(5)
     ('0', '1–9', '10,000+')
+    >>> size_label(3, AMOUNT_CLASSES)
+    '1 million to below 1 billion'
     """
     low, high = bounds[place]
+    if low in _WORDS:
+        return f"{_WORDS[low]} or more" if high is None else f"{_WORDS[low]} to below {_WORDS[high + 1]}"
     if high is None:
         return f"{low:,}+"
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"

@@ -68,7 +68,8 @@ def cube_words(found: CubeAssessment) -> str:
     for part in found.by_dimension:
         totals = part.figures[0].all  # weighted totals, or numbers of records without weights
         lines.append(
-            f"{part.dimensions} dimensions: median relative difference {_figure(totals.median_difference, '.2%')}, "
+            f"{part.dimensions} dimension{'' if part.dimensions == 1 else 's'}: "
+            f"median relative difference {_figure(totals.median_difference, '.2%')}, "
             f"overlap of intervals {_figure(totals.overlap, '.1%')}, {totals.newly_publishable:,} figures newly "
             f"publishable and {totals.newly_marked:,} newly marked."
         )

@@ -10,7 +10,7 @@ from sfumato.assess.attacks import BY_CHANCE, AttackResult, pooled, reidentifica
 from sfumato.assess.measures import mean
 from sfumato.assess.risk import SizeOdds, Uniques, ZeroChanges, share_exact, size_odds, uniques, zero_changes
 from sfumato.assess.suppression import Suppression, suppression
-from sfumato.assess.utility import defined, published_values
+from sfumato.assess.utility import defined
 from sfumato.assess.views import View
 from sfumato.cells import Cells
 from sfumato.privacy.guarantee import Guarantee
@@ -33,14 +33,15 @@ class Exposure:
     suppression: Suppression | None
     """None where the largest establishment of a cell is not known."""
     odds: tuple[SizeOdds, ...]
+    """Empty for tables of records, which are about no establishment's workers."""
     attacks: tuple[AttackResult, ...]
     """Empty for tables without worker attributes, and where the number of establishments is not public."""
 
 
 def measure_exposure(view: View) -> Exposure:
     """Compare what was published with the true cells, as an attacker would like to."""
-    planned, counted, answer = view.planned, view.counted, view.answer
-    true, protected = counted["count"], published_values(planned, answer)
+    planned, counted, protected = view.planned, view.counted, view.shown
+    true = counted["count"]
     some = true > 0
     return Exposure(
         name=view.name,
@@ -49,7 +50,7 @@ def measure_exposure(view: View) -> Exposure:
         uniques=uniques(true=true, protected=protected),
         zero_changes=zero_changes(true=true, protected=protected),
         suppression=suppression(counted) if "largest" in counted.columns else None,
-        odds=odds_of_sizes(planned.guarantee),
+        odds=() if planned.table.of_records else odds_of_sizes(planned.guarantee),
         attacks=attack(counted, protected) if view.indicator is None else (),
     )
 

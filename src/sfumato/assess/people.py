@@ -62,12 +62,12 @@ class PeopleAssessment:
 
 
 def assess_people(
-    planned: PlannedTable, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int]
+    planned: PlannedTable, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
 ) -> PeopleAssessment:
     """Compare published estimates with those of the true data, in the unit of the measure."""
-    unit = 10**planned.table.decimals
+    parts = 10**planned.table.decimals
     true, people = true_estimates(planned, counted), np.repeat(_people(planned, counted), len(planned.question.by[-1]))
-    value, error = answer["value"] / unit, answer["error"] / unit
+    value, error = answer["value"] / parts, answer["error"] / parts
     seen = ~np.isin(answer["status"], HIDDEN)
     off = np.where(seen, np.abs(value - true), np.nan)
     sizes = by_class(
@@ -76,13 +76,13 @@ def assess_people(
         seen=seen,
         off=off,
         relative=np.divide(off, np.abs(true), out=np.full(len(off), np.nan), where=true != 0),
-        covered=np.where(seen & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / unit, np.nan),
+        covered=np.where(seen & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / parts, np.nan),
     )
     table = planned.table
     return PeopleAssessment(
         name=table.name,
         title=table.title or table.name,
-        unit=table.unit,
+        unit=unit,
         by_size=tuple(SizeOfGroup(label=size_label(int(place), BOUNDS), **part) for place, part in sizes.items()),
         clipped={name: clipped[name] for name in table.measures if name in clipped},
         attacks=_attacks(planned, counted, answer),
@@ -117,13 +117,13 @@ def true_estimates(planned: PlannedTable, counted: Cells | Samples) -> Floats:
 
 def people_section(found: PeopleAssessment) -> str:
     """A section of the report."""
-    headings = ("people in the group", "values", "published", "mean error", "relative", "inside the published 95%")
+    headings = ("people in the group", "values", "published", "mean error", "relative", "within 1.96 published errors")
     rows = (
         (
             part.label,
             f"{part.values:,}",
             f"{part.published:.1%}",
-            _figure(part.mean_error, ",.4g"),
+            _amount(part.mean_error),
             _figure(part.relative_error, ".1%"),
             _figure(part.covered, ".1%"),
         )
@@ -187,6 +187,11 @@ def _size(*, seen: NDArray[Any], off: Floats, relative: Floats, covered: Floats)
             for name, column in (("mean_error", off), ("relative_error", relative), ("covered", covered))
         },
     }
+
+
+def _amount(value: float | None) -> str:
+    """An amount in about four digits, without powers of ten."""
+    return _figure(value, ",.0f" if value is not None and abs(value) >= 1_000 else ",.4g")
 
 
 def _figure(value: float | None, form: str) -> str:

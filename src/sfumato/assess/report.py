@@ -16,9 +16,9 @@ from sfumato.assess.risk import SizeOdds
 from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
 from sfumato.assess.utility import Association, ClassUtility, Utility
 from sfumato.durable import write_durably
+from sfumato.frame import Frame
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
-from sfumato.publish.people import of_people
 from sfumato.publish.statement import meaning_of
 from sfumato.publish.structure import label
 from sfumato.publish.table import CONFIDENCE
@@ -75,61 +75,83 @@ def write_report(
 
 
 def _sizes(plan: Plan) -> str:
-    """How well sizes of establishments are hidden; cubes and people have none."""
+    """How well sizes of establishments are hidden; records have none."""
     caption = "Telling two sizes of an establishment apart, all tables together"
-    return _odds(odds_of_sizes(plan.guarantee), caption) if len(of_people(plan)) < len(plan.distinct()) else ""
+    return _odds(odds_of_sizes(plan.guarantee), caption) if isinstance(plan.release.data, Frame) else ""
 
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
-    difference = utility.total_protected - utility.total_true
     labels = {part.attribute: label(plan, part.attribute) for part in utility.by_stratum}
     charts = [true_against_protected(utility), error_by_size(utility)]
-    charts += [error_by_stratum(part, labels[part.attribute]) for part in utility.by_stratum]
+    charts += [error_by_stratum(part, labels[part.attribute], utility.unit) for part in utility.by_stratum]
     strata = "".join(
-        _classes(f"Error by {labels[part.attribute].lower()}", labels[part.attribute], part.strata)
+        _classes(utility, f"Error by {labels[part.attribute].lower()}", labels[part.attribute], part.strata)
         for part in utility.by_stratum
     )
+    sizes = (*utility.by_size, *([utility.margins] if utility.margins else []))
+    alone = () if exposure.odds == odds_of_sizes(plan.guarantee) else exposure.odds  # else it was said of all tables
     return f"""<h2>{escape(utility.title)}</h2>
-<p>{utility.cells:,} cells with {utility.total_true:,} {utility.unit}.
-A cell is off by {utility.mean_error:,.2f} on average
-({utility.expected_error:,.2f} expected); all cells together by {difference:+,}.</p>
+<p>{escape(_in_short(utility))}</p>
 {"".join(f"<figure>{chart}</figure>" for chart in charts)}
-{_classes("Error by true size of the cell", f"{utility.sizes} in the cell", utility.by_size)}
+{_classes(utility, "Error by true size of the cell", utility.sizes, sizes)}
 {strata}
 {_whole(utility)}
 <h3>What it reveals</h3>
-{_revealed(exposure)}
+{_revealed(utility, exposure)}
 {_suppression(exposure.suppression)}
-{attacks_table("Attacks on establishments that have a workplace cell to themselves", exposure.attacks)}
-{_odds(exposure.odds, "Telling two sizes of an establishment apart, this table alone")}"""
+{_attacks(plan, utility, exposure)}
+{_odds(alone, "Telling two sizes of an establishment apart, this table alone")}"""
 
 
-def _classes(caption: str, what: str, classes: Sequence[ClassUtility]) -> str:
-    headings = (
-        *(what, "cells", "mean error", "expected", "relative", f"inside the published {CONFIDENCE:.0%} interval"),
-        *("share of the table: mean difference", "its standard deviation"),
+def _in_short(utility: Utility) -> str:
+    """How many cells there are, what they hold, and how far they are off."""
+    told = utility.total_true is not None
+    cells = (
+        f"{utility.cells:,} cells with {utility.total_true:,} {utility.unit}" if told else f"{utility.cells:,} cells"
     )
-    rows = (
+    beside = f", and {utility.margins.cells:,} totals of rows and columns, looked at apart" if utility.margins else ""
+    unit = "" if told else f" {utility.unit}"
+    expected = "expected before the tables were made to agree" if utility.agreed else "expected"
+    text = f"{cells}{beside}. A cell is off by {_amount(utility.mean_error)}{unit} on average "
+    text += f"({_amount(utility.expected_error)} {expected})"
+    if utility.total_true is None or utility.total_protected is None:
+        return f"{text}."
+    return f"{text}; all cells together by {utility.total_protected - utility.total_true:+,}."
+
+
+def _classes(utility: Utility, caption: str, what: str, classes: Sequence[ClassUtility]) -> str:
+    """The errors of classes of cells, with the columns that the table has: not every one publishes intervals."""
+    columns = [
+        ("cells", [f"{part.cells:,}" for part in classes]),
+        ("mean error", [_amount(part.mean_error) for part in classes]),
         (
-            part.label,
-            f"{part.cells:,}",
-            f"{part.mean_error:,.2f}",
-            f"{part.expected_error:,.2f}",
-            _figure(part.relative_error, ".1%"),
-            f"{part.covered:.1%}",
-            _figure(part.share_difference, "+.3f"),
-            _figure(part.share_difference_sd, ".3f"),
+            "expected before the tables were made to agree" if utility.agreed else "expected",
+            [_amount(part.expected_error) for part in classes],
+        ),
+        ("relative", [_figure(part.relative_error, ".1%") for part in classes]),
+        (f"inside the published {CONFIDENCE:.0%} interval", [_figure(part.covered, ".1%") for part in classes]),
+        ("share of the table: mean difference", [_figure(part.share_difference, "+.3f") for part in classes]),
+        ("its standard deviation", [_figure(part.share_difference_sd, ".3f") for part in classes]),
+    ]
+    known = [(heading, figures) for heading, figures in columns if any(figures)]
+    rows = zip([part.label for part in classes], *(figures for _, figures in known), strict=True)
+    return table(caption, (what, *(heading for heading, _ in known)), rows)
+
+
+def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
+    """What was tried: on the largest contributor of totals of records, else on establishments alone in a cell."""
+    if next(planned for planned in plan.tables if planned.name == utility.name.split("/")[0]).table.of_records:
+        return attacks_table(
+            "Attacks on the largest contributor of a cell", exposure.attacks, guess="disclosed by the true total"
         )
-        for part in classes
-    )
-    return table(caption, headings, rows)
+    return attacks_table("Attacks on establishments that have a workplace cell to themselves", exposure.attacks)
 
 
 def _whole(utility: Utility) -> str:
     """The figures about the table as a whole."""
     rows = [
         ("mean relative error of cells that are not empty", _figure(utility.relative_error, ".1%")),
-        (f"cells inside their published {CONFIDENCE:.0%} interval", f"{utility.covered:.1%}"),
+        (f"cells inside their published {CONFIDENCE:.0%} interval", _figure(utility.covered, ".1%")),
         ("rank correlation (Spearman)", _figure(utility.spearman, ".4f")),
         ("smallest tenth of cells still among the smallest", _figure(utility.bottom_tail, ".1%")),
         ("largest tenth of cells still among the largest", _figure(utility.top_tail, ".1%")),
@@ -141,7 +163,7 @@ def _whole(utility: Utility) -> str:
         (f"Cramér's V of {' and '.join(part.attributes)}, true → published", _change(part))
         for part in utility.associations
     ]
-    return table("The table as a whole", ("measure", "figure"), rows)
+    return table("The table as a whole", ("measure", "figure"), [row for row in rows if row[1]])
 
 
 def _network(network: Network | None) -> str:
@@ -170,18 +192,24 @@ def _change(part: Association) -> str:
     return f"{_figure(part.true, '.3f')} → {_figure(part.protected, '.3f')}"
 
 
-def _revealed(exposure: Exposure) -> str:
+def _revealed(utility: Utility, exposure: Exposure) -> str:
     zero, one = exposure.zero_changes, exposure.uniques
-    rows = (
+    rows = [
         ("cells published with their true value, by chance", _figure(exposure.exact, ".1%")),
-        ("…among cells with jobs", _figure(exposure.exact_with_jobs, ".1%")),
+        ("…among cells that are not 0", _figure(exposure.exact_with_jobs, ".1%")),
         ("cells moved from 0 to another value", f"{zero.to_nonzero:,}"),
         ("cells moved from another value to 0", f"{zero.to_zero:,}"),
-        ("cells with a single job", f"{one.true:,}"),
+    ]
+    if not utility.counts:
+        return table("Exact values and zeros", ("what", "found"), rows)
+    single = "a single job" if utility.unit == "jobs" else "just 1"
+    rows += [
+        (f"cells with {single}", f"{one.true:,}"),
         ("cells published as 1", f"{one.published:,}"),
-        ("…of which hold a single job", f"{one.both:,}"),
-    )
-    return table("Exact values, zeros and single jobs", ("what", "found"), rows)
+        (f"…of which hold {single}", f"{one.both:,}"),
+    ]
+    caption = "Exact values, zeros and " + ("single jobs" if utility.unit == "jobs" else "ones")
+    return table(caption, ("what", "found"), rows)
 
 
 def _suppression(found: Suppression | None) -> str:
@@ -201,14 +229,14 @@ def _hidden(cells: int | None, of: int) -> str:
 
 
 def _odds(pairs: Sequence[SizeOdds], caption: str) -> str:
+    if all(pair.steps is None for pair in pairs):
+        return f"<p>{escape(caption)}: no bound, because there is no formal guarantee.</p>" if pairs else ""
     rows = ((f"{pair.smaller:,} or {pair.larger:,} workers", *_bounds(pair)) for pair in pairs)
     headings = ("sizes", "neighbour steps", "odds change at most by a factor of", "a belief of 50% becomes at most")
     return table(caption, headings, rows)
 
 
 def _bounds(pair: SizeOdds) -> tuple[str, str, str]:
-    if pair.steps is None:
-        return "no bound", "no bound", "no bound"
     if pair.factor > _LARGEST_FACTOR:
         return f"{pair.steps}", f"over {_LARGEST_FACTOR:,}", f"over {_LARGEST_FACTOR / (1 + _LARGEST_FACTOR):.2%}"
     # Rounded up: a bound must not look tighter than it is.
@@ -217,6 +245,11 @@ def _bounds(pair: SizeOdds) -> tuple[str, str, str]:
 
 def _short(guarantee: Guarantee) -> str:
     return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "none"
+
+
+def _amount(value: float) -> str:
+    """A mean error: of millions, whole units are enough."""
+    return f"{value:,.2f}" if abs(value) < 10**6 else f"{value:,.0f}"
 
 
 def _figure(value: float | None, form: str) -> str:

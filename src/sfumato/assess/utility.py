@@ -1,7 +1,7 @@
 """Utility of a table: how far protected values are from true ones, overall, by size of the cell and by stratum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
 from typing import Any
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adjust.nonnegative import nonnegative
-from sfumato.assess.classes import EDGE_CLASSES, SIZE_CLASSES, by_class, size_classes, size_label
+from sfumato.assess.classes import AMOUNT_CLASSES, EDGE_CLASSES, SIZE_CLASSES, by_class, size_classes, size_label
 from sfumato.assess.measures import (
     absolute_error,
     cramers_v,
@@ -27,9 +26,6 @@ from sfumato.assess.measures import (
 from sfumato.assess.views import View
 from sfumato.cells import Cells, Dimension, Integers
 from sfumato.frame import Codelist
-from sfumato.methods.vector_figures import published_figures
-from sfumato.plan import PlannedTable
-from sfumato.publish.table import CONFIDENCE
 
 FEW_CODES = 12
 """A public attribute with at most this many codes makes strata that can be read at a glance."""
@@ -46,7 +42,8 @@ class ClassUtility:
     mean_error: float
     expected_error: float
     relative_error: float | None
-    covered: float
+    covered: float | None
+    """None where no interval is published."""
     share_difference: float | None
     """The mean of the proportional differences of the cells' shares of the table."""
     share_difference_sd: float | None
@@ -81,18 +78,26 @@ class Utility:
     unit: str
     """What the values are numbers of."""
     sizes: str
-    """What the size of a cell is a number of."""
-    true: Integers
-    protected: Integers
+    """What the size of a cell is a number of, in a heading."""
+    counts: bool
+    """Whether values are numbers of things, and not amounts such as money."""
+    agreed: bool
+    """Whether the values were changed so that tables agree; the expected errors are those before."""
+    true: NDArray[Any]
+    protected: NDArray[Any]
     cells: int
+    """Without the totals of rows and columns that are published beside them."""
+    margins: ClassUtility | None
+    """These totals, where there are any."""
     mean_error: float
     expected_error: float
     relative_error: float | None
     """The mean relative error of the cells with jobs."""
-    covered: float
-    """The share of cells whose true value is inside the published interval."""
-    total_true: int
-    total_protected: int
+    covered: float | None
+    """The share of cells with a published interval whose true value is inside; None where none is published."""
+    total_true: int | None
+    total_protected: int | None
+    """None where cells do not add up, as means; so are all figures about shares."""
     spearman: float | None
     jensen_shannon: float | None
     root_integrated_squared_error: float | None
@@ -105,54 +110,36 @@ class Utility:
     by_stratum: tuple[Stratification, ...]
 
 
-def published_values(planned: PlannedTable, answer: Cells) -> Integers:
-    """The values as readers get them: raised to 0 where the table asks for it."""
-    return nonnegative(answer)["value"] if planned.table.nonnegative else answer["value"]
-
-
 def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None) -> Utility:
     """Compare the published values of a table with the true ones; codelists give strata their labels."""
-    planned, counted, answer = view.planned, view.counted, view.answer
-    if not np.array_equal(counted.positions, answer.positions):
-        raise ValueError("the answer is about other cells than the data")
-    true, protected = counted["count"], published_values(planned, answer)
-    figures = published_figures(planned.method, answer, CONFIDENCE)
-    cells: dict[str, NDArray[Any]] = {
-        "error": absolute_error(true=true, protected=protected),
-        "expected": planned.method.expected_error(counted),
-        "relative": relative_error(true=true, protected=protected),
-        "covered": (figures.low <= true) & ~(figures.high < true),
-        "difference": proportional_difference(true=true, protected=protected),
-    }
-    bounds = EDGE_CLASSES if "edges" in counted.columns else SIZE_CLASSES
-    size = counted["edges"] if "edges" in counted.columns else true
+    counted, protected = view.counted, view.shown
+    true, cells = counted["count"], _by_cell(view)
+    edges = "edges" in counted.columns
+    bounds = EDGE_CLASSES if edges else SIZE_CLASSES if view.counts else AMOUNT_CLASSES
+    size = counted["edges"] if edges else -(-np.abs(true) // view.parts)
     sizes = by_class(_class_utility, classes=size_classes(size, bounds), **cells)
     tails = tail_classification(true=true, protected=protected)
     return Utility(
         name=view.name,
         title=view.title,
         unit=view.unit,
-        sizes="distinct edges" if "edges" in counted.columns else view.unit,
-        true=true,
-        protected=protected,
+        sizes="distinct edges in the cell" if edges else _sizes(view),
+        counts=view.counts,
+        agreed=view.agreed,
+        true=true / view.parts if view.parts > 1 else true,
+        protected=protected / view.parts if view.parts > 1 else protected,
         cells=len(true),
+        margins=None if view.margins is None else _margins(view.margins),
         mean_error=_or_zero(cells["error"]),
         expected_error=_or_zero(cells["expected"]),
         relative_error=_mean_of_defined(cells["relative"]),
-        covered=_or_zero(cells["covered"]),
-        total_true=int(true.sum()),
-        total_protected=int(protected.sum()),
+        covered=_mean_of_defined(cells["covered"]),
+        total_true=int(true.sum()) if view.additive else None,
+        total_protected=int(protected.sum()) if view.additive else None,
         spearman=defined(spearman(true=true, protected=protected)),
-        jensen_shannon=defined(jensen_shannon_distance(true=true, protected=protected)),
-        root_integrated_squared_error=defined(root_integrated_squared_error(true=true, protected=protected)),
-        hellinger=defined(hellinger_distance(true=true, protected=protected)),
         bottom_tail=defined(tails.bottom),
         top_tail=defined(tails.top),
-        associations=tuple(
-            _association(counted, protected, pair)
-            for pair in combinations(counted.dimensions, 2)
-            if len(pair[0]) * len(pair[1]) <= _LARGEST_PAIR
-        ),
+        **_of_shares(view),
         by_size=tuple(_labelled(part, size_label(int(place), bounds)) for place, part in sizes.items()),
         by_stratum=tuple(
             _stratification(counted, dimension, cells, (codelists or {}).get(dimension.name))
@@ -160,6 +147,54 @@ def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None)
             if dimension.public and 1 < len(dimension) <= FEW_CODES
         ),
     )
+
+
+def _by_cell(view: View) -> dict[str, NDArray[Any]]:
+    """The figures of every cell, in the unit of the table."""
+    true, protected = view.counted["count"], view.shown
+    covered = np.full(len(true), np.nan)
+    if view.interval is not None:
+        low, high = view.interval
+        covered = np.where(np.isnan(low) | np.isnan(high), np.nan, (low <= true) & (true <= high))
+    shares = _has_shares(view)
+    return {
+        "error": absolute_error(true=true, protected=protected) / view.parts,
+        "expected": view.planned.method.expected_error(view.counted) / view.parts,
+        "relative": relative_error(true=true, protected=protected),
+        "covered": covered,
+        "difference": proportional_difference(true=true, protected=protected) if shares else np.full(len(true), np.nan),
+    }
+
+
+def _margins(view: View) -> ClassUtility:
+    """The totals of rows and columns as one class: they overlap, so they are no parts of a whole."""
+    return _labelled(_class_utility(**_by_cell(replace(view, additive=False))), "totals")
+
+
+def _has_shares(view: View) -> bool:
+    """Whether cells are parts of a whole: means are not, nor is what can be negative."""
+    return view.additive and not (view.counted["count"] < 0).any()
+
+
+def _of_shares(view: View) -> dict[str, Any]:
+    true, protected = view.counted["count"], view.shown
+    if not _has_shares(view):
+        return {"jensen_shannon": None, "root_integrated_squared_error": None, "hellinger": None, "associations": ()}
+    return {
+        "jensen_shannon": defined(jensen_shannon_distance(true=true, protected=protected)),
+        "root_integrated_squared_error": defined(root_integrated_squared_error(true=true, protected=protected)),
+        "hellinger": defined(hellinger_distance(true=true, protected=protected)),
+        "associations": tuple(
+            _association(view.counted, protected, pair)
+            for pair in combinations(view.counted.dimensions, 2)
+            if len(pair[0]) * len(pair[1]) <= _LARGEST_PAIR
+        ),
+    }
+
+
+def _sizes(view: View) -> str:
+    words = f"{view.unit} in the cell" if view.additive else f"mean {view.unit}"
+    return f"{words}, without sign" if (view.counted["count"] < 0).any() else words
 
 
 def defined(value: float) -> float | None:
@@ -195,7 +230,7 @@ def _class_utility(
         "mean_error": _or_zero(error),
         "expected_error": _or_zero(expected),
         "relative_error": _mean_of_defined(relative),
-        "covered": _or_zero(covered),
+        "covered": _mean_of_defined(covered),
         "share_difference": defined(shares.mean),
         "share_difference_sd": defined(shares.deviation),
     }

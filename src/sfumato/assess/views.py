@@ -1,64 +1,107 @@
 """Views: the parts of a published table that are looked at one by one, with their true cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.cells import Cells
+from sfumato.cells import Cells, Integers
+from sfumato.engine.question import TOTAL
 from sfumato.indicators import CODES, INDICATORS, NAME
 from sfumato.methods.status import HIDDEN
-from sfumato.methods.top_contributors import TopContributors
+from sfumato.methods.top_contributors import UNKNOWN, TopContributors
 from sfumato.plan import PlannedTable
+from sfumato.publish.table import shown_figures, shown_values
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One statistic of one table: the cells that were published, true and protected."""
+    """One statistic of one table: the cells that were published, true and as readers see them.
+
+    Values are whole numbers of which `parts` make one `unit`.
+    """
 
     planned: PlannedTable
     title: str
     indicator: str | None
     counted: Cells
-    answer: Cells
+    shown: Integers
+    """The values of the bundle, after tables were made to agree and negative ones were raised."""
+    interval: tuple[Floats, Floats] | None
+    """The ends of the published intervals, NaN where there is none; None where none is published."""
     unit: str = "jobs"
+    parts: int = 1
+    counts: bool = True
+    """Whether values are numbers of things, and not amounts such as money."""
+    additive: bool = True
+    """Whether the cells add up; means do not."""
+    agreed: bool = False
+    """Whether the values were changed so that tables agree."""
+    margins: "View | None" = None
+    """The totals of rows and columns that are published beside the cells."""
 
     @property
     def name(self) -> str:
         """The name of the table, and of its indicator if it has several."""
         return self.planned.table.name + (f"/{self.indicator}" if self.indicator else "")
 
+    def only(self, chosen: NDArray[np.bool_]) -> "View":
+        """Some of its cells."""
+        ends = None if self.interval is None else (self.interval[0][chosen], self.interval[1][chosen])
+        return replace(self, counted=_only(self.counted, chosen), shown=self.shown[chosen], interval=ends)
 
-def views(planned: PlannedTable, counted: Cells, answer: Cells) -> tuple[View, ...]:
-    """A table as it is assessed: a table of indicators one by one, and only what was published of it."""
+
+def views(
+    planned: PlannedTable,
+    counted: Cells,
+    answer: Cells,
+    *,
+    agreed: Cells | None = None,
+    unit: str | None = None,
+) -> tuple[View, ...]:
+    """A table as it is assessed: a table of indicators one by one, and only what was published of it.
+
+    `agreed` has the values after tables were made to agree, and `unit` says what the values are numbers of.
+    """
     table = planned.table
     title = table.title or table.name
     counted = with_true_values(planned, counted)
+    if not np.array_equal(counted.positions, answer.positions):
+        raise ValueError("the answer is about other cells than the data")
+    shown = agreed if agreed is not None else answer
     if table.indicators is None:
-        return (
-            View(
-                planned=planned,
-                title=title,
-                indicator=None,
-                counted=_published(counted, answer),
-                answer=_published(answer, answer),
-                unit=f"{table.unit}, times 10^{table.decimals}" if table.statistic == "mean" else table.unit,
-            ),
+        view = View(
+            planned=planned,
+            title=title,
+            indicator=None,
+            counted=counted,
+            shown=shown_values(planned, shown),
+            interval=_interval(planned, answer, shown),
+            unit=unit or table.unit,
+            parts=10**table.decimals if table.statistic == "mean" else 1,
+            counts=table.statistic not in ("total", "mean"),
+            additive=table.statistic != "mean",
+            agreed=not np.array_equal(shown["value"], answer["value"]),
         )
+        return (_margins_apart(view.only(_seen(answer))),)
     found = []
     for indicator in INDICATORS:
         if indicator.code in table.indicators:
-            part = _one_indicator(answer, indicator.code)
-            true = _one_indicator(counted, indicator.code)
-            found.append(
-                View(
-                    planned=planned,
-                    title=f"{title}: {indicator.label[0].lower()}{indicator.label[1:]}",
-                    indicator=indicator.code,
-                    counted=_published(true, part),
-                    answer=_published(part, part),
-                    unit=indicator.unit,
-                )
+            part, true = _one_indicator(answer, indicator.code), _one_indicator(counted, indicator.code)
+            view = View(
+                planned=planned,
+                title=f"{title}: {indicator.label[0].lower()}{indicator.label[1:]}",
+                indicator=indicator.code,
+                counted=true,
+                shown=part["value"],
+                interval=None,
+                unit=indicator.unit,
+                counts=indicator.unit == "jobs",
+                additive=indicator.additive,
             )
+            found.append(view.only(_seen(part)))
     return tuple(found)
 
 
@@ -67,6 +110,28 @@ def with_true_values(planned: PlannedTable, counted: Cells) -> Cells:
     if not isinstance(planned.method, TopContributors):
         return counted
     return counted.with_column("count", np.rint(planned.method.true_value(counted)).astype(np.int64))
+
+
+def _interval(planned: PlannedTable, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:
+    """The interval as it is published: by the method itself, by the error figures, or not at all."""
+    if "rse" in answer.columns:
+        low, high = (np.where(answer[end] == UNKNOWN, np.nan, answer[end]) for end in ("low", "high"))
+        return low, high
+    if "status" in answer.columns:
+        return None
+    figures = shown_figures(planned, answer, shown)
+    # A keyed method that tells no error tells how small a count can be, which is no interval of any confidence.
+    low = np.where(np.isnan(figures.error), np.nan, figures.low)
+    return low, np.where(np.isnan(figures.high), np.inf, figures.high)
+
+
+def _margins_apart(view: View) -> View:
+    """The cells, with the totals of rows and columns beside them: whoever adds up both counts everything twice."""
+    total = np.zeros(len(view.counted), dtype=np.bool_)
+    if view.planned.table.totals:
+        for dimension in view.counted.dimensions:
+            total |= np.array(dimension.codes)[view.counted.codes(dimension.name)] == TOTAL
+    return replace(view.only(~total), margins=view.only(total)) if total.any() else view
 
 
 def _one_indicator(cells: Cells, code: str) -> Cells:
@@ -81,13 +146,16 @@ def _one_indicator(cells: Cells, code: str) -> Cells:
     )
 
 
-def _published(cells: Cells, answer: Cells) -> Cells:
-    """Only the cells whose value can be seen."""
+def _seen(answer: Cells) -> NDArray[np.bool_]:
+    """The cells whose value can be seen."""
     if "status" not in answer.columns:
-        return cells
-    seen = ~np.isin(answer["status"], HIDDEN)
+        return np.ones(len(answer), dtype=np.bool_)
+    return ~np.isin(answer["status"], HIDDEN)
+
+
+def _only(cells: Cells, chosen: NDArray[np.bool_]) -> Cells:
     return Cells(
         dimensions=cells.dimensions,
-        positions=cells.positions[seen],
-        columns={name: column[seen] for name, column in cells.columns.items()},
+        positions=cells.positions[chosen],
+        columns={name: column[chosen] for name, column in cells.columns.items()},
     )

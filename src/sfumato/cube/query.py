@@ -63,6 +63,9 @@ class PublishedCube:
         perturbation = noise.of_totals(asked, table.values(COUNT))
         if np.shape(perturbation) != values.shape:
             perturbation = np.broadcast_to(perturbation, values.shape)
+        if column in (COUNT, WEIGHTED):
+            # No number of records is below 0: a negative one is off by all of itself at least.
+            perturbation = np.maximum(perturbation, np.square(np.minimum(values, 0.0)))
         sampling = self._sampling_of(column, table)
         return self._answer(table, values, perturbation, sampling, exact=table[column])
 

@@ -73,10 +73,10 @@ class Laplace:
         return np.full(len(values), self.noise.expected_magnitude)
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
-        """All counts n ≥ 0 within the quantile of the noise of the published value."""
+        """All counts n ≥ 0 within the quantile of the noise of the published value, and below zero those of 0."""
         check_confidence(confidence)
         width, y = float(self.noise.quantile(confidence)), values.astype(np.float64)
-        return np.maximum(y - width, 0.0), np.maximum(y + width, 0.0)
+        return np.maximum(y - width, 0.0), np.maximum(y, 0.0) + width
 
 
 def with_noise(method: str, cells: Cells, counts: Integers, noise: Geometric, randomness: Randomness) -> Cells:

@@ -113,13 +113,16 @@ class LogBox:
         return error
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
-        """All counts whose value was rounded from one within the quantile of |z|: there is always an upper end."""
+        """All counts whose value was rounded from one within the quantile of |z|: there is always an upper end.
+
+        A negative value has that of 0, since no count is below 0.
+        """
         check_confidence(confidence)
         offset = 1 / float(self.alpha)
         factor = np.exp(float(self.noise.scale) * self.noise.one_cell.quantile(confidence) * (1 + OUTWARD))
         y = values.astype(np.float64)
         back = 1 / float(self.correction)
-        near, far = np.maximum(y - 0.5 + offset, 0) * back, np.maximum(y + 0.5 + offset, 0) * back
+        near, far = np.maximum(y - 0.5 + offset, 0) * back, (np.maximum(y, 0) + 0.5 + offset) * back
         return rounded_up(near / factor - offset, y), rounded_down(far * factor - offset, y)
 
     @property

@@ -23,7 +23,8 @@ from sfumato.methods.parameters import (
     on_grid,
     smallest_from,
 )
-from sfumato.methods.smooth import LIMIT, OUTWARD
+from sfumato.methods.smooth import LIMIT
+from sfumato.methods.vector_figures import OUTWARD
 from sfumato.noise.log_laplace import LogLaplace as Noise
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.composition import parallel, sequential
@@ -127,13 +128,16 @@ class LogLaplace:
         return error
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
-        """All counts n ≥ 0 that a factor within the quantiles, and rounding, takes to the published value."""
+        """All counts n ≥ 0 that a factor within the quantiles, and rounding, takes to the published value.
+
+        A negative value has the upper end of 0, since no count is below 0.
+        """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         factor = exp(self.noise.quantile(confidence)) * (1 + OUTWARD)
         y, offset, shrink = values.astype(np.float64), float(1 / self.alpha), float(self.shrink)
         low = (y + offset - 0.5) / (shrink * factor) - offset
-        high = (y + offset + 0.5) * factor / shrink - offset
+        high = (np.maximum(y, 0) + offset + 0.5) * factor / shrink - offset
         low = np.maximum(np.ceil(low - OUTWARD * (offset + np.abs(y))), 0.0)
         high = np.maximum(np.floor(high + OUTWARD * (offset + np.abs(y) + np.abs(high))), 0.0)
         return low, high

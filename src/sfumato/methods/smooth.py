@@ -12,6 +12,7 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
 from sfumato.methods.parameters import check_parameters
+from sfumato.methods.vector_figures import check_confidence, counts_within
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.composition import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -22,8 +23,6 @@ Floats = NDArray[np.float64]
 # Published values are cut here. The noise saturates at 2^62, so the cut sees every sum that reaches beyond
 # it: the output is a function of the exact sum, which is post-processing, and never of the noise alone.
 LIMIT = 2**61
-# Interval ends are moved outward by this share before they are rounded, more than floating point can err.
-OUTWARD = 1e-12
 
 
 class ScaledNoise(Protocol):
@@ -131,20 +130,12 @@ class Smooth(ABC):
         """All counts that a test at this confidence does not reject, whatever their largest establishment.
 
         It keeps every n ≥ 0 with |value − n| ≤ w·max(αn, 1) + ½, where w is k times the quantile of the
-        noise. Where αw ≥ 1 the noise of a large establishment may hide any count, and the upper end is NaN.
+        noise, and below zero those that it keeps at 0. Where αw ≥ 1 the noise of a large establishment may hide any
+        count, and the upper end is NaN.
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        width = float(self.scale) * self.noise.quantile(confidence) * (1 + OUTWARD)
-        slope = float(self.alpha) * width
-        y = values.astype(np.float64)
-        low = np.minimum(y - width - 0.5, (y - 0.5) / (1 + slope))
-        low = np.maximum(np.ceil(low - OUTWARD * (1 + np.abs(y))), 0.0)
-        if slope >= 1:
-            return low, np.full(len(y), np.nan)
-        high = np.maximum(y + width + 0.5, (y + 0.5) / (1 - slope))
-        high = np.maximum(np.floor(high + OUTWARD * (1 + np.abs(y) + np.abs(high))), 0.0)
-        return low, high
+        check_confidence(confidence)
+        width = float(self.scale) * self.noise.quantile(confidence)
+        return counts_within(values, width=width, slope=float(self.alpha) * width)
 
     def _multiples(self, cells: Cells) -> Integers:
         """The scale S = max(αx, 1) of every cell in units of 1/q, where α = p/q: max(p·x, q), exactly."""

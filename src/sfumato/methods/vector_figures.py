@@ -24,6 +24,24 @@ class PublishedFigures:
     low: Floats
     high: Floats
 
+    def beside(self, values: Integers) -> "PublishedFigures":
+        """The same figures widened until they do not contradict these values of counts, which stand beside them.
+
+        The error is at least the way from the value to the nearest count of the interval: all of a negative value. The
+        interval then holds the value and one other count at least. Where the value is negative it reaches as far above
+        zero as the value lies below: noise that took it there may have taken it from there. It only grows, so it holds
+        the true count no less often than before.
+        """
+        y = values.astype(np.float64)
+        away = np.maximum(self.low - y, np.where(np.isnan(self.high), 0.0, y - self.high))
+        low, high = np.minimum(self.low, np.maximum(y, 0.0)), np.maximum(self.high, np.abs(y))
+        lone = low == high
+        return PublishedFigures(
+            error=np.maximum(self.error, away),
+            low=np.where(lone, np.maximum(low - 1, 0.0), low),
+            high=np.where(lone, high + 1, high),
+        )
+
 
 @runtime_checkable
 class WholeTableFigures(Protocol):
@@ -43,12 +61,17 @@ def published_figures(method: Method, answer: Cells, confidence: float) -> Publi
 
 
 def counts_within(values: Integers, *, width: float, slope: float) -> tuple[Floats, Floats]:
-    """The least and the greatest whole n ≥ 0 with |value − n| ≤ max(slope·n, width) + ½; NaN for no upper limit."""
+    """The least and the greatest whole n ≥ 0 with |value − n| ≤ max(slope·n, width) + ½; NaN for no upper limit.
+
+    A negative value has the upper end of 0. No count is below 0, so noise took it there: what it had been before it
+    passed 0 is as open as if it were 0.
+    """
     y = values.astype(np.float64)
     width, slope = width * (1 + OUTWARD), slope * (1 + OUTWARD)
     low = rounded_up(np.minimum(y - width - 0.5, (y - 0.5) / (1 + slope)), y)
     if slope >= 1:
         return low, np.full(len(y), np.nan)
+    y = np.maximum(y, 0.0)
     return low, rounded_down(np.maximum(y + width + 0.5, (y + 0.5) / (1 - slope)), y)
 
 

@@ -122,7 +122,8 @@ class VectorPareto:
 
         With the probability that is not spent on a cell's own noise the true sum is bounded first: the sum of the
         published values misses it by at most a known number of scales. Where that bound is none, or the noise of
-        a large establishment may hide any count, the interval has no upper end.
+        a large establishment may hide any count, the interval has no upper end. A negative value has the upper
+        end of 0. Where a value and the others of its workplace cell exclude each other, the interval spans both.
         """
         check_confidence(confidence)
         order = answer.blocks()
@@ -140,7 +141,8 @@ class VectorPareto:
         reach = (own * np.maximum(alpha * most, 1) + 0.5)[:, None]
         values = answer["value"][order].astype(np.float64)
         low = np.where(np.isnan(reach), 0.0, rounded_up(values - reach, values))
-        high = np.minimum(rounded_down(values + reach, values), most[:, None])
+        high = np.minimum(rounded_down(np.maximum(values, 0) + reach, values), most[:, None])
+        low, high = np.fmin(low, high), np.maximum(low, high)
         return PublishedFigures(error=error, low=laid_back(order, low), high=laid_back(order, high))
 
     def _error(self, totals: Integers) -> Floats:

@@ -24,7 +24,7 @@ ESTIMATED = {
     "value without protection about 95 times in 100; empty: not known",
 }
 COUNTED = {
-    "error": "mean absolute error of the value",
+    "error": "mean absolute error of the value; of a negative one at least the value without its sign",
 }
 PEOPLE_LEAVE_OPEN = (
     "Codes of attributes are regarded as public, and so are the bounds of values and the edges of bins. The noise "
@@ -199,8 +199,9 @@ def errors_of_people(plan: Plan) -> str:
     text = ""
     if "count" in statistics:
         text += (
-            "Of counts, `error` is the mean absolute error, and `low` and `high` enclose the true count with a "
-            "probability of at least 90%. "
+            "Of counts, `error` is the mean absolute error, or the value without its sign where that is negative and "
+            "larger; `low` and `high` enclose the true count, which is never negative, with a probability of at least "
+            "90%. "
         )
     if statistics - {"count"}:
         text += (

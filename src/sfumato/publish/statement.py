@@ -275,8 +275,9 @@ def _agreement(plan: Plan) -> list[str]:
         "least squares). A table inside a finer one agrees with it exactly, others up to rounding. Only protected "
         "numbers were used, so this reveals nothing more. Values are then no longer right on average, because the "
         "weights depend on the noise: where small epsilons were reconciled, totals were seen to shift by 35 to 78 % of "
-        "their error. `error`, `low` and `high` are still those of the value before this "
-        "step: the interval encloses the true value as stated, but a `value` can lie outside its own interval.",
+        "their error. `error`, `low` and `high` are still those of the value before this step, widened where they "
+        "would contradict the new one: the interval holds the true value as often as stated, and the published value, "
+        "unless that is negative.",
     ]
 
 
@@ -352,7 +353,9 @@ def _errors_of_tables(plan: Plan) -> list[str]:
         "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
         "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
         "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
-        f"with a probability of at least {CONFIDENCE:.0%}. They speak of the noise only, not of errors in the data.",
+        f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` is "
+        "at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They speak of "
+        "the noise only, not of errors in the data.",
     ]
 
 

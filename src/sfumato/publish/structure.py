@@ -26,7 +26,8 @@ from sfumato.table import Table
 
 COLUMNS = {
     "value": "protected value",
-    "error": "upper estimate of the error: its mean absolute value if all jobs of the cell were in one establishment",
+    "error": "upper estimate of the error: its mean absolute value if all jobs of the cell were in one establishment; "
+    "of a negative value at least the value without its sign",
     "low": f"least true value the published one is consistent with, {CONFIDENCE:.0%} confidence",
     "high": f"greatest true value the published one is consistent with, {CONFIDENCE:.0%} confidence; empty: no limit",
     "rse": "relative standard error in percent, of sampling and perturbation together, rounded up to a coarse scale; "

@@ -13,7 +13,7 @@ from sfumato.indicators import BEHIND, CODES
 from sfumato.methods.small_samples import NO_ERROR
 from sfumato.methods.status import HIDDEN, STATUSES
 from sfumato.methods.top_contributors import UNKNOWN
-from sfumato.methods.vector_figures import published_figures
+from sfumato.methods.vector_figures import PublishedFigures, published_figures
 from sfumato.plan import PlannedTable
 
 CONFIDENCE = 0.9
@@ -29,7 +29,8 @@ def published_table(
 
     The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
     functions of the protected value and the public parameters. `agreed` has the values after tables were made to agree;
-    the figures stay those of the answer, whose noise is the only one that is known. `listed` says whether combinations
+    the figures stay those of the answer, whose noise is the only one that is known, but are widened where they would
+    contradict the value that is shown. `listed` says whether combinations
     without any establishment are rows, as the plan has it when not given.
     """
     listed = planned.lists_structural_zeros if listed is None else listed
@@ -53,10 +54,21 @@ def published_table(
     return _arrow(answer, positions, columns)
 
 
-def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
+def shown_values(planned: PlannedTable, shown: Cells) -> NDArray[np.int64]:
+    """The values as readers get them: raised to 0 where the table asks for it."""
+    return nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"]
+
+
+def shown_figures(planned: PlannedTable, answer: Cells, shown: Cells) -> PublishedFigures:
+    """The error figures of the answer as they stand beside the values that are shown."""
     figures = published_figures(planned.method, answer, CONFIDENCE)
+    return figures.beside(answer["value"]).beside(shown_values(planned, shown))
+
+
+def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
+    figures = shown_figures(planned, answer, shown)
     return {
-        "value": nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"],
+        "value": shown_values(planned, shown),
         "error": np.round(figures.error, 2),
         "low": figures.low,
         "high": figures.high,

@@ -39,10 +39,11 @@ def assessment_summary(assessment: "Assessment") -> Summary:
 def error_chart(utility: "Utility") -> RenderableType:
     """Bars of the mean error by size of the cell."""
     table = Table(box=None, title=f"{utility.title}: mean error by true size of the cell", title_justify="left")
-    for heading in (f"{utility.sizes} in the cell", "cells", "error", "", "relative"):
+    for heading in (utility.sizes, "cells", "error", "", "relative"):
         table.add_column(heading, justify="left" if heading == "" else "right")
-    top = max((c.mean_error for c in utility.by_size), default=1.0) or 1.0
-    for size in utility.by_size:
+    rows = (*utility.by_size, *([utility.margins] if utility.margins else []))
+    top = max((row.mean_error for row in rows), default=1.0) or 1.0
+    for size in rows:
         length = size.mean_error / top * _BAR
         bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
         relative = "" if size.relative_error is None else f"{size.relative_error:.1%}"
