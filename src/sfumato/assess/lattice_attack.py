@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
 from sfumato.indicators import CODES, NAME
+from sfumato.methods.infused_sums import PAYROLLS
 from sfumato.methods.rounding import WHOLE_NUMBERS
 from sfumato.methods.status import HIDDEN
 from sfumato.noise.factors import ONE
@@ -43,7 +44,13 @@ class Series:
 
 
 def attack_factors(
-    counted: Cells, answer: Cells, *, bases: tuple[int, int], period: str, within: tuple[int, int]
+    counted: Cells,
+    answer: Cells,
+    *,
+    bases: tuple[int, int],
+    period: str,
+    within: tuple[int, int],
+    most: int = MOST_TARGETS,
 ) -> AttackResult:
     """Look for the exact factors of employers that have a workplace cell to themselves.
 
@@ -51,7 +58,7 @@ def attack_factors(
     millionths; the reader is granted to know them. A guess without the release finds none.
     """
     targets = sorted(employers(answer, bases=bases, period=period), key=lambda found: -sum(_sizes(found[1])))
-    chosen = targets[:MOST_TARGETS]
+    chosen = targets[:most]
     true = _factors(counted, [at for at, _ in chosen], period)
     candidates = factors_within(*within)
     found = [likeliest_factor(series, candidates) for _, series in chosen]
@@ -70,11 +77,10 @@ def employers(answer: Cells, *, bases: tuple[int, int], period: str) -> Iterator
     blocks, inside = _numbers(answer, period)
     values, code = answer["value"], answer.codes(NAME)
     seen = (answer["establishments"] == 1) & ~np.isin(answer["status"], HIDDEN) & (values > 0)
-    kinds = {CODES.index(name): (0, bases[0]) for name in _TOGETHER} | {CODES.index("payroll"): (1, bases[1])}
     kind = np.full(len(CODES), -1)
-    for at, (number, _) in kinds.items():
-        kind[at] = number
-    rows = np.flatnonzero(seen & (kind[code] >= 0))
+    kind[[CODES.index(name) for name in _TOGETHER]] = 0
+    kind[[CODES.index(name) for name in PAYROLLS]] = range(1, 1 + len(PAYROLLS))
+    rows = np.flatnonzero(seen & (kind[code] >= 0) & ~_may_be_cut(values))
     key = np.stack([blocks[rows], inside[rows], kind[code[rows]]], axis=1)
     order = np.lexsort(key.T[::-1])
     rows, key = rows[order], key[order]
@@ -82,7 +88,7 @@ def employers(answer: Cells, *, bases: tuple[int, int], period: str) -> Iterator
     found: dict[int, list[Series]] = {}
     for begin, end in zip(starts, [*starts[1:], len(rows)], strict=True):
         block, _, number = key[begin]
-        series = Series(values=np.unique(values[rows[begin:end]]), base=bases[number])
+        series = Series(values=np.unique(values[rows[begin:end]]), base=bases[min(number, 1)])
         found.setdefault(int(block), []).append(series)
     yield from found.items()
 
@@ -141,6 +147,15 @@ def threshold_fit(values: Integers, candidates: Integers, base: int) -> Floats:
         at = np.rint(np.minimum(turn, 1 - turn) * length).astype(np.int64)  # a cosine is the same either way
         fit += 2 * np.sinc(harmonic * turns) ** 2 * waves.real[at]
     return fit
+
+
+def _may_be_cut(values: Integers) -> NDArray[np.bool_]:
+    """Which values are whole-period payrolls that all payroll may have cut: their own rounding does not show."""
+    table = values.reshape(-1, len(CODES))
+    cut = np.zeros(table.shape, dtype=np.bool_)
+    everything, part = (CODES.index(name) for name in PAYROLLS)
+    cut[:, part] = table[:, part] >= table[:, everything]
+    return cut.reshape(-1)
 
 
 def _numbers(cells: Cells, period: str) -> tuple[Integers, Integers]:

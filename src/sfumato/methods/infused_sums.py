@@ -12,7 +12,7 @@ from sfumato.errors import MethodError
 from sfumato.indicators import CODES, INDICATORS, NAME
 from sfumato.methods.method import PlannedError, added, of_table
 from sfumato.methods.noise_infusion import no_guarantee
-from sfumato.methods.rounding import WHOLE_NUMBERS, refuse_base
+from sfumato.methods.rounding import LEAK, WHOLE_NUMBERS, refuse_base
 from sfumato.methods.status import HIDDEN, NOT_AVAILABLE, SUPPRESSED, SYNTHESISED
 from sfumato.methods.synthesise import PairLayout, synthesised
 from sfumato.noise.factors import ONE
@@ -71,6 +71,7 @@ class InfusedSums:
         return (
             "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
             f"one, and the sums rounded to {to} by chance, the same chance for a cell in every release"
+            + (f". {LEAK}" if self.rounding == WHOLE_NUMBERS else "")
         )
 
     def __post_init__(self) -> None:

@@ -19,18 +19,19 @@ from sfumato.privacy.guarantee import NoFormalGuarantee
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STATEMENT = (
+_FACTORS = (
     "every employer's figures are multiplied by a secret factor that is the same in every release and differs from one "
     "by at least a fixed share, which is secret too, so that no figure of an employer enters a table as it is. This "
     "bounds nothing that a reader may learn: where a cell holds one employer, the ratios of its figures and its growth "
-    "are published as they are but for rounding, one known figure reveals all its others, and zeros are true"
+    "are published as they are but for rounding, one known figure reveals all its others, and "
 )
-"""What factors do and what they do not, in the words of the privacy statement."""
 
 
 def no_guarantee(rounding: int) -> NoFormalGuarantee:
-    """What can be said of distorted sums that are rounded to multiples of a base."""
-    return NoFormalGuarantee(statement=STATEMENT if rounding > WHOLE_NUMBERS else f"{STATEMENT}. {LEAK}")
+    """What factors do and what they do not, in the words of the privacy statement."""
+    # Ledgers hold the words of earlier versions, which rounded to whole numbers: these stay what they were.
+    zeros = "zeros are true" if rounding == WHOLE_NUMBERS else "what is empty is published as 0"
+    return NoFormalGuarantee(statement=_FACTORS + zeros)
 
 
 _SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
@@ -70,7 +71,7 @@ class NoiseInfusion:
             )
         return done + (
             "rounded to one of the two nearest whole numbers by chance; a count of 1 or 2 was replaced by 1 or 2 at "
-            "random, and zeros were left as they are"
+            f"random, and zeros were left as they are. {LEAK}"
         )
 
     def guarantee(self) -> NoFormalGuarantee:
