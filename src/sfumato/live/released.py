@@ -204,7 +204,7 @@ class Released:
         read = json.loads(line)
         by = tuple(Dimension(name=name, codes=tuple(codes)) for name, codes in read["by"])
         positions = _array(read["positions"])
-        codes = np.unravel_index(positions, tuple(map(len, by)))
+        codes = np.unravel_index(positions, tuple(map(len, by))) if by else ()
         return read["topic"], AnsweredCells(
             sets=self.definitions.of_cells(by, read["where"], codes),
             units=np.stack([_array(part) for part in read["units"]]),
