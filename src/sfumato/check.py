@@ -29,6 +29,7 @@ from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.privacy.mark import answers_of
+from sfumato.rekeyed import as_rounded_before
 from sfumato.release import Release
 from sfumato.rolled_back import refuse_gone, refuse_rolled_back
 from sfumato.samples import Samples
@@ -141,6 +142,8 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
         fingerprint = digesting.result()
+        if release.ledger.exists() and any(planned.key for planned in plan.tables):
+            plan = as_rounded_before(plan, fingerprint, Ledger.open(release.ledger).history())
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         key = hashlib.sha256((fingerprint + described).encode()).hexdigest()

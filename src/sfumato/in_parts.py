@@ -31,6 +31,8 @@ def why_whole(release: Release, table: Table, question: Asked) -> str | None:
         return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
     if table.structural_zeros == "listed" and not people:  # which list every combination of codes in any case
         return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
+    if not table.establishments:
+        return "establishments = false: a table in parts lists the cells that have an establishment"
     return None
 
 

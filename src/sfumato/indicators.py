@@ -53,3 +53,6 @@ CODES = tuple(indicator.code for indicator in INDICATORS)
 _COUNTED = {"payroll": "employment", "full_quarter_payroll": "full_quarter", "average_monthly_earnings": "full_quarter"}
 BEHIND = tuple(CODES.index(_COUNTED.get(code, code)) for code in CODES)
 """For every indicator, the place of the one that counts the jobs behind it."""
+
+ROUNDED_INDICATORS = 8
+"""How many indicators are rounded by themselves: four stocks, new hires, creation, two payrolls. Others follow."""

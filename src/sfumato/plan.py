@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from sfumato import __version__
 from sfumato.cells import Cells
@@ -28,10 +28,11 @@ from sfumato.engine.question import (
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist, Frame
 from sfumato.in_parts import is_in_parts
-from sfumato.indicators import INDICATORS, NAME
+from sfumato.indicators import INDICATORS, NAME, ROUNDED_INDICATORS
 from sfumato.keys import Secret
-from sfumato.methods.method import Method
+from sfumato.methods.method import ADDED, Method
 from sfumato.methods.registry import KEYED
+from sfumato.methods.rounding import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.noise.cell_words import CellWords
@@ -101,6 +102,38 @@ class PlannedTable:
             return False  # every pair of codes is listed, and which employers share a worker is not public
         return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
 
+    @property
+    def values_of_one_employer(self) -> int:
+        """How many values may hold the factor of one employer alone, over the life of a key; 0 without factors."""
+        if not hasattr(self.method, "rounding"):
+            return 0
+        asked = self.question
+        periods = next((len(dimension) for dimension in asked.by if dimension.name == self.period), 1)
+        lasting = max(LIFE, periods)
+        if isinstance(asked, PairQuestion):
+            own = len(asked.attributes)
+            beside = prod(len(d) for d in asked.by[2 * own :] if d.name != self.period)
+            classes = prod(len(dimension) for dimension in asked.by[:own])
+            # An employer is one end of its pairs; workers who share it can have any two classes.
+            pairs = classes * (1 + asked.directed) if asked.between == "employers" else classes * (classes + 1) // 2
+            return pairs * beside * lasting
+        roundings = ROUNDED_INDICATORS if isinstance(asked, IndicatorQuestion) else 1
+        inside = [d for d in asked.by if not d.public and d.name not in (self.period, NAME)]
+        return prod(map(len, inside)) * roundings * lasting
+
+    def at_rounding(self, rounding: int, earnings_rounding: int) -> "PlannedTable":
+        """The same table with distorted sums rounded to other bases."""
+        known = {"rounding": rounding, "earnings_rounding": earnings_rounding}
+        bases = {name: base for name, base in known.items() if hasattr(self.method, name)}
+        return replace(self, method=replace(cast(Any, self.method), **bases)) if bases else self
+
+    @property
+    def roundings(self) -> tuple[int, int] | None:
+        """To multiples of what distorted sums of jobs and of earnings are rounded; None for other methods."""
+        if not hasattr(self.method, "rounding"):
+            return None
+        return self.method.rounding, getattr(self.method, "earnings_rounding", WHOLE_NUMBERS)
+
     def digest(self, data: str, *, any_key: bool = False) -> str:
         """Name this question to these data: the same name means that the stored answer is given again.
 
@@ -160,10 +193,41 @@ class PlannedTable:
             return ""
         return hashlib.blake2b(repr(self.method.noise_options).encode(), digest_size=8).hexdigest()
 
+    def any_rounding(self, data: str) -> str:
+        """Name this question whatever the key and the rounding: as it was before rounding could be chosen."""
+        return self.at_rounding(WHOLE_NUMBERS, WHOLE_NUMBERS).digest(data, any_key=True)
+
     def charge(self, data: str) -> Charge:
         """What the ledger is asked to charge for this table."""
-        note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)} {self.noise}" if self.key else ""
+        rounding = "" if self.roundings is None else RoundingNote.of(self, data).text
+        note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)} {self.noise or rounding}" if self.key else ""
         return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data, note=note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundingNote:
+    """What the ledger keeps of the rounding of a table with factors: the bases, and the question without them."""
+
+    bases: tuple[int, int]
+    question: str
+
+    @classmethod
+    def of(cls, planned: PlannedTable, data: str) -> Self:
+        """The note of a planned table."""
+        return cls(bases=planned.roundings or (WHOLE_NUMBERS, WHOLE_NUMBERS), question=planned.any_rounding(data))
+
+    @classmethod
+    def read(cls, question: str, text: str) -> Self:
+        """From the note of a charge: its question under any key, and what stands behind it."""
+        parts = text.split("/")
+        if len(parts) != 3:  # of an earlier version, which rounded to whole numbers, or no table with factors
+            return cls(bases=(WHOLE_NUMBERS, WHOLE_NUMBERS), question=question)
+        return cls(bases=(int(parts[0]), int(parts[1])), question=parts[2])
+
+    @property
+    def text(self) -> str:
+        """The note as the ledger keeps it."""
+        return f"{self.bases[0]}/{self.bases[1]}/{self.question}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +283,10 @@ class Plan:
 
 def _unspoken(method: Method) -> str:
     """The parameters that the text of a method leaves out because they are secret: they decide the answer too."""
-    hidden = {part.name: getattr(method, part.name) for part in fields(cast(Any, method)) if not part.repr}
+    known = [part for part in fields(cast(Any, method)) if not part.repr]
+    found = {part.name: getattr(method, part.name) for part in known}
+    earlier = {part.name for part in known if part.metadata.get(ADDED) and found[part.name] == part.default}
+    hidden = {name: value for name, value in found.items() if name not in earlier}
     return repr(sorted(hidden.items())) if hidden else ""
 
 
@@ -264,7 +331,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         )
     plan = Plan(
         release=release,
-        tables=tuple(planned),
+        tables=_rounded(planned),
         cubes=_cubes(release, codelists),
         codelists={**codelists, **_made_codelists(release, codelists), **_places(planned)},
         secret=secret,
@@ -274,6 +341,19 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         # Refuses what the budget excludes.
         balance(release.account, release.budget, [part.guarantee for part in plan.parts])
     return plan
+
+
+def _rounded(planned: Sequence[PlannedTable]) -> tuple[PlannedTable, ...]:
+    """The tables, those with factors rounded to a base that hides the factor of an employer in all of them."""
+    base = least_base(sum(table.values_of_one_employer for table in planned))
+    found = []
+    for table in planned:
+        said = table.table.protect.options
+        earns = isinstance(table.question, IndicatorQuestion)
+        jobs = said.get("rounding", base)
+        pay = said.get("earnings_rounding", EARNINGS * jobs if jobs > WHOLE_NUMBERS else WHOLE_NUMBERS)
+        found.append(table.at_rounding(jobs, pay if earns else WHOLE_NUMBERS))
+    return tuple(found)
 
 
 def _refuse_two_noises(plan: Plan) -> None:

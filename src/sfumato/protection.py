@@ -50,6 +50,13 @@ def name_of_method(table: Table, data: Frame | Microdata) -> str:
     protect = table.protect
     fitting = _fitting(table, data)
     if fitting is not None:
+        if not fitting:
+            raise ReleaseError(
+                f"table '{table.name}', {table.statistic}",
+                expected="records without a `period`: a total is kept apart from others by one record of each unit",
+                found="`period` in [data.records]",
+                do="leave `period` out and publish every period from a file of its own: a unit has the same key in all",
+            )
         if protect.method not in fitting:
             raise ReleaseError(
                 f"table '{table.name}', method '{protect.method}'",

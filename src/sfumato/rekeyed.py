@@ -1,7 +1,10 @@
-"""Refuse to publish the same table under another key: readers would average the two."""
+"""Keep a table under the key and the rounding it was published with: readers would average or combine two of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
 
 from sfumato.errors import KeyFileError
-from sfumato.plan import KEY_NOTE, Plan
+from sfumato.plan import KEY_NOTE, Plan, PlannedTable, RoundingNote
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.ledger import Ledger
 
@@ -11,13 +14,13 @@ def refuse_another_key(plan: Plan, data: str, ledger: Ledger) -> None:
 
     The office may want that all the same, when the old key leaked, and says so by `rekeyed = true`.
     """
-    asked = {planned.digest(data, any_key=True): planned for planned in plan.tables if planned.key}
+    asked = {planned.any_rounding(data): planned for planned in plan.tables if planned.key}
     for entry in ledger.history():
         if entry.kind != "charge" or not entry.note.startswith(KEY_NOTE):
             continue
         fingerprint, question, noise = entry.note.removeprefix(KEY_NOTE).split(" ")
         _refuse_another_noise(plan, entry, data, fingerprint, noise)
-        planned = asked.get(question)
+        planned = asked.get(RoundingNote.read(question, noise).question)
         if planned is not None and planned.key != fingerprint and not plan.release.about.rekeyed:
             raise KeyFileError(
                 f"table '{planned.table.name}'",
@@ -27,6 +30,37 @@ def refuse_another_key(plan: Plan, data: str, ledger: Ledger) -> None:
                 do=f'write key_fingerprint = "{fingerprint}" under [release] to use the earlier key; or, if that one '
                 "leaked, rekeyed = true",
             )
+
+
+def as_rounded_before(plan: Plan, data: str, history: Iterable[Entry]) -> Plan:
+    """The plan with the rounding that its tables were published with from these data, under the same key.
+
+    A table whose release file asks for another one is refused: two roundings of one number tell more than either.
+    """
+    before: dict[tuple[str, str], tuple[int, int]] = {}
+    for entry in history:
+        if entry.kind == "charge" and entry.note.startswith(KEY_NOTE):
+            fingerprint, question, noise = entry.note.removeprefix(KEY_NOTE).split(" ")
+            note = RoundingNote.read(question, noise)
+            before.setdefault((fingerprint, note.question), note.bases)
+    return replace(plan, tables=tuple(_as_before(planned, data, before) for planned in plan.tables))
+
+
+def _as_before(planned: PlannedTable, data: str, before: dict[tuple[str, str], tuple[int, int]]) -> PlannedTable:
+    bases = before.get((planned.key, planned.any_rounding(data))) if planned.roundings is not None else None
+    if bases is None or bases == planned.roundings:
+        return planned
+    said = {"rounding", "earnings_rounding"} & planned.table.protect.options.keys()
+    if said:
+        raise KeyFileError(
+            f"table '{planned.table.name}'",
+            expected=f"the rounding it was published with, {bases[0]:,} for jobs"
+            + (f" and {bases[1]:,} for earnings" if bases[1] > 1 else "")
+            + ": a reader who has two roundings of one number knows more than either tells",
+            found=f"another {' and '.join(sorted(said))}",
+            do="leave it out; or, if the rounding must change, rotate the key and write rekeyed = true",
+        )
+    return planned.at_rounding(*bases)
 
 
 def _refuse_another_noise(plan: Plan, entry: Entry, data: str, fingerprint: str, noise: str) -> None:

@@ -192,6 +192,11 @@ class Table(Described):
         description="whether combinations without any establishment are rows (exactly 0) or left out; "
         f"auto lists them in tables of up to {LISTED_CELLS:,} cells",
     )
+    establishments: bool = Field(
+        True,
+        description="whether the number of establishments of each cell is published; false with noise-infusion only, "
+        "and then combinations without any look like others with the value 0",
+    )
     parts: int | None = Field(
         None,
         ge=1,
@@ -245,6 +250,12 @@ class Table(Described):
             raise ValueError("`by` needs at least one attribute")
         if self.graph is not None and (self.by or self.where):
             raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
+        infused = self.protect.method == "noise-infusion" and (self.count == "jobs" or self.indicators is not None)
+        if not self.establishments and not infused:
+            raise ValueError(
+                "`establishments = false` is for counts of jobs and indicators protected by noise-infusion: elsewhere "
+                "the number is not published, or exact zeros would tell it"
+            )
         if self.nonnegative and self.count != "jobs":
             raise ValueError("`nonnegative` is for counts of jobs")
         if self.totals and (not self.of_records or self.at is not None):

@@ -1,7 +1,10 @@
 """Live tables: the same contributors get the same answer by any path, and differencing is noticed."""
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.economy.business.generate import generate_business
+from sfumato.engine.unit_keys import PRIME
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
 from sfumato.live import Live, open_live
-from sfumato.live.released import Released
+from sfumato.live.definitions import Definitions
+from sfumato.live.released import AnsweredCells, Released
 from sfumato.release_file import load
 from sfumato.run import run
 
@@ -97,7 +102,7 @@ def one_less(survey: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("guard", ["refuse", "flag", "off"])
-def test_a_cell_that_differs_by_one_unit_is_withheld_or_marked(survey: Path, guard: str) -> None:
+def test_a_cell_that_differs_by_few_units_is_withheld_or_marked(survey: Path, guard: str) -> None:
     where = one_less(survey)
     with opened(survey, guard) as live:
         first = live.answer(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
@@ -124,7 +129,7 @@ def test_what_was_answered_survives_a_restart(survey: Path) -> None:
         live.answer(total="profit", by=["state"], where={"state": where["state"]})
     with open_live(load(path)) as live:
         assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
-    stored = survey / "restart.store/live.cells"
+    stored = survey / "restart.store/live.questions"
     assert oct(stored.stat().st_mode)[-3:] == "600"
     whole = stored.read_bytes()
     stored.write_bytes(whole + whole[:5])  # as a crash may leave it
@@ -132,34 +137,79 @@ def test_what_was_answered_survives_a_restart(survey: Path) -> None:
         assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
         live.answer(total="employees", by=["state"])
     assert stored.read_bytes().startswith(whole)
-    assert len(stored.read_bytes()) % 24 == 0
+    assert all(json.loads(line) for line in stored.read_bytes().splitlines())
 
 
-def test_differences_by_one_are_found_and_others_are_not(tmp_path: Path) -> None:
-    words = np.sort(np.random.default_rng(1).integers(1, 2**61 - 1, 1_000))
-    released = Released(path=tmp_path / "cells", words=(words,))
-    prime = 2**61 - 1
-    sums = np.array([int(sum(map(int, words[:n]))) % prime for n in range(1, 50)])
-    units = np.arange(1, 50)
-    released.remember("t", 0, units[[9]], sums[[9]])  # the first ten units
-    near = [released.near("t", 0, units[[n - 1]], sums[[n - 1]])[0] for n in (11, 9, 12, 10)]
-    assert near == [True, True, False, False]
-    assert released.near("t", 0, units[[19, 20]], sums[[19, 20]]).all(), "two new cells are compared with each other"
-    assert not released.near("other", 0, np.array([11]), sums[[10]]).any()
-    assert not released.near("t", 0, np.array([11]), np.array([12345])).any()
+WORDS = np.sort(np.random.default_rng(1).integers(1, PRIME, 1_000))
+ATTRIBUTES = {"unit": tuple(map(str, range(1_000))), "kind": ("x", "y", "z")}
+
+
+def guard(folder: Path) -> Released:
+    return Released(path=folder / "live.cells", words=(WORDS,), definitions=Definitions(codes=ATTRIBUTES))
+
+
+class Guarded:
+    """A guard over cells of the first so many units, all of the kind x."""
+
+    def __init__(self, folder: Path) -> None:
+        self.released = guard(folder)
+
+    def cell(self, units: int, kinds: tuple[str, ...] = ATTRIBUTES["kind"]) -> tuple[AnsweredCells, Any]:
+        where = {"unit": ATTRIBUTES["unit"][:units], "kind": kinds}
+        total = sum(map(int, WORDS[:units])) % PRIME
+        sets = self.released.definitions.of_cells((), where, ())
+        return AnsweredCells(sets=sets, units=np.array([[units]]), sums=np.array([[total]])), where
+
+    def remember(self, units: int, topic: str = "t", **kinds: Any) -> None:
+        cells, where = self.cell(units, **kinds)
+        self.released.remember(topic, cells, (), where, np.zeros(1, dtype=np.int64))
+
+    def near(
+        self, *units: int, topic: str = "t", shared: int = 0, first: bool = False, within: int = 2, **kinds: Any
+    ) -> list[bool]:
+        cells = [self.cell(number, **kinds)[0] for number in units]
+        together = reduce(AnsweredCells.followed_by, cells)
+        found: list[bool] = self.released.near(
+            topic, together, within=within, count=lambda filters: np.full(len(filters), shared), first=first
+        ).tolist()
+        return found
+
+
+def test_a_cell_within_another_is_near_when_it_differs_by_few_units_or_by_none(tmp_path: Path) -> None:
+    guarded = Guarded(tmp_path)
+    guarded.remember(10)
+    assert guarded.near(8) == guarded.near(9) == guarded.near(11) == guarded.near(12) == [True]
+    assert guarded.near(7) == guarded.near(13) == [False]
+    assert guarded.near(10) == [False], "the very same cell was answered"
+    assert guarded.near(10, kinds=("x", "y")) == [True], "another definition of the same units"
+    assert guarded.near(20, 21) == [True, True], "two new cells are compared with each other"
+    assert guarded.near(11, topic="other") == [False]
+
+
+def test_cells_that_overlap_are_near_when_all_but_few_records_are_in_both(tmp_path: Path) -> None:
+    guarded = Guarded(tmp_path)
+    guarded.remember(12, kinds=("x", "y"))
+    assert guarded.near(10, kinds=("x", "z"), shared=10) == [True]
+    assert guarded.near(10, kinds=("x", "z"), shared=9) == [False]
+    assert guarded.near(11, kinds=("x", "z")) == [True], "by the word of the unit"
+    assert guarded.near(10, kinds=("z",), shared=10) == [False], "no record is in both"
+
+
+def test_cells_that_an_earlier_version_remembered_are_still_compared(tmp_path: Path) -> None:
+    total = sum(map(int, WORDS[:10])) % PRIME
+    topic = int.from_bytes(blake2b(b"0 t", digest_size=8).digest(), "little", signed=True)
+    (tmp_path / "live.cells").write_bytes(np.array([topic, 10, total], dtype="<i8").tobytes())
+    guarded = Guarded(tmp_path)
+    assert guarded.near(9) == guarded.near(11) == [True]
+    assert guarded.near(10) == [False], "it may be the very same cell"
 
 
 def test_a_cell_keeps_the_mark_of_its_first_answer(tmp_path: Path) -> None:
-    words = np.sort(np.random.default_rng(2).integers(1, 2**61 - 1, 1_000))
-    prime = 2**61 - 1
-    sums = np.array([int(sum(map(int, words[:n]))) % prime for n in range(1, 50)])
-    units = np.arange(1, 50)
-
     def asked(*numbers: int) -> list[bool]:
-        some = np.array(numbers) - 1
-        released = Released(path=tmp_path / "cells", words=(words,))  # as after a restart
-        found: list[bool] = released.near("t", 0, units[some], sums[some], first=True).tolist()
-        released.remember("t", 0, units[some], sums[some])
+        guarded = Guarded(tmp_path)  # as after a restart
+        found = guarded.near(*numbers, first=True, within=1)
+        for number in numbers:
+            guarded.remember(number)
         return found
 
     questions = [(10,), (20, 10), (11, 30), (31, 32), (9, 10), (12,)]
@@ -234,3 +284,33 @@ def test_a_table_that_is_too_large_is_refused(survey: Path) -> None:
     (survey / "small.toml").write_text(text)
     with open_live(load(survey / "small.toml")) as live, pytest.raises(SfumatoError, match="at most 10 cells"):
         live.answer(total="turnover", by=["industry"])
+
+
+def attack(live: Live, frame: Any) -> dict[tuple[str, str], tuple[bool, bool]]:
+    """Of every industry of a state: whether the state without it is withheld, and whether it equals the state.
+
+    The release publishes the turnover of the states. The reader asks for the turnover of a state without an industry.
+    """
+    found = {}
+    industries = sorted(set(frame["industry"]))
+    published = cells(live.answer(total="turnover", by=["state"]), "state")
+    for industry in industries:
+        kept = [other for other in industries if other != industry]
+        for (state,), row in cells(
+            live.answer(total="turnover", by=["state"], where={"industry": kept}), "state"
+        ).items():
+            found[state, industry] = (row[0] is None, row[:1] == published[state,][:1])
+    return found
+
+
+def test_no_answer_tells_whether_a_cell_holds_no_unit_or_one_or_two(survey: Path) -> None:
+    """Thirty-six cells of none, one or two businesses: all are withheld alike, those of more than two never are so."""
+    frame = pq.read_table(survey / "businesses.parquet").to_pandas().astype({"state": str, "industry": str})
+    sizes = frame.groupby(["state", "industry"]).size().to_dict()
+    with opened(survey, "refuse") as live:
+        found = attack(live, frame)
+    few = [cell for cell in found if sizes.get(cell, 0) <= 2]
+    assert {sizes.get(cell, 0) for cell in few} == {0, 1, 2}
+    assert len(few) >= 36
+    assert {found[cell] for cell in few} == {(True, False)}, "withheld, whether empty or not"
+    assert all(not equal for _, equal in found.values())

@@ -58,6 +58,15 @@ def test_observed_error_is_the_expected_error() -> None:
     assert error.mean() == pytest.approx(method.expected_error(cells)[0], rel=0.02)
 
 
+@pytest.mark.parametrize("weight", [1.0, 33.0])
+def test_observed_error_of_a_weighted_count_is_the_expected_error(weight: float) -> None:
+    cells = many_keys([Unit(name=str(n), value=n, weight=weight) for n in range(20)])
+    method = TopContributors(statistic="count")
+    error = np.abs(method.protect(cells, OperatingSystem())["value"] - method.true_value(cells))
+    # The mean deviation of the table is .82 of its standard deviation, and .8 is told.
+    assert error.mean() == pytest.approx(method.expected_error(cells)[0], rel=0.08)
+
+
 def test_a_key_decides_everything_and_randomness_nothing() -> None:
     cells = cells_of([dominated()])
     assert protected(cells).equals(protected(cells))

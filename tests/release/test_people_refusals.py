@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.check import check
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
+from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.people import operator_notes
 from sfumato.publish.statement import statement
@@ -52,6 +53,21 @@ def test_the_limit_of_people_is_about_those_who_are_counted(tmp_path: Path) -> N
     changes = (*WIDE, (MOSE, 'method = "noisy-regression", epsilon = 3'), ('"2001" }', '"2001", place = "north" }'))
     run(load(written(tmp_path, HEAD + SCORES, *changes)))
     assert not is_untouched(tmp_path)
+
+
+@pytest.mark.parametrize("method", ["top-contributors", "mose", "smooth-pareto"])
+def test_a_total_of_records_with_a_period_is_refused_in_words_before_the_charge(tmp_path: Path, method: str) -> None:
+    table = f'''
+[[table]]
+name = "paid"
+total = "score"
+by = ["place", "year"]
+protect = {{ method = "{method}"{"" if method == "top-contributors" else ", epsilon = 1"} }}
+'''
+    new_key(tmp_path / "sfumato.key")
+    with pytest.raises(ReleaseError, match="records without a `period`"):
+        run(load(written(tmp_path, HEAD + table, ("[data]", 'key = "sfumato.key"\n\n[data]'))))
+    assert is_untouched(tmp_path)
 
 
 REFUSED = {

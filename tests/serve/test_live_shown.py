@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.live import Live, open_live
-from sfumato.live.released import Released
 from sfumato.release_file import load
 from sfumato.serve.live.asked import LiveQuestion
 from sfumato.serve.live.desk import Desk
@@ -47,7 +46,7 @@ class Records:
     def fresh(self, guard: str) -> Live:
         """The same records, of which nothing was answered yet."""
         live, path = self.guarded[guard], self.folder / f"{next(self._stores)}/live.cells"
-        return replace(live, released=Released(path=path, words=live.released.words))
+        return replace(live, released=replace(live.released, path=path, _read={}))
 
     def units(self, cell: Mapping[str, str]) -> Units:
         """The businesses and the enterprises in a cell."""

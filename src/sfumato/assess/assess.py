@@ -11,6 +11,7 @@ from sfumato.assess.cube_replicates import replicates_of
 from sfumato.assess.cubes import CubeAssessment, assess_cube, published_cube
 from sfumato.assess.exposure import Exposure, measure_exposure
 from sfumato.assess.infused_attacks import attack_indicators
+from sfumato.assess.lattice_attack import attack_factors
 from sfumato.assess.network import Network, measure_network
 from sfumato.assess.people import PeopleAssessment, assess_people
 from sfumato.assess.report import write_report
@@ -21,6 +22,7 @@ from sfumato.check import Progress, checked, stored_answers
 from sfumato.engine.opened import OpenJobs, OpenRecords
 from sfumato.engine.question import SampleQuestion
 from sfumato.errors import LedgerError, ReleaseError
+from sfumato.noise.factors import ONE
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.agreeing import agreeing
@@ -80,7 +82,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         cells = {name: found for name, found in counted.items() if isinstance(found, Cells) and name not in estimated}
         for name, true in cells.items():
             table = planned[name]
-            attacks = _attacks(table, true, given[name], release)
+            attacks = _attacks(table, true, given[name], ready.plan)
             for place, view in enumerate(views(table, true, given[name], agreed=shown[name], unit=units[name])):
                 utilities.append(measure_utility(view, ready.plan.codelists))
                 exposure = measure_exposure(view)
@@ -137,13 +139,17 @@ def _network(opened: OpenJobs | OpenRecords, planned: Iterable[PlannedTable]) ->
     return measure_network(opened.frame, opened.tables)
 
 
-def _attacks(planned: PlannedTable, counted: Cells, answer: Cells, release: Release) -> tuple[AttackResult, ...]:
+def _attacks(planned: PlannedTable, counted: Cells, answer: Cells, plan: Plan) -> tuple[AttackResult, ...]:
     """The attacks on a table of indicators, which need all of them at once, or on totals of records."""
     if planned.table.total is not None:
         return attack_totals(counted, answer)
     if planned.table.indicators is None:
         return ()
-    period = release.frame.jobs.period
-    if period is None:
-        raise ValueError("indicators are about a panel")
-    return attack_indicators(counted, answer, period=period)
+    period, bases, secret = plan.release.period, planned.roundings, plan.secret
+    if period is None or bases is None or secret is None:
+        raise ValueError("indicators are about a panel, and protected by factors")
+    ends = (int((secret.a - 1) * ONE), int((secret.b - 1) * ONE))
+    return (
+        *attack_indicators(counted, answer, period=period, rounding=bases[1]),
+        attack_factors(counted, answer, bases=bases, period=period, within=ends),
+    )

@@ -51,7 +51,7 @@ def measure_exposure(view: View) -> Exposure:
         zero_changes=zero_changes(true=true, protected=protected),
         suppression=suppression(counted) if "largest" in counted.columns else None,
         odds=() if planned.table.of_records else odds_of_sizes(planned.guarantee),
-        attacks=attack(counted, protected) if view.indicator is None else (),
+        attacks=attack(counted, protected, rounding=max(planned.roundings or (0,))) if view.indicator is None else (),
     )
 
 
@@ -60,8 +60,10 @@ def odds_of_sizes(guarantee: Guarantee) -> tuple[SizeOdds, ...]:
     return tuple(size_odds(guarantee, smaller=smaller, larger=larger) for smaller, larger in SIZE_PAIRS)
 
 
-def attack(counted: Cells, protected: NDArray[np.int64]) -> tuple[AttackResult, ...]:
+def attack(counted: Cells, protected: NDArray[np.int64], *, rounding: float = 0) -> tuple[AttackResult, ...]:
     """Run the attacks that one period of a table allows, with side knowledge taken from the true cells.
+
+    Values were rounded to multiples of `rounding`, or to whole numbers.
 
     The reader of the size attack knows the true number of workers in the largest published group; the reader of the
     re-identification knows of everyone who is alone in one attribute, such as the only college graduate.
@@ -71,16 +73,16 @@ def attack(counted: Cells, protected: NDArray[np.int64]) -> tuple[AttackResult, 
     blocks = counted.blocks()
     published, true = protected[blocks], counted["count"][blocks]
     establishments = counted["establishments"][blocks[:, 0]]
-    known = published.argmax(axis=1)
+    known, rounding = published.argmax(axis=1), max(rounding, BY_CHANCE)
     results = [
-        shape_attack(published=published, establishments=establishments, true=true, rounding=BY_CHANCE),
+        shape_attack(published=published, establishments=establishments, true=true, rounding=rounding),
         size_attack(
             published=published,
             establishments=establishments,
             known_column=known,
             known_count=true[np.arange(len(true)), known],
             true=true,
-            rounding=BY_CHANCE,
+            rounding=rounding,
         ),
     ]
     kinds = _kinds(counted)

@@ -8,23 +8,19 @@ from numpy.typing import NDArray
 from sfumato.assess.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.cells import Cells
 from sfumato.indicators import CODES
+from sfumato.methods.infused_sums import PAYROLLS
 from sfumato.methods.status import HIDDEN
-
-COMPARED = ("payroll", "full_quarter_payroll")
-"""Sums of earnings are large numbers of which rounding hides nothing: what readers compare with each other."""
-ROUNDING = 1.0
-"""A sum of earnings is rounded by less than this."""
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-def attack_indicators(counted: Cells, answer: Cells, *, period: str) -> tuple[AttackResult, ...]:
+def attack_indicators(counted: Cells, answer: Cells, *, period: str, rounding: int) -> tuple[AttackResult, ...]:
     """Run the attacks on ratios, size and growth on a whole table of indicators.
 
-    They use payrolls, whose last digit is all that rounding hides. The ratio is that of the whole-quarter payroll to
-    all payroll; the reader of the size attack knows one of the two, and so the factor, hence every other figure of the
-    employer in every period; growth is from a period to the next.
+    They use payrolls, large numbers of which `rounding` hides the least. The ratio is that of the whole-quarter payroll
+    to all payroll; the reader of the size attack knows one of the two, and so the factor, hence every other figure of
+    the employer in every period; growth is from a period to the next.
     """
     published, true = _counts(answer["value"]), _counts(counted["count"])
     status = _counts(answer["status"])
@@ -33,7 +29,7 @@ def attack_indicators(counted: Cells, answer: Cells, *, period: str) -> tuple[At
     rows = np.arange(len(published))
     known = published.argmax(axis=1)
     ratio = shape_attack(
-        published=published[whole], establishments=establishments[whole], true=true[whole], rounding=ROUNDING
+        published=published[whole], establishments=establishments[whole], true=true[whole], rounding=rounding
     )
     size = size_attack(
         published=published[whole],
@@ -41,18 +37,18 @@ def attack_indicators(counted: Cells, answer: Cells, *, period: str) -> tuple[At
         known_column=known[whole],
         known_count=true[rows, known][whole],
         true=true[whole],
-        rounding=ROUNDING,
+        rounding=rounding,
     )
     first, second = _following(counted, period)
     follows = whole[first] & whole[second]
-    first, second, paid = first[follows], second[follows], [COMPARED.index("payroll")]
+    first, second, paid = first[follows], second[follows], [PAYROLLS.index("payroll")]
     growth = growth_attack(
         before=published[first][:, paid],
         after=published[second][:, paid],
         establishments=establishments[first],
         true_before=true[first][:, paid],
         true_after=true[second][:, paid],
-        rounding=ROUNDING,
+        rounding=rounding,
     )
     return replace(ratio, attack="ratio"), size, growth
 
@@ -73,4 +69,4 @@ def _following(counted: Cells, period: str) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def _counts(column: Integers) -> Integers:
-    return column.reshape(-1, len(CODES))[:, [CODES.index(code) for code in COMPARED]]
+    return column.reshape(-1, len(CODES))[:, [CODES.index(code) for code in PAYROLLS]]

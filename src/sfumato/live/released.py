@@ -1,137 +1,267 @@
-"""Cells that were answered, remembered so that one which differs by a single unit is noticed.
+"""Cells that were answered, remembered so that one which differs from them by few units, or by none, is noticed.
 
-A cell is remembered as the number of its units and the sum of their secret words modulo a prime. Two cells differ by
-one unit when their numbers differ by one and their sums by the word of some unit. Words have 61 bits, so that a chance
+A cell is remembered by what it is about, the number of its units at every level, and the sums of their secret words
+modulo a prime. Of two cells of which one lies within the other by definition, the numbers tell by how many units they
+differ, at the level of the records exactly. Of others that can share records, the words tell whether they have the same
+units or differ by one, and the records that they share by how many they differ. Words have 61 bits, so that a chance
 meeting among millions of units and cells is next to impossible.
 """
 
+import json
 import os
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cells import Cells, Dimension
 from sfumato.durable import private_folder, room_for
 from sfumato.engine.unit_keys import PRIME
+from sfumato.live.definitions import Definitions, Sets
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+CountUnits = Callable[[Sequence[Mapping[str, Sequence[str]]]], Integers]
+"""The number of records within each of some filters."""
 
-_FIELDS = 3  # what is summed at which level, number of units, sum of their words
-_ROW = 8 * _FIELDS
+MOST_COUNTED = 64
+"""So many pairs of cells that overlap are looked into with the data; if there are more, all count as too near."""
+_UNDEFINED = -1
+"""In place of the set of a cell that an earlier version remembered: it kept numbers and sums only."""
+_ROW = 24  # bytes of such a cell: what is summed at which level, number of units, sum of their words
 _MOST_PAIRS = 1 << 22
+_NOTHING_READ: "tuple[int, list[tuple[str, AnsweredCells]]]" = (0, [])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnsweredCells:
+    """Some cells: the sets of codes that define them, and the units and sums of words at every level."""
+
+    sets: Sets = field(repr=False)
+    units: Integers = field(repr=False)
+    sums: Integers = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def at(self, chosen: NDArray[Any]) -> Self:
+        """Some of them."""
+        return type(self)(sets=self.sets[chosen], units=self.units[:, chosen], sums=self.sums[:, chosen])
+
+    def followed_by(self, others: Self) -> Self:
+        """These, and others behind them."""
+        return type(self)(
+            sets=np.concatenate([self.sets, others.sets]),
+            units=np.concatenate([self.units, others.units], axis=1),
+            sums=np.concatenate([self.sums, others.sums], axis=1),
+        )
+
+    def names(self) -> list[bytes]:
+        """What each is about, so that equal ones can be found."""
+        return [row.tobytes() for row in np.ascontiguousarray(self.sets)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Released:
-    """The remembered cells, in an owner-only file that only ever grows; it shows nothing of them."""
+    """The remembered cells, in an owner-only file that only ever grows; it shows nothing of them.
+
+    `path` names the file of earlier versions, which is still read; the new one lies beside it.
+    """
 
     path: Path
     words: tuple[Integers, ...] = field(repr=False)
     """The words of all units, ascending, by level."""
-    _read: dict[str, Integers] = field(default_factory=dict, repr=False)
+    definitions: Definitions = field(repr=False)
+    _read: "dict[str, tuple[int, list[tuple[str, AnsweredCells]]]]" = field(default_factory=dict, repr=False)
 
-    def near(self, topic: str, level: int, units: Integers, sums: Integers, *, first: bool = False) -> Flags:
-        """Which cells differ by exactly one unit from a remembered one, or from another of them.
+    @property
+    def file(self) -> Path:
+        """The file that cells are remembered in."""
+        return self.path.with_suffix(".questions")
 
-        With `first`, a cell that is remembered itself is compared with those that were remembered before it: the same
-        cells then always get what they got at first, whatever was answered since.
+    def cells(self, counted: Cells, where: Mapping[str, Sequence[str]], chosen: NDArray[np.intp]) -> AnsweredCells:
+        """Some cells of a counted question."""
+        codes = [counted.codes(dimension.name)[chosen] for dimension in counted.dimensions]
+        levels = range(len(self.words))
+        return AnsweredCells(
+            sets=self.definitions.of_cells(counted.dimensions, where, codes),
+            units=np.stack([counted[f"units_{level}"][chosen] for level in levels]),
+            sums=np.stack([counted[f"guard_{level}"][chosen] for level in levels]),
+        )
+
+    def near(self, topic: str, asked: AnsweredCells, *, within: int, count: CountUnits, first: bool = False) -> Flags:
+        """Which cells differ by at most so many units, or by none, from a remembered one or from another of them.
+
+        A cell that is remembered itself was answered, and may be again. With `first`, it is compared with those that
+        were remembered before it: the same cells then always get what they got at first, whatever was answered since.
         """
-        known = _Known.of(self._cells(topic, level), np.stack([units, sums], axis=1), first=first)
-        found = np.zeros(len(units), dtype=np.bool_)
-        for step in (-1, 1):
-            begin, end = (np.searchsorted(known.units, units + step, side=side) for side in ("left", "right"))
-            for some in _pieces(end - begin):
-                found[some] |= _differ(
-                    self.words[level], sums[some], known, known.since[some], begin=begin[some], end=end[some], step=step
-                )
-        return found
+        remembered = self._remembered(topic)
+        places: dict[bytes, int] = {}
+        for place, name in enumerate(remembered.names()):
+            places.setdefault(name, place)
+        turns = len(remembered)
+        since = np.array([places.get(name, turns) for name in asked.names()], dtype=np.int64)
+        every = remembered.followed_by(asked)
+        found = np.zeros(len(asked), dtype=np.bool_)
+        unsettled = []
+        for level in range(len(self.words)):
+            for cell, other in _about_as_many(asked.units[level], every.units[level], within):
+                counts = (other >= turns) | (other < since[cell])
+                counts &= (asked.sets[cell] != every.sets[other]).any(axis=1)
+                chosen, known = cell[counts], other[counts]
+                pairs = _Pairs(cell=chosen, first=asked.at(chosen), second=every.at(known))
+                left = self._judge(level, pairs, found)
+                if level == 0:
+                    unsettled.append(left)
+        for left in unsettled:
+            self._look_into(left.at(~found[left.cell]), found, within=within, count=count)
+        return found if first else found & (since == turns)
 
-    def remember(self, topic: str, level: int, units: Integers, sums: Integers) -> None:
-        """Add cells that are not in the file yet, on the disk when this returns."""
-        known = self._cells(topic, level)
-        new = _distinct(np.stack([units, sums], axis=1), without=known)
+    def remember(
+        self,
+        topic: str,
+        asked: AnsweredCells,
+        by: Sequence[Dimension],
+        where: Mapping[str, Sequence[str]],
+        at: Integers,
+    ) -> None:
+        """Add cells that are not in the file yet, on the disk when this returns; `at` are their positions."""
+        known = set(self._remembered(topic).names())
+        new = np.flatnonzero([name not in known for name in asked.names()])
         if not len(new):
             return
-        rows = np.column_stack([np.full(len(new), _topic(topic, level)), new]).astype("<i8")
-        private_folder(self.path.parent)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with room_for(self.path), os.fdopen(descriptor, "wb") as file:
-            # A crash may have left a part of a row, of an answer that nobody got: it is written over.
-            file.seek(self.path.stat().st_size // _ROW * _ROW)
-            file.write(rows.tobytes())
+        line = {
+            "topic": topic,
+            "by": [[dimension.name, list(dimension.codes)] for dimension in by],
+            "where": {name: list(codes) for name, codes in where.items()},
+            "positions": _text(at[new]),
+            "units": [_text(part[new]) for part in asked.units],
+            "sums": [_text(part[new]) for part in asked.sums],
+        }
+        private_folder(self.file.parent)
+        descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with room_for(self.file), os.fdopen(descriptor, "r+b") as file:
+            # A crash may have left a part of a line, of an answer that nobody got: it is written over.
+            file.seek(_whole_lines(file.read()))
+            file.truncate()
+            file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
-    def _cells(self, topic: str, level: int) -> Integers:
-        rows = self._rows()
-        return rows[rows[:, 0] == _topic(topic, level), 1:]
+    def _judge(self, level: int, pairs: "_Pairs", found: Flags) -> "_Pairs":
+        """Mark cells of pairs that are known to be too near, and give back those that have to be looked into."""
+        legacy = pairs.second.sets[:, 0] == _UNDEFINED
+        nested, meeting = self.definitions.relations(pairs.first.sets, np.maximum(pairs.second.sets, 0))
+        nested &= ~legacy
+        found[pairs.cell[nested]] = True
+        rest = (meeting | legacy) & ~nested
+        pairs, legacy = pairs.at(rest), legacy[rest]
+        more = pairs.second.units[level] - pairs.first.units[level]
+        apart = (pairs.second.sums[level] - pairs.first.sums[level]) * np.where(more < 0, -1, 1) % PRIME
+        # What an earlier version remembered may be the same cell, which it answered.
+        same = (more == 0) & (apart == 0) & ~legacy
+        near = same | ((np.abs(more) == 1) & _are_words(self.words[level], apart))
+        found[pairs.cell[near]] = True
+        return pairs.at(~near & ~legacy)
 
-    def _rows(self) -> Integers:
-        """Everything in the file, which other processes may have made longer; what is known is not read again."""
-        size = self.path.stat().st_size // _ROW * _ROW if self.path.exists() else 0
-        read = self._read.get("rows", np.zeros((0, _FIELDS), dtype=np.int64))
-        if size < len(read) * _ROW:  # somebody put an older file in its place
-            read = read[:0]
-        if size != len(read) * _ROW:
-            with self.path.open("rb") as file:
-                file.seek(len(read) * _ROW)
-                content = file.read(size - len(read) * _ROW)
-            # A part of a row belongs to an answer that nobody got.
-            rows = np.frombuffer(content, dtype="<i8").reshape(-1, _FIELDS).astype(np.int64)
-            read = self._read["rows"] = np.concatenate([read, rows])
-        return read
+    def _look_into(self, pairs: "_Pairs", found: Flags, *, within: int, count: CountUnits) -> None:
+        """Count the records that overlapping cells share: the others are those by which they differ."""
+        if len(pairs.cell) > MOST_COUNTED:
+            found[pairs.cell] = True
+        elif len(pairs.cell):
+            common = count(self.definitions.shared(pairs.first.sets, pairs.second.sets))
+            apart = pairs.first.units[0] + pairs.second.units[0] - 2 * common
+            found[pairs.cell[apart <= within]] = True
+
+    def _remembered(self, topic: str) -> AnsweredCells:
+        """Everything remembered of a topic, in order; those of an earlier version come first."""
+        cells = self._earlier(topic)
+        for read_topic, found in self._lines():
+            if read_topic == topic:
+                cells = cells.followed_by(found)
+        return cells
+
+    def _lines(self) -> list[tuple[str, AnsweredCells]]:
+        """The cells of the file, which other processes may have made longer; what is known is not read again."""
+        size = self.file.stat().st_size if self.file.exists() else 0
+        begin, lines = self._read.get("lines", _NOTHING_READ)
+        if size < begin:  # somebody put an older file in its place
+            begin, lines = _NOTHING_READ
+        if size > begin:
+            with self.file.open("rb") as file:
+                file.seek(begin)
+                content = file.read()
+            whole = _whole_lines(content)
+            lines = [*lines, *(self._parsed(line) for line in content[:whole].splitlines())]
+            self._read["lines"] = (begin + whole, lines)
+        return lines
+
+    def _parsed(self, line: bytes) -> tuple[str, AnsweredCells]:
+        read = json.loads(line)
+        by = tuple(Dimension(name=name, codes=tuple(codes)) for name, codes in read["by"])
+        positions = _array(read["positions"])
+        codes = np.unravel_index(positions, tuple(map(len, by))) if by else ()
+        return read["topic"], AnsweredCells(
+            sets=self.definitions.of_cells(by, read["where"], codes),
+            units=np.stack([_array(part) for part in read["units"]]),
+            sums=np.stack([_array(part) for part in read["sums"]]),
+        )
+
+    def _earlier(self, topic: str) -> AnsweredCells:
+        """Cells of an earlier version, level by level; where a level has none of a cell, nothing is near."""
+        content = self.path.read_bytes() if self.path.exists() else b""
+        rows = np.frombuffer(content[: len(content) // _ROW * _ROW], dtype="<i8").reshape(-1, 3).astype(np.int64)
+        levels = range(len(self.words))
+        of_level = [rows[rows[:, 0] == _topic(topic, level), 1:] for level in levels]
+        length = sum(map(len, of_level))
+        units = np.full((len(levels), length), np.iinfo(np.int64).max // 2)
+        sums = np.zeros_like(units)
+        begin = 0
+        for level, found in enumerate(of_level):
+            units[level, begin : begin + len(found)], sums[level, begin : begin + len(found)] = found.T
+            begin += len(found)
+        sets = np.full((length, len(self.definitions.codes)), _UNDEFINED, dtype=np.int32)
+        return AnsweredCells(sets=sets, units=units, sums=sums)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Known:
-    """Cells to compare with, in order, each once: those that are remembered, and those that are asked about."""
+class _Pairs:
+    """Cells that are asked about, by their places, each beside one that it is compared with."""
 
-    units: Integers
-    sums: Integers
-    turn: Integers
-    """When each was remembered; before all others if it is asked about."""
-    since: Integers
-    """Of every cell that is asked about, before which turn a cell counts."""
+    cell: Integers
+    first: AnsweredCells
+    second: AnsweredCells
 
-    @classmethod
-    def of(cls, remembered: Integers, asked: Integers, *, first: bool) -> "_Known":
-        every, turns = np.concatenate([remembered, asked]), len(remembered)
-        order = np.lexsort((every[:, 1], every[:, 0]))  # stable: of equal cells, the one remembered first leads
-        leads = np.ones(len(order), dtype=np.bool_)
-        leads[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
-        place = np.empty_like(order)
-        place[order] = np.cumsum(leads) - 1
-        turn = np.minimum(order[leads], turns)
-        since = turn[place[turns:]] if first else np.full(len(asked), turns)
-        turn[place[turns:]] = -1
-        cells = every[order[leads]]
-        return cls(units=cells[:, 0], sums=cells[:, 1], turn=turn, since=since)
+    def at(self, chosen: Flags) -> "_Pairs":
+        """Some of them."""
+        return _Pairs(cell=self.cell[chosen], first=self.first.at(chosen), second=self.second.at(chosen))
 
 
-def _differ(
-    words: Integers, sums: Integers, known: _Known, since: Integers, *, begin: Integers, end: Integers, step: int
-) -> Flags:
-    """Which sums are a unit's word away from one of the known sums that each is compared with.
+def _about_as_many(asked: Integers, every: Integers, within: int) -> Iterator[tuple[Integers, Integers]]:
+    """Places of cells and of those they are compared with: whose number of units is about the same."""
+    order = np.argsort(every, kind="stable")
+    ordered = every[order]
+    begin, end = np.searchsorted(ordered, asked - within), np.searchsorted(ordered, asked + within, side="right")
+    for some in _pieces(end - begin):
+        times = (end - begin)[some]
+        cell = np.repeat(np.arange(len(asked))[some], times)
+        place = np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin[some], times)
+        yield cell, order[place]
 
-    They are below it for a cell of one unit less, or above it.
-    """
-    times = end - begin
-    found = np.zeros(len(sums), dtype=np.bool_)
-    if not (len(words) and times.any()):
-        return found
-    cell = np.repeat(np.arange(len(sums)), times)
-    other = np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(begin, times)
-    counts = known.turn[other] < since[cell]
-    cell, other = cell[counts], other[counts]
-    apart = (known.sums[other] - sums[cell] if step > 0 else sums[cell] - known.sums[other]) % PRIME
-    order = np.argsort(apart)  # looked for in order, words are several times as quick to find among millions
-    cell, apart = cell[order], apart[order]
-    at = np.minimum(np.searchsorted(words, apart), len(words) - 1)
-    found[cell[words[at] == apart]] = True
+
+def _are_words(words: Integers, numbers: Integers) -> Flags:
+    """Which numbers are the word of a unit."""
+    if not len(words):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    order = np.argsort(numbers)  # looked for in order, words are several times as quick to find among millions
+    at = np.minimum(np.searchsorted(words, numbers[order]), len(words) - 1)
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    found[order] = words[at] == numbers[order]
     return found
 
 
@@ -146,14 +276,17 @@ def _pieces(times: Integers) -> Iterator[slice]:
         start = stop
 
 
-def _distinct(rows: Integers, without: Integers | None = None) -> Integers:
-    """Rows of two numbers in order, each once, and none that is among others."""
-    others = rows[:0] if without is None else without
-    every = np.concatenate([others, rows])
-    order = np.lexsort((every[:, 1], every[:, 0]))  # stable: of equal rows, others come first
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
-    return every[order[first & (order >= len(others))]]
+def _whole_lines(content: bytes) -> int:
+    """The length of what is complete: a part of a line belongs to an answer that nobody got."""
+    return content.rfind(b"\n") + 1
+
+
+def _text(numbers: Integers) -> str:
+    return b64encode(numbers.astype("<i8").tobytes()).decode()
+
+
+def _array(text: str) -> Integers:
+    return np.frombuffer(b64decode(text), dtype="<i8").astype(np.int64)
 
 
 def _topic(topic: str, level: int) -> int:

@@ -20,6 +20,7 @@ from sfumato.engine.question import ContributorQuestion
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.live.asked import live_table
+from sfumato.live.definitions import Definitions
 from sfumato.live.released import Released
 from sfumato.methods.status import SUPPRESSED
 from sfumato.methods.top_contributors import TopContributors
@@ -32,7 +33,7 @@ from sfumato.table import Table
 Progress = Callable[[str], None]
 Flags = NDArray[np.bool_]
 
-FLAGGED = "differs by one unit from a cell answered before"
+FLAGGED = "differs by few units, or by none, from a cell answered before"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,8 +58,9 @@ class Live:
     ) -> pa.Table:
         """The protected table, as a release would publish it.
 
-        A cell that differs by one unit from one answered before is suppressed, or marked in the column
-        `differencing`, as the `[live]` section of the release says.
+        A cell that differs from one answered before by no more units than a cell must have to be published, or by none,
+        is suppressed, or marked in the column `differencing`, as the `[live]` section of the release says. A cell that
+        was answered is answered again.
         """
         planned = self.planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
         return self.answered(planned)
@@ -90,30 +92,39 @@ class Live:
                 continue  # statistics of people have noise of their own
             counted = self.prepared.answer(planned.question)
             protected = planned.method.protect(counted, OperatingSystem())
-            seen = protected["status"] != SUPPRESSED
+            seen = np.flatnonzero(protected["status"] != SUPPRESSED)
             with self._alone():
-                for level in range(len(self.released.words)):
-                    units, sums = counted[f"units_{level}"][seen], counted[f"guard_{level}"][seen]
-                    self.released.remember(_topic(table), level, units, sums)
+                self._remember(planned, counted, seen)
 
     def _noticed(self, planned: PlannedTable, counted: Cells, protected: Cells) -> Flags:
-        """Notice cells that differ by one unit from those answered before, and remember all that are answered now.
+        """Notice cells that differ by few units from those answered before, and remember all that are answered now.
 
         A cell that is only marked has been answered: later answers mark it no more and no less, so that a question that
         is asked again has the same answer. Where cells are withheld, none that is too near is ever remembered.
         """
         near = np.zeros(len(counted), dtype=np.bool_)
         seen = np.flatnonzero(protected["status"] != SUPPRESSED)
-        levels, topic = range(len(self.released.words)), _topic(planned.table)
-        cells = [(counted[f"units_{level}"][seen], counted[f"guard_{level}"][seen]) for level in levels]
         refuse = self.release.live.guard == "refuse"
         with self._alone():
-            for level in levels:
-                near[seen] |= self.released.near(topic, level, *cells[level], first=not refuse)
-            given = ~near[seen] if refuse else np.ones(len(seen), dtype=np.bool_)
-            for level in levels:
-                self.released.remember(topic, level, *(part[given] for part in cells[level]))
+            near[seen] = self.released.near(
+                _topic(planned.table),
+                self.released.cells(counted, planned.question.where, seen),
+                within=_few(planned),
+                count=self._count,
+                first=not refuse,
+            )
+            self._remember(planned, counted, seen[~near[seen]] if refuse else seen)
         return near
+
+    def _remember(self, planned: PlannedTable, counted: Cells, chosen: NDArray[np.intp]) -> None:
+        where = planned.question.where
+        cells = self.released.cells(counted, where, chosen)
+        topic, positions = _topic(planned.table), counted.positions[chosen]
+        self.released.remember(topic, cells, counted.dimensions, where, positions)
+
+    def _count(self, filters: Sequence[Mapping[str, Sequence[str]]]) -> NDArray[np.int64]:
+        with self._one_at_a_time:
+            return self.prepared.records_within(filters)
 
     def _alone(self) -> AbstractContextManager[None]:
         """Of two questions at a time the second sees the cells of the first."""
@@ -170,8 +181,10 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
         limit_memory(ready.opened.tables.backend, release.live.most_memory)
         prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret, ordered=True)
         words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
-        released = Released(path=release.store / "live.cells", words=words)
-        live = Live(release=release, codelists=ready.opened.codelists(), prepared=prepared, released=released)
+        codelists = ready.opened.codelists()
+        definitions = Definitions(codes={name: codelists[name].codes for name in codelists})
+        released = Released(path=release.store / "live.cells", words=words, definitions=definitions)
+        live = Live(release=release, codelists=codelists, prepared=prepared, released=released)
         live.remember_release()
         yield live
 
@@ -180,6 +193,13 @@ def _of_records(planned: PlannedTable) -> ContributorQuestion:
     if not isinstance(planned.question, ContributorQuestion):
         raise TypeError("live tables are about records")
     return planned.question
+
+
+def _few(planned: PlannedTable) -> int:
+    """By how many units cells must not differ: a cell of so many is not published."""
+    if not isinstance(planned.method, TopContributors):
+        raise TypeError("live tables are protected by top-contributors")
+    return max(planned.method.suppress, 1)
 
 
 def _topic(table: Table) -> str:

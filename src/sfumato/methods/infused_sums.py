@@ -9,18 +9,23 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.indicators import CODES, NAME
-from sfumato.methods.method import PlannedError, of_table
-from sfumato.methods.noise_infusion import STATEMENT
+from sfumato.indicators import CODES, INDICATORS, NAME
+from sfumato.methods.method import PlannedError, added, of_table
+from sfumato.methods.noise_infusion import no_guarantee
+from sfumato.methods.rounding import LEAK, WHOLE_NUMBERS, refuse_base
 from sfumato.methods.status import HIDDEN, NOT_AVAILABLE, SUPPRESSED, SYNTHESISED
 from sfumato.methods.synthesise import PairLayout, synthesised
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.thresholds import rounded_by_thresholds
 from sfumato.privacy.guarantee import NoFormalGuarantee
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+PAYROLLS = ("payroll", "full_quarter_payroll")
+_AVERAGE = "average_monthly_earnings"
+_BASES = {"jobs": "rounding", "earnings": "earnings_rounding"}
 _SPREAD = float(np.sqrt(2 / np.pi))  # mean absolute deviation of a normal variable with standard deviation 1
 
 
@@ -28,20 +33,16 @@ _SPREAD = float(np.sqrt(2 / np.pi))  # mean absolute deviation of a normal varia
 class InfusedSums:
     """Sums over jobs or edges of a label times the secret, permanent factor of an employer.
 
-    Whole numbers are drawn so that a sum of many published cells is right for the distorted sum: a sum of 1.2 becomes
-    1 or 2, the latter with probability 0.2. Rounding to the nearest would publish small cells as they are, and a reader
-    who adds up the small cells of an employer would find its true size. Indicators are rounded together, so that
-    their identities hold exactly. docs/methods/noise-infusion.md describes both.
+    They are rounded to multiples of a base by chance, so that a sum of many published cells is right for the distorted
+    sum: with the base 5 a sum of 6 becomes 5 or 10, the latter with probability 0.2. Rounding to the nearest would
+    publish all small cells as 0. Indicators are rounded together, so that their identities hold exactly.
+    docs/methods/noise-infusion.md describes both, and why the base must not be 1.
 
     The chance of a cell must be the same whenever it is asked about, or readers would average it away:
     `sfumato.noise.cell_words` supplies it.
     """
 
     name: ClassVar[str] = "noise-infusion-sums"
-    description: ClassVar[str] = (
-        "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
-        "one, and the sums rounded to whole numbers by chance, the same chance for a cell in every release"
-    )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset(
         {"count", "distorted", "remainder", "factors", "deviation", "available"}
@@ -56,8 +57,26 @@ class InfusedSums:
     """Of flows and graphs: by how many attributes each end is classified."""
     months: int = of_table(3)
     """The months of a period, for average monthly earnings."""
+    rounding: int = added(WHOLE_NUMBERS)
+    """Numbers of jobs and pairs are multiples of this; a release chooses it unless it says so."""
+    earnings_rounding: int = added(WHOLE_NUMBERS)
+    """The same of payrolls."""
+
+    @property
+    def description(self) -> str:
+        """What is done to the sums, as a clause of the privacy statement."""
+        to = "whole numbers" if self.rounding == WHOLE_NUMBERS else f"multiples of {self.rounding:,}"
+        if self.earnings_rounding > WHOLE_NUMBERS:
+            to += f", payrolls to multiples of {self.earnings_rounding:,},"
+        return (
+            "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
+            f"one, and the sums rounded to {to} by chance, the same chance for a cell in every release"
+            + (f". {LEAK}" if self.rounding == WHOLE_NUMBERS else "")
+        )
 
     def __post_init__(self) -> None:
+        for option in ("rounding", "earnings_rounding"):
+            refuse_base(self.name, option, getattr(self, option))
         if self.below not in ("suppressed", "synthesised"):
             raise MethodError(
                 f"{self.name}, below",
@@ -75,7 +94,7 @@ class InfusedSums:
 
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
-        return NoFormalGuarantee(statement=STATEMENT)
+        return no_guarantee(self.rounding)
 
     def planned_error(self) -> PlannedError:
         """None where there is nothing; elsewhere it depends on the factors, which are secret."""
@@ -84,16 +103,19 @@ class InfusedSums:
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error over all keys, from the employers' true shares: confidential.
 
-        With one factor it is all but the deviation, with many it is that of a normal variable.
+        With one factor it is all but the deviation, with many it is that of a normal variable. Rounding to a base adds
+        a variance of base²/6 on average.
         """
         error: Floats = cells["deviation"] / ONE * np.where(cells["factors"] > 1, _SPREAD, 1.0)
-        return error
+        if self.rounding == WHOLE_NUMBERS:
+            return error
+        return np.where(cells["count"] > 0, np.sqrt(error**2 + _SPREAD**2 * self._bases(cells) ** 2 / 6), error)
 
     def expected_bias(self, cells: Cells) -> Floats:
         """The change by the factors, the same in every release: confidential."""
         bias: Floats = cells["distorted"] + cells["remainder"] / ONE - cells["count"]
         if _has_indicators(cells):
-            bias.reshape(-1, len(CODES))[:, CODES.index("average_monthly_earnings")] = 0.0
+            bias.reshape(-1, len(CODES))[:, CODES.index(_AVERAGE)] = 0.0
         return bias
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
@@ -105,8 +127,9 @@ class InfusedSums:
             few = (value > 0) & (value < self.minimum)
             few = np.repeat(few.reshape(-1, len(CODES))[:, CODES.index("employment")], len(CODES))
             status[few & (status == 0)] = SUPPRESSED
+            status = self.with_averages(value, status)
         else:
-            value = _rounded(cells["distorted"], cells["remainder"], words)
+            value = self._rounded(cells["distorted"], cells["remainder"], words, base=self.rounding)
             few = (value < self.minimum) & (status == 0)
             if self.below == "synthesised":
                 value = self._synthesised(cells, value, few, randomness)
@@ -124,11 +147,14 @@ class InfusedSums:
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """The least value the published one is consistent with, all factors being below 2; there is no greatest.
 
-        A value v ≥ 1 comes from a true one above (v − 1)/2.
+        A value v ≥ 1 comes from a true one above (v − base)/2. The larger base is taken: nothing says of a single value
+        whether it is of earnings.
         """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        return np.maximum(values // 2, 0).astype(np.float64), np.full(len(values), np.nan)
+        base = max(self.rounding, self.earnings_rounding)
+        low: Floats = np.maximum((values - base) // 2 + 1, 0).astype(np.float64)
+        return np.where(values > 0, low, 0.0), np.full(len(values), np.nan)
 
     def average(self, payroll: Integers, jobs: Integers) -> Integers:
         """Average monthly earnings from the published payroll and number of jobs, in whole units.
@@ -138,6 +164,45 @@ class InfusedSums:
         """
         average = np.divide(payroll, self.months * jobs, out=np.zeros(len(jobs)), where=jobs > 0)
         return np.floor(average + 0.5).astype(np.int64)
+
+    def with_averages(self, value: Integers, status: Integers) -> Integers:
+        """The status of indicators: without a published job there is no average of a payroll that is not 0."""
+        if self.rounding == WHOLE_NUMBERS:
+            return status
+        values, known = value.reshape(-1, len(CODES)), status.reshape(-1, len(CODES)).copy()
+        held, paid, average = (CODES.index(code) for code in ("full_quarter", "full_quarter_payroll", _AVERAGE))
+        undefined = (values[:, held] == 0) & (values[:, paid] > 0)
+        known[:, average] = np.where(undefined & (known[:, held] == 0), NOT_AVAILABLE, known[:, held])
+        return known.reshape(-1)
+
+    def _bases(self, cells: Cells) -> Floats:
+        """What each value is rounded to; of an average, what rounding its payroll and jobs comes to."""
+        if not _has_indicators(cells):
+            return np.full(len(cells), float(self.rounding))
+        bases = np.tile(
+            [float(getattr(self, _BASES[indicator.unit])) for indicator in INDICATORS], len(cells) // len(CODES)
+        )
+        count = cells["count"].reshape(-1, len(CODES))
+        held, average = (CODES.index(code) for code in ("full_quarter", _AVERAGE))
+        jobs, mean = np.maximum(count[:, held], 1), count[:, average]
+        by_pay, by_jobs = self.earnings_rounding / (self.months * jobs), self.rounding * mean / jobs
+        bases.reshape(-1, len(CODES))[:, average] = np.hypot(by_pay, by_jobs)
+        return bases
+
+    def _rounded(self, whole: Integers, part: Integers, words: NDArray[np.uint64], *, base: int) -> Integers:
+        """The multiple of the base below or above, by chance, so that it is right on average."""
+        if base > WHOLE_NUMBERS:
+            flat = rounded_by_thresholds(whole.reshape(-1), part.reshape(-1), words.reshape(-1), base=base)
+            return flat.reshape(whole.shape)
+        up: Integers = whole + ((words % np.uint64(ONE)).astype(np.int64) < part)
+        return up
+
+    def _stock(self, whole: Integers, part: Integers, words: NDArray[np.uint64]) -> Integers:
+        """The same for numbers that share a word: a larger one is never rounded below a smaller one."""
+        if self.rounding > WHOLE_NUMBERS:
+            return self._rounded(whole, part, words, base=self.rounding)
+        stock: Integers = whole + (part + (words % np.uint64(ONE)).astype(np.int64)) // ONE
+        return stock
 
     def _synthesised(self, cells: Cells, value: Integers, few: NDArray[np.bool_], randomness: Randomness) -> Integers:
         """Draw the cells below the minimum from a model of the others."""
@@ -157,16 +222,22 @@ class InfusedSums:
         at = {code: place for place, code in enumerate(CODES)}
         whole, part = (cells[name].reshape(-1, len(CODES)) for name in ("distorted", "remainder"))
         word = words.reshape(-1, len(CODES))
-        value = _rounded(whole, part, word)  # payrolls stay as this, the rest is made to agree
+        value = self._rounded(whole, part, word, base=self.rounding)
+        for code in PAYROLLS:  # these stay as they are, the rest is made to agree
+            place = at[code]
+            value[:, place] = self._rounded(
+                whole[:, place], part[:, place], word[:, place], base=self.earnings_rounding
+            )
 
         def micro(code: str) -> Integers:
             summed: Integers = whole[:, at[code]] * ONE + part[:, at[code]]
             return summed
 
         # One chance for all: what is equal before rounding is equal after it, and what is no larger is no larger.
-        start = (word[:, at["employment"]] % np.uint64(ONE)).astype(np.int64)
+        together = word[:, at["employment"]]
         beginning, end, stayed, all_jobs = (
-            (micro(code) + start) // ONE for code in ("beginning", "end", "full_quarter", "employment")
+            self._stock(whole[:, at[code]], part[:, at[code]], together)
+            for code in ("beginning", "end", "full_quarter", "employment")
         )
         # There are at least as many jobs as at the beginning and at the end together, less those at both.
         employment = np.maximum(all_jobs, beginning + end - stayed)
@@ -184,15 +255,9 @@ class InfusedSums:
         value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
         pay = at["full_quarter_payroll"]
         value[:, pay] = np.minimum(value[:, pay], value[:, at["payroll"]])
-        value[:, at["average_monthly_earnings"]] = self.average(value[:, pay], stayed)
+        value[:, at[_AVERAGE]] = self.average(value[:, pay], stayed)
         return value.reshape(-1)
 
 
 def _has_indicators(cells: Cells) -> bool:
     return cells.dimensions[-1].name == NAME
-
-
-def _rounded(whole: Integers, part: Integers, words: NDArray[np.uint64]) -> Integers:
-    """The whole number below or above, by chance, so that it is right on average."""
-    up: Integers = whole + ((words % np.uint64(ONE)).astype(np.int64) < part)
-    return up

@@ -19,9 +19,18 @@ OF_TABLE = "of_table"
 """Marks a parameter of a method that follows from its table, in the metadata of the field."""
 
 
+ADDED = "added"
+"""Marks a parameter that earlier versions did not have, in the metadata of the field."""
+
+
 def of_table(default: Any) -> Any:
     """A parameter that follows from the table a method protects, and that no release file can set."""
     return field(default=default, metadata={OF_TABLE: True})
+
+
+def added(default: Any) -> Any:
+    """A parameter that earlier versions did not have: at its default a question keeps the name it had without it."""
+    return field(default=default, repr=False, metadata={ADDED: True})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +73,13 @@ class Method(Protocol):
     """
 
     name: ClassVar[str]
-    description: ClassVar[str]
-    """What is done to the counts, as a clause of the privacy statement."""
     needs: ClassVar[frozenset[str]]
     """The columns that tabulation must supply for every cell."""
+
+    @property
+    def description(self) -> str:
+        """What is done to the counts, as a clause of the privacy statement."""
+        ...
 
     def guarantee(self) -> Guarantee:
         """What the whole protected table reveals at most, computed from the parameters alone."""

@@ -8,22 +8,31 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.methods.method import PlannedError
+from sfumato.methods.method import PlannedError, added
+from sfumato.methods.rounding import LEAK, WHOLE_NUMBERS, refuse_base
 from sfumato.methods.smooth import LIMIT
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.thresholds import rounded_by_thresholds
 from sfumato.privacy.guarantee import NoFormalGuarantee
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STATEMENT = (
+_FACTORS = (
     "every employer's figures are multiplied by a secret factor that is the same in every release and differs from one "
     "by at least a fixed share, which is secret too, so that no figure of an employer enters a table as it is. This "
     "bounds nothing that a reader may learn: where a cell holds one employer, the ratios of its figures and its growth "
-    "are published as they are but for rounding, one known figure reveals all its others, and zeros are true"
+    "are published as they are but for rounding, one known figure reveals all its others, and "
 )
-"""What factors do and what they do not, in the words of the privacy statement."""
+
+
+def no_guarantee(rounding: int) -> NoFormalGuarantee:
+    """What factors do and what they do not, in the words of the privacy statement."""
+    # Ledgers hold the words of earlier versions, which rounded to whole numbers: these stay what they were.
+    zeros = "zeros are true" if rounding == WHOLE_NUMBERS else "what is empty is published as 0"
+    return NoFormalGuarantee(statement=_FACTORS + zeros)
+
 
 _SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
 
@@ -33,7 +42,8 @@ class NoiseInfusion:
     """Cells that sum establishments' jobs times a secret, permanent factor each; there is no formal guarantee.
 
     The factors are applied by tabulation, which alone knows establishments: `distorted` and `remainder` are
-    Σ factor·jobs in whole jobs and millionths. A count of 1 or 2 is replaced by a draw from {1, 2}; zeros stay zero.
+    Σ factor·jobs in whole jobs and millionths. They are rounded to multiples of `rounding` by secret thresholds; zeros
+    stay zero. Rounded to whole numbers, as by earlier versions, a count of 1 or 2 is replaced by a draw from {1, 2}.
     docs/methods/noise-infusion.md says what this does not hide.
 
     >>> isinstance(NoiseInfusion().guarantee(), NoFormalGuarantee)
@@ -41,17 +51,32 @@ class NoiseInfusion:
     """
 
     name: ClassVar[str] = "noise-infusion"
-    description: ClassVar[str] = (
-        "the jobs of every establishment were multiplied by a secret factor that never changes, and the sums rounded "
-        "to one of the two nearest whole numbers by chance; a count of 1 or 2 was replaced by 1 or 2 at random, and "
-        "zeros were left as they are"
-    )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted", "remainder"})
 
+    rounding: int = added(WHOLE_NUMBERS)
+    """Sums are rounded to multiples of this; a release chooses it (`sfumato.methods.rounding`) unless it says so."""
+
+    def __post_init__(self) -> None:
+        refuse_base(self.name, "rounding", self.rounding)
+
+    @property
+    def description(self) -> str:
+        """What is done to the counts, as a clause of the privacy statement."""
+        done = "the jobs of every establishment were multiplied by a secret factor that never changes, and the sums "
+        if self.rounding > WHOLE_NUMBERS:
+            return done + (
+                f"rounded to a multiple of {self.rounding:,} by chance, up or down so that they are right on average; "
+                "where there are no jobs 0 is published"
+            )
+        return done + (
+            "rounded to one of the two nearest whole numbers by chance; a count of 1 or 2 was replaced by 1 or 2 at "
+            f"random, and zeros were left as they are. {LEAK}"
+        )
+
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
-        return NoFormalGuarantee(statement=STATEMENT)
+        return no_guarantee(self.rounding)
 
     def planned_error(self) -> PlannedError:
         """None where there are no jobs; elsewhere it depends on the factors, which are secret."""
@@ -60,23 +85,25 @@ class NoiseInfusion:
     def expected_error(self, cells: Cells) -> Floats:
         """How far the published value is off on average, given the permanent factors: confidential."""
         count, below, chance = self._sums(cells)
-        off = (1 - chance) * np.abs(below - count) + chance * np.abs(below + 1 - count)
-        error: Floats = np.where(_is_small(count), 0.5, off)  # a fair draw from {1, 2} in place of 1 or of 2
+        off = (1 - chance) * np.abs(below - count) + chance * np.abs(below + self.rounding - count)
+        error: Floats = np.where(self._is_redrawn(count), 0.5, off)  # a fair draw from {1, 2} in place of 1 or of 2
         return error
 
     def expected_bias(self, cells: Cells) -> Floats:
         """The change by the factors, the same in every release, or half a job in a small cell: confidential."""
         count, below, chance = self._sums(cells)
-        bias: Floats = np.where(_is_small(count), 1.5, below + chance) - count
+        bias: Floats = np.where(self._is_redrawn(count), 1.5, below + self.rounding * chance) - count
         return bias
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
-        """The distorted sums as whole numbers, right on average; 1 and 2 are drawn anew, zeros stay."""
+        """The distorted sums, rounded so that they are right on average; zeros stay."""
         count, below, chance = self._sums(cells)
         words = randomness.words(len(cells))
-        up = ((words >> np.uint64(1)) % np.uint64(ONE)) / ONE < chance
-        value = below + up
-        value = np.where(_is_small(count), 1 + (words & np.uint64(1)).astype(np.int64), value)
+        if self.rounding > WHOLE_NUMBERS:
+            value = rounded_by_thresholds(cells["distorted"], cells["remainder"], words, base=self.rounding)
+        else:
+            up = ((words >> np.uint64(1)) % np.uint64(ONE)) / ONE < chance
+            value = np.where(self._is_redrawn(count), 1 + (words & np.uint64(1)).astype(np.int64), below + up)
         return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
 
     def published_error(self, values: Integers) -> Floats:
@@ -86,16 +113,20 @@ class NoiseInfusion:
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """The least count the published value is consistent with, all factors being below 2; there is no greatest.
 
-        A value of v ≥ 1 comes from 2n + 1 > v, or from a draw in place of n ≥ 1; both mean n ≥ (v + 1)//2 for whole
-        numbers, with certainty.
+        A value of v ≥ 1 comes from 2n + base > v; of whole numbers, also from a draw in place of n ≥ 1. Both mean that
+        n ≥ (v − base)//2 + 1, with certainty.
         """
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        low: Floats = np.maximum((values + 1) // 2, 0).astype(np.float64)
+        low: Floats = np.where(values > 0, (values - self.rounding) // 2 + 1, 0).astype(np.float64)
         return low, np.full(len(values), np.nan)
 
+    def _is_redrawn(self, count: Integers) -> NDArray[np.bool_]:
+        """Whether a count is replaced by a draw from {1, 2}; coarser rounding needs none."""
+        return (count > 0) & (count <= _SMALL) & (self.rounding == WHOLE_NUMBERS)
+
     def _sums(self, cells: Cells) -> tuple[Integers, Integers, Floats]:
-        """The counts, the whole numbers below their distorted sums, and the chances that the next one is published."""
+        """The counts, the multiples below their distorted sums, and the chances that the next one is published."""
         count, distorted, part = cells["count"], cells["distorted"], cells["remainder"]
         # The error names no number: these are confidential. Every factor lies between 0 and 2.
         if len(cells) and not (
@@ -110,8 +141,5 @@ class NoiseInfusion:
                 found="a cell outside these limits",
                 do="tabulate `distorted` with the factors of sfumato.noise.factors",
             )
-        return count, distorted, part / ONE
-
-
-def _is_small(count: Integers) -> NDArray[np.bool_]:
-    return (count > 0) & (count <= _SMALL)
+        below = distorted // self.rounding * self.rounding
+        return count, below, (distorted - below + part / ONE) / self.rounding

@@ -146,7 +146,8 @@ class TopContributors:
     def expected_error(self, cells: Cells) -> Floats:
         """The mean size of the perturbation over all keys, from the contributors: confidential."""
         if self.statistic == "count":
-            return np.full(len(cells), np.sqrt(float(self.count_variance)) * 0.8) * (cells["records"] > 0)
+            # A weighted count is moved by what the number of records is, times the mean weight of a record.
+            return 0.8 * self._published_scales(cells)[:, 0]
         moved = self._scales(cells)
         error = NoiseSum(own=moved, other=np.zeros_like(moved), spread=float(self.spread)).mean_magnitude()
         return self._as_published(error, cells) if self.statistic == "mean" else error

@@ -58,9 +58,11 @@ def _summed(planned: PlannedTable, finer: PlannedTable, answers: Mapping[str, Ce
         net = value[:, at["end"]] - value[:, at["beginning"]]
         value[:, at["job_creation"]] = np.maximum(before[:, at["job_creation"]], np.maximum(net, 0))
         value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
+    status = own["status"]
     if isinstance(planned.method, InfusedSums):
         value[:, at["average_monthly_earnings"]] = planned.method.average(
             value[:, at["full_quarter_payroll"]], value[:, at["full_quarter"]]
         )
-    hidden = np.isin(own["status"], HIDDEN)
-    return own.with_column("value", np.where(hidden, 0, value.reshape(-1)))
+        status = planned.method.with_averages(value.reshape(-1), status)
+    hidden = np.isin(status, HIDDEN)
+    return own.with_column("value", np.where(hidden, 0, value.reshape(-1))).with_column("status", status)

@@ -157,6 +157,8 @@ def _left_out(plan: Plan, planned: PlannedTable) -> set[str]:
         lacking.add("convergence_ratio")
     if isinstance(asked, PairQuestion) or (isinstance(data, Frame) and data.joined):
         lacking.add("establishments")
+    if not planned.table.establishments:
+        lacking |= {"establishments", "convergence_ratio"}  # jobs for each establishment tell their number
     return lacking
 
 
@@ -165,6 +167,10 @@ def _structural_zeros(plan: Plan, planned: PlannedTable, *, listed: bool) -> str
         return "none known: every pair of codes is listed" + ("" if planned.table.directed else ", each once")
     if not isinstance(plan.release.data, Frame) or plan.release.data.joined:
         return "none known: every combination of codes is protected and listed"
+    if not planned.table.establishments:
+        if listed:
+            return "listed: a combination without any establishment is a row like others with the value 0"
+        return "implied: a combination of codes without a row has the value 0, with or without an establishment"
     if listed:
         return "listed: a row with establishments = 0 has the value 0, exactly"
     return "implied: a combination of codes without a row has no establishment and the value 0, exactly"

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sfumato.adjust.nonnegative import nonnegative
 from sfumato.cells import Cells, places
 from sfumato.engine.question import IndicatorQuestion, SampleQuestion
-from sfumato.indicators import BEHIND, CODES
+from sfumato.indicators import BEHIND, CODES, NAME
 from sfumato.methods.small_samples import NO_ERROR
-from sfumato.methods.status import HIDDEN, STATUSES
+from sfumato.methods.status import HIDDEN, NOT_AVAILABLE, STATUSES, SUPPRESSED
 from sfumato.methods.top_contributors import UNKNOWN
 from sfumato.methods.vector_figures import PublishedFigures, published_figures
 from sfumato.plan import PlannedTable
@@ -41,13 +41,18 @@ def published_table(
         columns = _estimated(planned, answer)
     else:
         columns = _infused(planned, shown) if "status" in answer.columns else _noised(planned, answer, shown)
-    if "establishments" in answer.columns:
+    if "establishments" in answer.columns and planned.table.establishments:
         columns["establishments"] = answer["establishments"]
     positions = answer.positions
     if listed and len(answer) < answer.domain:
         # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
         positions = np.arange(answer.domain, dtype=np.int64)
         columns = {name: _laid_out(column, answer) for name, column in columns.items()}
+        if not planned.table.establishments and "status" in columns:
+            columns["status"] = _alike(planned, answer, columns["status"])
+    elif not (listed or planned.table.establishments):
+        kept = _with_something(planned, answer, columns)
+        positions, columns = positions[kept], {name: column[kept] for name, column in columns.items()}
     if isinstance(planned.question, IndicatorQuestion) and planned.table.indicators != CODES:
         chosen = np.isin(positions % len(CODES), [CODES.index(code) for code in planned.table.indicators or ()])
         positions, columns = positions[chosen], {name: column[chosen] for name, column in columns.items()}
@@ -57,6 +62,32 @@ def published_table(
 def shown_values(planned: PlannedTable, shown: Cells) -> NDArray[np.int64]:
     """The values as readers get them: raised to 0 where the table asks for it."""
     return nonnegative(shown)["value"] if planned.table.nonnegative else shown["value"]
+
+
+def _alike(planned: PlannedTable, answer: Cells, status: NDArray[Any]) -> NDArray[Any]:
+    """The status of all combinations: those without an establishment are as little available as the others."""
+    sizes = tuple(map(len, answer.dimensions))
+    lasting = [at for at, d in enumerate(answer.dimensions) if d.name not in (planned.period, NAME)]
+    missing = (answer["status"] == NOT_AVAILABLE).astype(np.int64)
+    kind = np.zeros(answer.domain, dtype=np.int64)
+    kind[answer.positions] = 1 + missing
+    most = kind.reshape(sizes)
+    # A period and an indicator that no cell has are available nowhere.
+    known = np.any(most == 1, axis=tuple(lasting), keepdims=True)
+    nowhere = np.broadcast_to(~known, sizes).reshape(-1)
+    return np.where(nowhere, NOT_AVAILABLE, status)
+
+
+def _with_something(planned: PlannedTable, answer: Cells, columns: Columns) -> NDArray[np.bool_]:
+    """Which rows are of workplace cells of which something is published or suppressed; others may have no employer."""
+    block = np.zeros(len(answer), dtype=np.int64)
+    for dimension in answer.dimensions:
+        if dimension.public and dimension.name not in (planned.period, NAME):
+            block = block * len(dimension) + answer.codes(dimension.name)
+    some = columns["value"] != 0
+    if "status" in columns:
+        some |= columns["status"] == SUPPRESSED
+    return np.isin(block, np.unique(block[some]))
 
 
 def shown_figures(planned: PlannedTable, answer: Cells, shown: Cells) -> PublishedFigures:
@@ -78,7 +109,7 @@ def _noised(planned: PlannedTable, answer: Cells, shown: Cells) -> Columns:
 def _infused(planned: PlannedTable, answer: Cells) -> Columns:
     """Values with their status; error figures would tell how far factors are from one."""
     columns: Columns = {"value": answer["value"], "status": answer["status"]}
-    if isinstance(planned.question, IndicatorQuestion):
+    if isinstance(planned.question, IndicatorQuestion) and planned.table.establishments:
         columns["convergence_ratio"] = _convergence_ratio(answer)
     return columns
 

@@ -1,0 +1,79 @@
+"""What cells are about: for every attribute the set of codes that their records may have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cells import Dimension
+from sfumato.engine.question import TOTAL
+
+Sets = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Where = Mapping[str, Sequence[str]]
+
+EVERYTHING = 0
+"""The number of the set of all codes of an attribute."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Definitions:
+    """Numbers for sets of codes, attribute by attribute: the same set has the same number however it was asked for."""
+
+    codes: Mapping[str, tuple[str, ...]]
+    """All codes of every attribute."""
+    _numbers: dict[str, dict[frozenset[str], int]] = field(default_factory=dict, repr=False)
+
+    def of_cells(self, by: Sequence[Dimension], where: Where, codes: Sequence[NDArray[np.intp]]) -> Sets:
+        """The sets that define cells, a row each; `codes` are the places of the cells in every dimension."""
+        found = np.full((len(codes[0]) if codes else 1, len(self.codes)), EVERYTHING, dtype=np.int32)
+        dimensions = {dimension.name: (dimension, places) for dimension, places in zip(by, codes, strict=True)}
+        for column, name in enumerate(self.codes):
+            among = self._number(name, where.get(name, self.codes[name]))
+            found[:, column] = among
+            if name in dimensions:
+                dimension, places = dimensions[name]
+                single = [among if code == TOTAL else self._number(name, (code,)) for code in dimension.codes]
+                found[:, column] = np.array(single, dtype=np.int32)[places]
+        return found
+
+    def relations(self, first: Sets, second: Sets) -> tuple[Flags, Flags]:
+        """Of pairs of cells: whether one lies within the other by definition, and whether they can share records."""
+        below, above, meeting = (np.ones(len(first), dtype=np.bool_) for _ in range(3))
+        for column, name in enumerate(self.codes):
+            within, meets = self._matrices(name)
+            one, other = first[:, column], second[:, column]
+            below &= within[one, other]
+            above &= within[other, one]
+            meeting &= meets[one, other]
+        return below | above, meeting
+
+    def shared(self, first: Sets, second: Sets) -> list[dict[str, tuple[str, ...]]]:
+        """What both cells of each pair are about, as a filter."""
+        filters: list[dict[str, tuple[str, ...]]] = [{} for _ in first]
+        for column, name in enumerate(self.codes):
+            sets = list(self._sets(name))
+            for place, (one, other) in enumerate(zip(first[:, column], second[:, column], strict=True)):
+                if one != EVERYTHING or other != EVERYTHING:
+                    filters[place][name] = tuple(sorted(sets[one] & sets[other]))
+        return filters
+
+    def _sets(self, name: str) -> dict[frozenset[str], int]:
+        return self._numbers.setdefault(name, {frozenset(self.codes[name]): EVERYTHING})
+
+    def _number(self, name: str, codes: Sequence[str]) -> int:
+        known = self._sets(name)
+        return known.setdefault(frozenset(codes), len(known))
+
+    def _matrices(self, name: str) -> tuple[Flags, Flags]:
+        """Of every two sets, whether the first lies within the second, and whether they share a code."""
+        sets = list(self._sets(name))
+        place = {code: at for at, code in enumerate(dict.fromkeys(code for one in sets for code in one))}
+        held = np.zeros((len(sets), len(place)), dtype=np.int64)
+        for row, codes in enumerate(sets):
+            held[row, [place[code] for code in codes]] = 1
+        common = held @ held.T
+        within: Flags = common == held.sum(axis=1)[:, None]
+        meets: Flags = common > 0
+        return within, meets
