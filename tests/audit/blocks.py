@@ -1,10 +1,10 @@
 """Data made of many small blocks that have nothing in common: what is published of each is one draw.
 
-A block is a place with its establishments, or a group with its people. Half of the blocks look as before a change of one
-unit and half as after it, so that a file and the same file with one block exchanged are neighbours.
+A block is a place with its establishments, or a group with its people. Half of the blocks look as before a change of
+one unit and half as after it, so that a file and the same file with one block exchanged are neighbours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from sfumato.cube.section import COUNT
 
 Flags = NDArray[np.bool_]
 BLOCK = "block"
@@ -144,6 +146,7 @@ class Group:
             "rank": column(lambda record: record.rank),
         }
         _write(folder / "records.parquet", columns)
+        _write_public_totals(folder, len(is_other))
 
 
 def people(number: int, **of_each: Any) -> tuple[Record, ...]:
@@ -159,11 +162,13 @@ def _write_codes(folder: Path, blocks: int) -> None:
     (folder / "blocks.csv").write_text("\n".join(["code", *_codes(blocks)]) + "\n", encoding="utf-8")
 
 
+def _write_public_totals(folder: Path, blocks: int) -> None:
+    """Totals that come from elsewhere and are no sums of these records."""
+    lines = [f"block,{COUNT}", *(f"{code},5" for code in _codes(blocks))]
+    (folder / "totals.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def _write(path: Path, columns: dict[str, Any]) -> None:
     """Rows in another order than that of blocks: it must play no part."""
     order = np.random.default_rng(1).permutation(len(next(iter(columns.values()))))
-    pq.write_table(pa.table({name: _array(column[order]) for name, column in columns.items()}), path)
-
-
-def _array(column: Sequence[Any]) -> pa.Array:
-    return pa.array(column)
+    pq.write_table(pa.table({name: column[order] for name, column in columns.items()}), path)

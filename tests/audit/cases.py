@@ -1,5 +1,6 @@
 """Every kind of release with a formal guarantee, with neighbours that come close to what it states."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -70,9 +71,10 @@ _OTHER_SEX = {"before": firm(10, 10), "after": firm(9, 11), "neighbour": ATTRIBU
 
 OF_JOBS = (
     Case(name="smooth-pareto", **_ONE_MORE, budget=STRONG, tables=jobs("block", _PARETO)),
-    Case(name="smooth-pareto of 20", **_TENTH, budget=STRONG, tables=jobs("block", _PARETO)),
+    Case(name="smooth-pareto of 20", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", _PARETO)),
     Case(
         name="smooth-pareto, the first worker",
+        quick=False,
         before=firm(0),
         after=firm(1),
         neighbour=WORKER,
@@ -81,15 +83,30 @@ OF_JOBS = (
     ),
     Case(
         name="smooth-pareto, the smaller of two",
+        quick=False,
         before=firm(20, 0, Firm(women=10)),
         after=firm(20, 0, Firm(women=11)),
         neighbour=SIZE,
         budget=STRONG,
         tables=jobs("block", _PARETO),
     ),
+    Case(
+        name="smooth-pareto, two steps of size",
+        quick=False,
+        before=firm(20),
+        after=firm(24),
+        neighbour="an establishment a fifth larger",
+        steps=2,
+        budget=STRONG,
+        tables=jobs("block", _PARETO),
+    ),
     Case(name="smooth-pareto, moved", **_MOVE, budget=STRONG, tables=jobs("block side", _PARETO)),
     Case(
-        name="smooth-pareto at epsilon 4", **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-pareto", "4"))
+        name="smooth-pareto at epsilon 4",
+        quick=False,
+        **_TENTH,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "4")),
     ),
     Case(
         name="smooth-pareto, scalar",
@@ -99,12 +116,14 @@ OF_JOBS = (
     ),
     Case(
         name="smooth-pareto, scalar, other sex",
+        quick=False,
         **_OTHER_SEX,
         budget=WEAK,
         tables=jobs("block sex", method("smooth-pareto", "2", form='"scalar"')),
     ),
     Case(
         name="smooth-pareto where sex is F",
+        quick=False,
         **_BOTH_SEXES,
         budget=WEAK,
         tables=jobs("block", _PARETO, more='where = { sex = "F" }'),
@@ -117,15 +136,16 @@ OF_JOBS = (
         budget=STRONG,
         tables=jobs("block", method("smooth-pareto", "1", alpha="0.05")),
     ),
-    Case(name="log-laplace", **_TENTH, budget=STRONG, tables=jobs("block", method("log-laplace"))),
+    Case(name="log-laplace", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", method("log-laplace"))),
     Case(name="log-laplace, tight", **_TENTH, budget=STRONG, tables=jobs("block", method("log-laplace", tight="true"))),
     Case(
         name="log-laplace, tight and debiased",
+        quick=False,
         **_ONE_MORE,
         budget=STRONG,
         tables=jobs("block", method("log-laplace", tight="true", debias="true")),
     ),
-    Case(name="smooth-gamma", **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-gamma"))),
+    Case(name="smooth-gamma", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-gamma"))),
     Case(
         name="smooth-gamma, tight", **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-gamma", tight="true"))
     ),
@@ -137,6 +157,7 @@ OF_JOBS = (
     ),
     Case(
         name="smooth-laplace, one worker",
+        quick=False,
         **_ONE_MORE,
         budget=f"{STRONG}, delta = 0.01",
         tables=jobs("block", method("smooth-laplace", "1.1", delta="0.005")),
@@ -151,6 +172,7 @@ OF_JOBS = (
     ),
     Case(
         name="vector-pareto, both sexes",
+        quick=False,
         **_BOTH_SEXES,
         budget=STRONG,
         tables=jobs("block sex", method("vector-pareto")),
@@ -158,36 +180,57 @@ OF_JOBS = (
     Case(
         name="vector-pareto, other sex", **_OTHER_SEX, budget=STRONG, tables=jobs("block sex", method("vector-pareto"))
     ),
+    Case(
+        name="vector-pareto, other shares",
+        quick=False,
+        before=firm(18, 4),
+        after=firm(20, 2),
+        neighbour="an establishment with other shares of women and men",
+        steps=2,
+        budget=STRONG,
+        tables=jobs("block sex", method("vector-pareto")),
+    ),
     Case(name="log-box", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("log-box"))),
     Case(
         name="log-box, one worker",
+        quick=False,
         before=firm(0, 3),
         after=firm(1, 3),
         neighbour=WORKER,
         budget=WEAK,
         tables=jobs("block sex", method("log-box")),
     ),
-    Case(name="log-box, other sex", **_OTHER_SEX, budget=WEAK, tables=jobs("block sex", method("log-box"))),
+    Case(
+        name="log-box, other sex", quick=False, **_OTHER_SEX, budget=WEAK, tables=jobs("block sex", method("log-box"))
+    ),
     Case(name="smooth-box", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("smooth-box"))),
     Case(
         name="smooth-box, one worker",
+        quick=False,
         before=firm(0, 3),
         after=firm(1, 3),
         neighbour=WORKER,
         budget=WEAK,
         tables=jobs("block sex", method("smooth-box")),
     ),
-    Case(name="smooth-box, other sex", **_OTHER_SEX, budget=WEAK, tables=jobs("block sex", method("smooth-box"))),
+    Case(
+        name="smooth-box, other sex",
+        quick=False,
+        **_OTHER_SEX,
+        budget=WEAK,
+        tables=jobs("block sex", method("smooth-box")),
+    ),
     Case(name="auto, one establishment", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("auto", "2"))),
     Case(
         name="auto, many establishments",
+        quick=False,
         before=firm(10, 10, *[Firm(women=1, men=1)] * 20),
         after=firm(11, 11, *[Firm(women=1, men=1)] * 20),
         neighbour=SIZE,
         budget=WEAK,
         tables=jobs("block sex", method("auto", "2")),
     ),
-    Case(name="laplace", **_ONE_MORE, budget=PEOPLE, tables=jobs("block sex", method("laplace"))),
+    Case(name="laplace", quick=False, **_ONE_MORE, budget=PEOPLE, tables=jobs("block sex", method("laplace"))),
     Case(name="laplace, other sex", **_OTHER_SEX, budget=PEOPLE, tables=jobs("block sex", method("laplace"))),
     Case(
         name="node-laplace, beyond the threshold",
@@ -199,6 +242,7 @@ OF_JOBS = (
     ),
     Case(
         name="node-laplace, an establishment appears",
+        quick=False,
         before=firm(0, 0, Firm(men=2)),
         after=firm(4, 0, Firm(men=2)),
         neighbour="an establishment of any size",
@@ -207,6 +251,7 @@ OF_JOBS = (
     ),
     Case(
         name="negative values raised",
+        quick=False,
         **_ONE_MORE,
         budget=STRONG,
         tables=jobs("block", _PARETO, more="nonnegative = true"),
@@ -214,6 +259,7 @@ OF_JOBS = (
     Case(name="in parts", **_MOVE, budget=STRONG, tables=jobs("block side", _PARETO, more="parts = 3")),
     Case(
         name="in parts, without structural zeros",
+        quick=False,
         before=firm(3, 2),
         after=firm(4, 2),
         neighbour=WORKER,
@@ -240,6 +286,7 @@ OF_JOBS = (
     ),
     Case(
         name="the same question twice",
+        quick=False,
         **_ONE_MORE,
         budget=STRONG,
         tables=jobs("block", _PARETO) + jobs("block", _PARETO, name="again", more="nonnegative = true"),
@@ -256,6 +303,7 @@ OF_JOBS = (
     ),
     Case(
         name="reconciled, negative values raised",
+        quick=False,
         before=firm(20, 2, _ACROSS),
         after=firm(22, 2, _ACROSS),
         neighbour=SIZE,
@@ -283,6 +331,7 @@ _COUNT = 'count = "records"'
 _PREDICT = 'predict = { outcome = "pay", on = "rank", at = [20, 80] }\ndecimals = 1'
 _QUANTILES = 'quantiles = { of = "pay", at = [25, 50, 75], bins = [0, 20, 40, 60, 80, 100] }\ndecimals = 0'
 _LINE = tuple(Record(person=person, rank=10 * (person % 11), pay=50) for person in range(22))
+_AGAIN = tuple(replace(record, person=record.person + 22) for record in _LINE)
 _FEW = people(6, pay=10)
 _THREE_YEARS = tuple(Record(person=9, year=year) for year in "123")
 
@@ -297,6 +346,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="counts of people, another record",
+        quick=False,
         before=group(*people(3), Record(person=3, side="a")),
         after=group(*people(3), Record(person=3, side="b")),
         neighbour=ANSWER,
@@ -314,6 +364,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="counts of people in one year",
+        quick=False,
         before=group(*people(2, year="1"), yearly=True),
         after=group(*people(2, year="1"), *_THREE_YEARS, yearly=True),
         neighbour=HISTORY,
@@ -322,6 +373,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="counts of people in parts",
+        quick=False,
         before=group(*people(2), yearly=True),
         after=group(*people(2), *_THREE_YEARS, yearly=True),
         neighbour=HISTORY,
@@ -338,6 +390,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="noisy-regression, nobody before",
+        quick=False,
         before=group(),
         after=group(Record(person=0, rank=0, pay=100)),
         neighbour=PERSON,
@@ -346,6 +399,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="noisy-regression, another record",
+        quick=False,
         before=group(*_LINE, Record(person=22, rank=0, pay=0)),
         after=group(*_LINE, Record(person=22, rank=0, pay=100)),
         neighbour=ANSWER,
@@ -363,6 +417,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="theil-sen, the first pair",
+        quick=False,
         before=group(Record(person=0, rank=0, pay=100)),
         after=group(Record(person=0, rank=0, pay=100), Record(person=1, rank=100, pay=100)),
         neighbour=PERSON,
@@ -372,6 +427,7 @@ OF_PEOPLE = (
     *(
         Case(
             name=f"noisy-quantiles, {curve}",
+            quick=curve in ("adaptive", "plain", "exponential"),
             before=group(*_FEW),
             after=group(*_FEW, Record(person=6, pay=90)),
             neighbour=PERSON,
@@ -384,6 +440,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="noisy-quantiles, few withheld",
+        quick=False,
         before=group(*people(9, pay=10)),
         after=group(*people(10, pay=10)),
         neighbour=PERSON,
@@ -392,6 +449,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="noisy-quantiles, another record",
+        quick=False,
         before=group(*_FEW, Record(person=6, pay=10)),
         after=group(*_FEW, Record(person=6, pay=90)),
         neighbour=ANSWER,
@@ -401,6 +459,7 @@ OF_PEOPLE = (
     ),
     Case(
         name="noisy-quantiles by year",
+        quick=False,
         before=group(*people(3, pay=10), yearly=True),
         after=group(*people(3, pay=10), *_THREE_YEARS, yearly=True),
         neighbour=HISTORY,
@@ -414,6 +473,15 @@ OF_PEOPLE = (
         neighbour=PERSON,
         budget=f"{PEOPLE}, conditional = true",
         tables=table("block", method("mose", "2", chi="100"), statistic='mean = "pay"\ndecimals = 2'),
+    ),
+    Case(
+        name="mose, predictions given an observed chi",
+        quick=False,
+        before=group(*_LINE, *_AGAIN),
+        after=group(*_LINE, *_AGAIN, Record(person=44, rank=0, pay=100)),
+        neighbour=PERSON,
+        budget=f"{PEOPLE}, conditional = true",
+        tables=table("block", method("mose", "3", classes='["side"]'), statistic=_PREDICT),
     ),
     Case(
         name="counts and percentiles of people",
@@ -468,7 +536,7 @@ OF_CUBES = (
         budget=CUBES,
         tables=cube(epsilon="0.5"),
     ),
-    Case(name="cube with a small cap", **_RECORD_MORE, tables=cube(cap=2)),
+    Case(name="cube with a small cap", quick=False, **_RECORD_MORE, tables=cube(cap=2)),
     Case(name="cube with a control", **_RECORD_MORE, tables=cube(_CONTROL, epsilon="0.5")),
     Case(
         name="cube with a control, raking",
@@ -480,24 +548,38 @@ OF_CUBES = (
         **_RECORD_MORE,
         tables=cube(f"{_CONTROL}\nnonnegative = true", epsilon="0.5"),
     ),
-    Case(name="cube without negatives", **_RECORD_MORE, tables=cube("nonnegative = true")),
+    Case(name="cube without negatives", quick=False, **_RECORD_MORE, tables=cube("nonnegative = true")),
+    Case(
+        name="cube with public totals",
+        quick=False,
+        **_RECORD_MORE,
+        tables=cube('controls = [{ by = ["block"], totals = "totals.csv" }]'),
+    ),
     Case(name="cube of several levels", **_RECORD_MORE, tables=cube(_LEVELS)),
-    Case(name="cube of several levels, whole numbers", **_RECORD_MORE, tables=cube(f"{_LEVELS}\nnonnegative = true")),
+    Case(
+        name="cube of several levels, whole numbers",
+        **_RECORD_MORE,
+        tables=cube(f"{_LEVELS}\nlevels_share = 0.5\nnonnegative = true"),
+    ),
     Case(name="cube with a measure", **_RECORD_MORE, tables=cube('measures = ["pay"]')),
-    Case(name="cube with a measure, counts", **_RECORD_MORE, tables=cube('measures = ["pay"]'), only=_COUNTS),
+    Case(
+        name="cube with a measure, counts", quick=False, **_RECORD_MORE, tables=cube('measures = ["pay"]'), only=_COUNTS
+    ),
     Case(
         name="cube with a measure and a control",
+        quick=False,
         **_RECORD_MORE,
         tables=cube(f'{_CONTROL}\nmeasures = ["pay"]', epsilon="0.5"),
     ),
     Case(name="weighted cube", **_HEAVY, tables=cube(epsilon="0.5")),
-    Case(name="weighted cube, counts", **_HEAVY, tables=cube(), only=_COUNTS),
-    Case(name="weighted cube, a light record", **_LIGHT, tables=cube(epsilon="0.5")),
-    Case(name="weighted cube with a measure", **_HEAVY, tables=cube('measures = ["pay"]', epsilon="0.5")),
+    Case(name="weighted cube, counts", quick=False, **_HEAVY, tables=cube(), only=_COUNTS),
+    Case(name="weighted cube, a light record", quick=False, **_LIGHT, tables=cube(epsilon="0.5")),
+    Case(name="weighted cube with a measure", quick=False, **_HEAVY, tables=cube('measures = ["pay"]', epsilon="0.5")),
     Case(name="weighted cube by strata", **_HEAVY, tables=cube('weights = "side"', epsilon="0.5")),
-    Case(name="weighted cube with a control", **_HEAVY, tables=cube(_CONTROL, epsilon="0.5")),
+    Case(name="weighted cube with a control", quick=False, **_HEAVY, tables=cube(_CONTROL, epsilon="0.5")),
     Case(
         name="strict cube",
+        quick=False,
         before=group(*people(3, weight=4), weighted=True),
         after=group(*people(4, weight=4), weighted=True),
         neighbour=RECORD,
@@ -514,6 +596,7 @@ OF_CUBES = (
     ),
     Case(
         name="strict cube with a control",
+        quick=False,
         before=group(*people(3, weight=4), weighted=True),
         after=group(*people(4, weight=4), weighted=True),
         neighbour=RECORD,
@@ -523,6 +606,7 @@ OF_CUBES = (
     Case(name="half of the empty cells", **_EMPTY, tables=cube("empty_cells = 0.5", epsilon="0.5")),
     Case(
         name="half of the empty cells, a measure",
+        quick=False,
         **_EMPTY,
         tables=cube('empty_cells = 0.5\nmeasures = ["pay"]', epsilon="0.5"),
     ),
@@ -534,6 +618,7 @@ OF_CUBES = (
     ),
     Case(
         name="half of the empty cells, a control",
+        quick=False,
         **_EMPTY,
         tables=cube(f"empty_cells = 0.5\n{_CONTROL}", epsilon="0.5"),
     ),
@@ -545,3 +630,5 @@ OF_CUBES = (
 )
 
 CASES = (*OF_JOBS, *OF_PEOPLE, *OF_CUBES)
+QUICK = tuple(case for case in CASES if case.quick)
+QUICK_DRAWS, FULL_DRAWS = 3_000, 60_000

@@ -1,7 +1,7 @@
 """Searches events that tell two sets of draws apart, and bounds the privacy loss that they prove.
 
-Draws are rows of published numbers. A quarter of them teaches scores, a quarter chooses events, and the other half, which
-had no part in either, bounds the probabilities of the few events that were chosen (Clopper and Pearson 1934).
+Draws are rows of published numbers. A quarter of them teaches scores, a quarter chooses events, and the other half,
+which had no part in either, bounds the probabilities of the few events that were chosen (Clopper and Pearson 1934).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

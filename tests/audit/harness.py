@@ -1,4 +1,4 @@
-"""Takes neighbouring files through the whole of a run and holds all that is published of them against what is stated."""
+"""Takes neighbouring files through a whole run, and holds all that is published of them against what is stated."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,6 +62,8 @@ class Case:
     questions: tuple[Question, ...] = ()
     only: frozenset[str] = frozenset()
     """The columns to look at; all when empty."""
+    quick: bool = True
+    """Whether it is audited in every round of tests; the full audit has all."""
     runs: int = 1
     """How many ledgers publish the same data. More than one reveals more than one states: the audit has to see it."""
 
@@ -199,28 +201,38 @@ def _by_block(
     table: pa.Table, dimensions: tuple[str, ...], blocks: int, only: frozenset[str]
 ) -> Iterator[tuple[str, Floats]]:
     """Every number of a table as one value for each block, for each combination of the other dimensions."""
-    codes = {name: np.array(table[name].to_pylist(), dtype=np.str_) for name in dimensions}
-    looked_at = codes[BLOCK] != REST
-    place = np.array([int(code[1:]) for code in codes[BLOCK][looked_at]], dtype=np.intp)
-    others = [codes[name][looked_at] for name in dimensions if name != BLOCK]
-    keys = np.array([" ".join(key) for key in zip(*others, strict=True)] if others else [""] * len(place))
-    names = [name for name in table.column_names if name not in dimensions and (not only or name in only)]
-    numbers = {name: _numbers(table[name])[looked_at] for name in names}
-    for key in np.unique(keys):
-        rows = keys == key
-        for name, values in numbers.items():
+    codes, at = _codes(table[BLOCK])
+    places = np.array([-1 if code == REST else int(code[1:]) for code in codes])[at]
+    names, key = [""], np.zeros(len(table), dtype=np.intp)
+    for dimension in (name for name in dimensions if name != BLOCK):
+        codes, at = _codes(table[dimension])
+        names, key = [f"{name}{code} " for name in names for code in codes], key * len(codes) + at
+    numbers = [name for name in table.column_names if name not in dimensions and (not only or name in only)]
+    for place, name in enumerate(names):
+        rows = np.flatnonzero((key == place) & (places >= 0))
+        for number in numbers if len(rows) else ():
             column = np.full(blocks, ABSENT)
-            column[place[rows]] = values[rows]
-            yield f"{key} {name}".strip(), column
+            column[places[rows]] = _numbers(table[number])[rows]
+            yield f"{name}{number}", column
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[list[str], NDArray[np.intp]]:
+    """The codes of a column in the order of the alphabet, and which of them every row has."""
+    coded = (
+        column.combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks().dictionary_encode()
+    )
+    codes = coded.dictionary.to_pylist()
+    ranks = np.argsort(np.argsort(codes))
+    return sorted(codes), ranks[coded.indices.to_numpy()]
 
 
 def _numbers(column: pa.ChunkedArray) -> Floats:
-    """Numbers as they are, words in the order of the alphabet."""
-    values = column.to_pylist()
-    if any(isinstance(value, str) for value in values):
-        words = sorted({value for value in values if value is not None})
-        return np.array([EMPTY if value is None else float(words.index(value)) for value in values])
-    return np.array([EMPTY if value is None else float(value) for value in values])
+    """Numbers as they are, and words as their places in the alphabet."""
+    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
+        words = column.cast(pa.string()).fill_null("")
+        return _codes(words)[1].astype(np.float64)
+    found: Floats = column.cast(pa.float64(), safe=False).fill_null(EMPTY).to_numpy()
+    return found
 
 
 def _fixed(bundle: Path, tables: Iterable[Table], *, noisy_statement: bool) -> dict[str, object]:
@@ -240,7 +252,7 @@ def _fixed(bundle: Path, tables: Iterable[Table], *, noisy_statement: bool) -> d
             fixed[f"{name}, metadata"] = _metadata(path)
     for name, dimensions, table in tables:
         fixed[f"{name}, columns"] = [(field.name, str(field.type)) for field in table.schema]
-        fixed[f"{name}, codes"] = [table[dimension].to_pylist() for dimension in dimensions]
+        fixed[f"{name}, codes"] = table.select(dimensions)
     return fixed
 
 
@@ -254,8 +266,8 @@ def _metadata(path: Path) -> object:
 def _stated(plan: Plan, live: Fraction, only: frozenset[str]) -> Stated:
     """What the plan promises, with live questions, and what the statement excepts for further columns of cubes.
 
-    Weighted counts and totals of measures are outside the guarantee of a cube that is not strict: the statement says that
-    each such column costs a record of average size as much again.
+    Weighted counts and totals of measures are outside the guarantee of a cube that is not strict: the statement says
+    that each such column costs a record of average size as much again.
     """
     total = plan.guarantee
     assert isinstance(total, EmployerEmployee)
