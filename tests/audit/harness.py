@@ -192,7 +192,7 @@ def _asked(folder: Path, questions: Iterable[Question]) -> tuple[list[Table], Fr
             planned = live.planned(by=question.by, epsilon=question.epsilon, method=question.method)
             price = live.price(planned)
             assert price.epsilon is not None
-            cost += price.epsilon
+            cost += 0 if price.answered else price.epsilon
             tables.append((f"live {number + 1}", question.by, live.answered(planned)))
     return tables, cost
 
