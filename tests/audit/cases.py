@@ -520,6 +520,7 @@ _EMPTY_WEIGHTED = {
     "neighbour": FIRST,
     "budget": CUBES,
 }
+_OTHERS = people(3, side="b", weight=1.0)  # with half of the records of 2.4 the average is 1.2
 _STRICT = 'sensitivity = "weight"\nlargest_weight = 4'
 _COUNTS = frozenset({"count"})
 _CONTROL = 'controls = [{ by = ["block"], epsilon = 0.5 }]'
@@ -574,6 +575,16 @@ OF_CUBES = (
     Case(name="weighted cube", **_HEAVY, tables=cube(epsilon="0.5")),
     Case(name="weighted cube, counts", quick=False, **_HEAVY, tables=cube(), only=_COUNTS),
     Case(name="weighted cube, a light record", quick=False, **_LIGHT, tables=cube(epsilon="0.5")),
+    Case(
+        name="weighted cube, a record of two averages",
+        quick=False,
+        before=group(*_OTHERS, weighted=True),
+        after=group(*_OTHERS, Record(person=3, weight=2.4), weighted=True),
+        neighbour=RECORD,
+        averages=2,
+        budget=CUBES,
+        tables=cube(epsilon="0.5"),
+    ),
     Case(name="weighted cube with a measure", quick=False, **_HEAVY, tables=cube('measures = ["pay"]', epsilon="0.5")),
     Case(name="weighted cube by strata", **_HEAVY, tables=cube('weights = "side"', epsilon="0.5")),
     Case(name="weighted cube with a control", quick=False, **_HEAVY, tables=cube(_CONTROL, epsilon="0.5")),

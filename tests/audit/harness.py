@@ -62,6 +62,8 @@ class Case:
     questions: tuple[Question, ...] = ()
     only: frozenset[str] = frozenset()
     """The columns to look at; all when empty."""
+    averages: int = 1
+    """How many average weights the changed record of a weighted cube has."""
     quick: bool = True
     """Whether it is audited in every round of tests; the full audit has all."""
     runs: int = 1
@@ -164,7 +166,7 @@ def _published(case: Case, is_after: Flags) -> Published:
                     f"{table}{f' ({number + 1})' if number else ''}: {column}": values
                     for column, values in _by_block(found, dimensions, len(is_after), case.only)
                 }
-            stated = _stated(done.plan, epsilon, case.only)
+            stated = _stated(done.plan, epsilon, case)
             fixed = _fixed(done.bundle, tables, noisy_statement=bool(done.unmet))
     return Published(columns=columns, fixed=fixed, stated=stated)
 
@@ -263,11 +265,11 @@ def _metadata(path: Path) -> object:
     return found
 
 
-def _stated(plan: Plan, live: Fraction, only: frozenset[str]) -> Stated:
+def _stated(plan: Plan, live: Fraction, case: Case) -> Stated:
     """What the plan promises, with live questions, and what the statement excepts for further columns of cubes.
 
     Weighted counts and totals of measures are outside the guarantee of a cube that is not strict: the statement says
-    that each such column costs a record of average size as much again.
+    that each such column costs a record of average size as much again, and one of k averages k times as much.
     """
     total = plan.guarantee
     assert isinstance(total, EmployerEmployee)
@@ -275,7 +277,7 @@ def _stated(plan: Plan, live: Fraction, only: frozenset[str]) -> Stated:
     weighted = isinstance(plan.release.data, Microdata) and plan.release.data.records.weight is not None
     for cube in plan.cubes:
         excepted = [WEIGHTED] * weighted + list(cube.section.measures)
-        further = 0 if cube.method.strict or only == {COUNT} else len(excepted)
+        further = 0 if cube.method.strict or case.only == {COUNT} else case.averages * len(excepted)
         epsilon += further * (cube.guarantee.epsilon - cube.method.cost_of_dropping)
         delta += further * cube.guarantee.delta
     return Stated(epsilon=epsilon, delta=delta)
