@@ -1,0 +1,174 @@
+"""Data made of many small blocks that have nothing in common: what is published of each is one draw.
+
+A block is a place with its establishments, or a group with its people. Half of the blocks look as before a change of
+one unit and half as after it, so that a file and the same file with one block exchanged are neighbours.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.cube.section import COUNT
+
+Flags = NDArray[np.bool_]
+BLOCK = "block"
+REST = "rest"
+"""The code of a further block, which is the same in all files and is not looked at."""
+
+
+class Block(Protocol):
+    """The content of one block, and how many of them are written into files."""
+
+    @property
+    def data(self) -> str:
+        """The sections of a release file that describe the files."""
+        ...
+
+    def write(self, folder: Path, other: Any, is_other: Flags) -> None:
+        """Write the files: block i is like this one, or like the other one where that is marked."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Firm:
+    """An establishment and its workers."""
+
+    women: int = 0
+    men: int = 0
+    side: str = "a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Firms:
+    """A place with establishments on two sides of a river: place and side are public."""
+
+    firms: tuple[Firm, ...]
+    joined: bool = False
+    """Whether every row of the jobs carries the attributes of its workplace and worker."""
+
+    @property
+    def data(self) -> str:
+        """Three tables, or one."""
+        files = (
+            'jobs = { path = "jobs.parquet", worker = "worker" }\n'
+            if self.joined
+            else 'jobs = { path = "jobs.parquet", worker = "worker" }\n'
+            'workplaces = { path = "workplaces.parquet", key = "workplace" }\n'
+            'workers = { path = "workers.parquet", key = "worker" }\n'
+        )
+        return (
+            f'[data]\n{files}public = ["block", "side"]\n\n[data.attributes]\nblock = {{ codelist = "blocks.csv" }}\n'
+            'side = { codes = ["a", "b"] }\nsex = { codes = ["F", "M"] }\n'
+        )
+
+    def write(self, folder: Path, other: "Firms", is_other: Flags) -> None:
+        """Write workplaces, workers and jobs, or jobs alone."""
+        _write_codes(folder, len(is_other))
+        rest = Firms(firms=(Firm(women=3, men=2),))
+        blocks = [(self, np.flatnonzero(~is_other)), (other, np.flatnonzero(is_other)), (rest, [len(is_other)])]
+        firms = [(firm, np.asarray(places)) for like, places in blocks for firm in like.firms]
+        place = np.concatenate([places for _, places in firms])
+        side = np.repeat([firm.side for firm, _ in firms], [len(places) for _, places in firms])
+        women, men = (
+            np.repeat([getattr(firm, sex) for firm, _ in firms], [len(places) for _, places in firms])
+            for sex in ("women", "men")
+        )
+        workplace = np.concatenate([np.repeat(np.arange(len(place)), number) for number in (women, men)])
+        sex = np.repeat(["F", "M"], [women.sum(), men.sum()])
+        worker = np.arange(len(workplace))
+        codes = _codes(len(is_other))
+        if self.joined:
+            columns = {"workplace": workplace, "worker": worker, "sex": sex, "side": side[workplace]}
+            _write(folder / "jobs.parquet", columns | {BLOCK: codes[place[workplace]]})
+            return
+        _write(folder / "workplaces.parquet", {"workplace": np.arange(len(place)), BLOCK: codes[place], "side": side})
+        _write(folder / "workers.parquet", {"worker": worker, "sex": sex})
+        _write(folder / "jobs.parquet", {"workplace": workplace, "worker": worker})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One record of a person; records of one number are of one person."""
+
+    person: int
+    side: str = "a"
+    year: str = "1"
+    weight: float = 1.0
+    pay: int = 10
+    rank: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A group with the records of its people."""
+
+    records: tuple[Record, ...] = ()
+    weighted: bool = False
+    yearly: bool = False
+    """Whether a person has a record in each of several years."""
+
+    @property
+    def data(self) -> str:
+        """One table of records."""
+        weight = ', weight = "weight"' if self.weighted else ""
+        period = ', period = "year"' if self.yearly else ""
+        return (
+            f'[data]\nrecords = {{ path = "records.parquet", unit = "person"{weight}{period} }}\n\n[data.attributes]\n'
+            'block = { codelist = "blocks.csv" }\nside = { codes = ["a", "b"] }\nyear = { codes = ["1", "2", "3"] }\n\n'
+            "[data.measures]\npay = { minimum = 0, maximum = 100 }\nrank = { minimum = 0, maximum = 100 }\n"
+        )
+
+    def write(self, folder: Path, other: "Group", is_other: Flags) -> None:
+        """Write the records."""
+        _write_codes(folder, len(is_other))
+        sides = [(self, np.flatnonzero(~is_other)), (other, np.flatnonzero(is_other))]
+        records = [(record, places) for like, places in sides for record in like.records]
+        most = 1 + max((record.person for record, _ in records), default=0)
+
+        def column(value: Callable[[Record], Any], kind: Any = None) -> NDArray[Any]:
+            values = np.array([value(record) for record, _ in records], dtype=kind)
+            return np.repeat(values, [len(places) for _, places in records])
+
+        place = np.concatenate([places for _, places in records])
+        columns = {
+            "person": place * most + column(lambda record: record.person),
+            BLOCK: _codes(len(is_other))[place],
+            "side": column(lambda record: record.side),
+            "year": column(lambda record: record.year),
+            "weight": column(lambda record: record.weight, np.float64),
+            "pay": column(lambda record: record.pay),
+            "rank": column(lambda record: record.rank),
+        }
+        _write(folder / "records.parquet", columns)
+        _write_public_totals(folder, len(is_other))
+
+
+def people(number: int, **of_each: Any) -> tuple[Record, ...]:
+    """So many people who are alike, numbered from 0."""
+    return tuple(Record(person=person, **of_each) for person in range(number))
+
+
+def _codes(blocks: int) -> NDArray[np.str_]:
+    return np.array([*(f"b{place:06}" for place in range(blocks)), REST])
+
+
+def _write_codes(folder: Path, blocks: int) -> None:
+    (folder / "blocks.csv").write_text("\n".join(["code", *_codes(blocks)]) + "\n", encoding="utf-8")
+
+
+def _write_public_totals(folder: Path, blocks: int) -> None:
+    """Totals that come from elsewhere and are no sums of these records."""
+    lines = [f"block,{COUNT}", *(f"{code},5" for code in _codes(blocks))]
+    (folder / "totals.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write(path: Path, columns: dict[str, Any]) -> None:
+    """Rows in another order than that of blocks: it must play no part."""
+    order = np.random.default_rng(1).permutation(len(next(iter(columns.values()))))
+    pq.write_table(pa.table({name: column[order] for name, column in columns.items()}), path)

@@ -1,0 +1,645 @@
+"""Every kind of release with a formal guarantee, with neighbours that come close to what it states."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from tests.audit.blocks import Firm, Firms, Group, Record, people
+from tests.audit.harness import Case, Question
+
+STRONG = "alpha = 0.1, epsilon = 20"
+WEAK = 'alpha = 0.1, epsilon = 20, definition = "weak"'
+PEOPLE = 'epsilon = 20, definition = "individuals"'
+CUBES = 'epsilon = 40, delta = 0.5, definition = "individuals"'
+
+WORKER = "one worker more"
+SIZE = "an establishment a tenth larger"
+ATTRIBUTE = "a worker of the other sex"
+MOVED = "a worker at the other workplace"
+PERSON = "one person more"
+HISTORY = "one person more, with the whole history"
+ANSWER = "a person with another record"
+RECORD = "one record more"
+CELL = "a record in another cell"
+FIRST = "the first record of an empty cell"
+
+
+def jobs(by: str, protect: str, name: str = "jobs", more: str = "") -> str:
+    """A table that counts jobs."""
+    return table(by, protect, name=name, more=more, statistic='count = "jobs"')
+
+
+def table(by: str, protect: str, *, statistic: str, name: str = "people", more: str = "") -> str:
+    """A table of a release file; attributes of `by` are words."""
+    listed = ", ".join(f'"{attribute}"' for attribute in by.split())
+    return f'[[table]]\nname = "{name}"\n{statistic}\nby = [{listed}]\n{more}\nprotect = {{ {protect} }}\n\n'
+
+
+def cube(more: str = "", by: str = "block side", epsilon: str = "1", cap: int = 12) -> str:
+    """A cube of a release file."""
+    listed = ", ".join(f'"{attribute}"' for attribute in by.split())
+    return f'[[cube]]\nname = "cube"\nby = [{listed}]\nepsilon = {epsilon}\ncap = {cap}\n{more}\n\n'
+
+
+def firm(women: int, men: int = 0, *others: Firm, joined: bool = False) -> Firms:
+    """A place with one establishment, and others."""
+    return Firms(firms=(Firm(women=women, men=men), *others), joined=joined)
+
+
+def group(*records: Record, **options: Any) -> Group:
+    """A group with these records."""
+    return Group(records=records, **options)
+
+
+def method(name: str, epsilon: str = "1", **options: str) -> str:
+    """The protection of a table."""
+    return ", ".join([f'method = "{name}"', f"epsilon = {epsilon}", *(f"{key} = {o}" for key, o in options.items())])
+
+
+_ACROSS = Firm(men=4, side="b")
+_MOVE = {
+    "before": firm(4, 0, Firm(women=3, side="b")),
+    "after": firm(3, 0, Firm(women=4, side="b")),
+    "neighbour": MOVED,
+    "steps": 2,
+}
+_PARETO = method("smooth-pareto")
+_ONE_MORE = {"before": firm(3), "after": firm(4), "neighbour": WORKER}
+_TENTH = {"before": firm(20), "after": firm(22), "neighbour": SIZE}
+_BOTH_SEXES = {"before": firm(10, 10), "after": firm(11, 11), "neighbour": SIZE}
+_OTHER_SEX = {"before": firm(10, 10), "after": firm(9, 11), "neighbour": ATTRIBUTE, "steps": 2}
+
+OF_JOBS = (
+    Case(name="smooth-pareto", **_ONE_MORE, budget=STRONG, tables=jobs("block", _PARETO)),
+    Case(name="smooth-pareto of 20", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", _PARETO)),
+    Case(
+        name="smooth-pareto, the first worker",
+        quick=False,
+        before=firm(0),
+        after=firm(1),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=jobs("block", _PARETO),
+    ),
+    Case(
+        name="smooth-pareto, the smaller of two",
+        quick=False,
+        before=firm(20, 0, Firm(women=10)),
+        after=firm(20, 0, Firm(women=11)),
+        neighbour=SIZE,
+        budget=STRONG,
+        tables=jobs("block", _PARETO),
+    ),
+    Case(
+        name="smooth-pareto, two steps of size",
+        quick=False,
+        before=firm(20),
+        after=firm(24),
+        neighbour="an establishment a fifth larger",
+        steps=2,
+        budget=STRONG,
+        tables=jobs("block", _PARETO),
+    ),
+    Case(name="smooth-pareto, moved", **_MOVE, budget=STRONG, tables=jobs("block side", _PARETO)),
+    Case(
+        name="smooth-pareto at epsilon 4",
+        quick=False,
+        **_TENTH,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "4")),
+    ),
+    Case(
+        name="smooth-pareto, scalar",
+        **_BOTH_SEXES,
+        budget=WEAK,
+        tables=jobs("block sex", method("smooth-pareto", "2", form='"scalar"')),
+    ),
+    Case(
+        name="smooth-pareto, scalar, other sex",
+        quick=False,
+        **_OTHER_SEX,
+        budget=WEAK,
+        tables=jobs("block sex", method("smooth-pareto", "2", form='"scalar"')),
+    ),
+    Case(
+        name="smooth-pareto where sex is F",
+        quick=False,
+        **_BOTH_SEXES,
+        budget=WEAK,
+        tables=jobs("block", _PARETO, more='where = { sex = "F" }'),
+    ),
+    Case(
+        name="smooth-pareto at a smaller alpha than the budget's",
+        before=firm(40),
+        after=firm(44),
+        neighbour=SIZE,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "1", alpha="0.05")),
+    ),
+    Case(name="log-laplace", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", method("log-laplace"))),
+    Case(name="log-laplace, tight", **_TENTH, budget=STRONG, tables=jobs("block", method("log-laplace", tight="true"))),
+    Case(
+        name="log-laplace, tight and debiased",
+        quick=False,
+        **_ONE_MORE,
+        budget=STRONG,
+        tables=jobs("block", method("log-laplace", tight="true", debias="true")),
+    ),
+    Case(name="smooth-gamma", quick=False, **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-gamma"))),
+    Case(
+        name="smooth-gamma, tight", **_TENTH, budget=STRONG, tables=jobs("block", method("smooth-gamma", tight="true"))
+    ),
+    Case(
+        name="smooth-laplace",
+        **_TENTH,
+        budget=f"{STRONG}, delta = 0.01",
+        tables=jobs("block", method("smooth-laplace", "1.1", delta="0.005")),
+    ),
+    Case(
+        name="smooth-laplace, one worker",
+        quick=False,
+        **_ONE_MORE,
+        budget=f"{STRONG}, delta = 0.01",
+        tables=jobs("block", method("smooth-laplace", "1.1", delta="0.005")),
+    ),
+    Case(
+        name="vector-pareto",
+        before=firm(1, 19),
+        after=firm(3, 19),
+        neighbour=SIZE,
+        budget=STRONG,
+        tables=jobs("block sex", method("vector-pareto")),
+    ),
+    Case(
+        name="vector-pareto, both sexes",
+        quick=False,
+        **_BOTH_SEXES,
+        budget=STRONG,
+        tables=jobs("block sex", method("vector-pareto")),
+    ),
+    Case(
+        name="vector-pareto, other sex", **_OTHER_SEX, budget=STRONG, tables=jobs("block sex", method("vector-pareto"))
+    ),
+    Case(
+        name="vector-pareto, other shares",
+        quick=False,
+        before=firm(18, 4),
+        after=firm(20, 2),
+        neighbour="an establishment with other shares of women and men",
+        steps=2,
+        budget=STRONG,
+        tables=jobs("block sex", method("vector-pareto")),
+    ),
+    Case(name="log-box", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("log-box"))),
+    Case(
+        name="log-box, one worker",
+        quick=False,
+        before=firm(0, 3),
+        after=firm(1, 3),
+        neighbour=WORKER,
+        budget=WEAK,
+        tables=jobs("block sex", method("log-box")),
+    ),
+    Case(
+        name="log-box, other sex", quick=False, **_OTHER_SEX, budget=WEAK, tables=jobs("block sex", method("log-box"))
+    ),
+    Case(name="smooth-box", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("smooth-box"))),
+    Case(
+        name="smooth-box, one worker",
+        quick=False,
+        before=firm(0, 3),
+        after=firm(1, 3),
+        neighbour=WORKER,
+        budget=WEAK,
+        tables=jobs("block sex", method("smooth-box")),
+    ),
+    Case(
+        name="smooth-box, other sex",
+        quick=False,
+        **_OTHER_SEX,
+        budget=WEAK,
+        tables=jobs("block sex", method("smooth-box")),
+    ),
+    Case(name="auto, one establishment", **_BOTH_SEXES, budget=WEAK, tables=jobs("block sex", method("auto", "2"))),
+    Case(
+        name="auto, many establishments",
+        quick=False,
+        before=firm(10, 10, *[Firm(women=1, men=1)] * 20),
+        after=firm(11, 11, *[Firm(women=1, men=1)] * 20),
+        neighbour=SIZE,
+        budget=WEAK,
+        tables=jobs("block sex", method("auto", "2")),
+    ),
+    Case(name="laplace", quick=False, **_ONE_MORE, budget=PEOPLE, tables=jobs("block sex", method("laplace"))),
+    Case(name="laplace, other sex", **_OTHER_SEX, budget=PEOPLE, tables=jobs("block sex", method("laplace"))),
+    Case(
+        name="node-laplace, beyond the threshold",
+        before=firm(2, 2),
+        after=firm(3, 2),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=jobs("block sex", method("node-laplace", threshold="5")),
+    ),
+    Case(
+        name="node-laplace, an establishment appears",
+        quick=False,
+        before=firm(0, 0, Firm(men=2)),
+        after=firm(4, 0, Firm(men=2)),
+        neighbour="an establishment of any size",
+        budget=STRONG,
+        tables=jobs("block sex", method("node-laplace", threshold="5")),
+    ),
+    Case(
+        name="negative values raised",
+        quick=False,
+        **_ONE_MORE,
+        budget=STRONG,
+        tables=jobs("block", _PARETO, more="nonnegative = true"),
+    ),
+    Case(name="in parts", **_MOVE, budget=STRONG, tables=jobs("block side", _PARETO, more="parts = 3")),
+    Case(
+        name="in parts, without structural zeros",
+        quick=False,
+        before=firm(3, 2),
+        after=firm(4, 2),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=jobs("block side sex", method("vector-pareto"), more='parts = 3\nstructural_zeros = "implied"'),
+    ),
+    Case(
+        name="joined table",
+        before=firm(3, joined=True),
+        after=firm(4, joined=True),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=jobs("block side", _PARETO),
+    ),
+    Case(
+        name="three tables",
+        before=firm(3, 2, _ACROSS),
+        after=firm(4, 2, _ACROSS),
+        neighbour=WORKER,
+        budget=WEAK,
+        tables=jobs("block", method("smooth-pareto", "0.5"))
+        + jobs("block sex", method("vector-pareto", "0.5"), name="sexes")
+        + jobs("block side", method("smooth-pareto", "0.5"), name="women", more='where = { sex = "F" }'),
+    ),
+    Case(
+        name="the same question twice",
+        quick=False,
+        **_ONE_MORE,
+        budget=STRONG,
+        tables=jobs("block", _PARETO) + jobs("block", _PARETO, name="again", more="nonnegative = true"),
+    ),
+    Case(
+        name="reconciled",
+        before=firm(3, 2, _ACROSS),
+        after=firm(4, 2, _ACROSS),
+        neighbour=WORKER,
+        budget=STRONG,
+        settings="reconcile = true",
+        tables=jobs("block", method("smooth-pareto", "0.5"))
+        + jobs("block side", method("smooth-pareto", "0.5"), "sides"),
+    ),
+    Case(
+        name="reconciled, negative values raised",
+        quick=False,
+        before=firm(20, 2, _ACROSS),
+        after=firm(22, 2, _ACROSS),
+        neighbour=SIZE,
+        budget=STRONG,
+        settings="reconcile = true",
+        tables=jobs("block", method("smooth-pareto", "0.5"), more="nonnegative = true")
+        + jobs("block sex", method("vector-pareto", "0.5"), name="sexes", more="nonnegative = true"),
+    ),
+    Case(
+        name="live answers",
+        before=firm(3, 2, _ACROSS),
+        after=firm(4, 2, _ACROSS),
+        neighbour=WORKER,
+        budget=WEAK,
+        tables=jobs("block", method("smooth-pareto", "0.5")) + "[live]\nbudget = 4\nmost_cells = 10000000\n",
+        questions=(
+            Question(by=("block", "side"), epsilon=Fraction(1, 2)),
+            Question(by=("block", "sex"), epsilon=Fraction(1, 2), method="log-box"),
+            Question(by=("block", "side"), epsilon=Fraction(1, 2)),
+        ),
+    ),
+)
+
+_COUNT = 'count = "records"'
+_PREDICT = 'predict = { outcome = "pay", on = "rank", at = [20, 80] }\ndecimals = 1'
+_QUANTILES = 'quantiles = { of = "pay", at = [25, 50, 75], bins = [0, 20, 40, 60, 80, 100] }\ndecimals = 0'
+_LINE = tuple(Record(person=person, rank=10 * (person % 11), pay=50) for person in range(22))
+_AGAIN = tuple(replace(record, person=record.person + 22) for record in _LINE)
+_FEW = people(6, pay=10)
+_THREE_YEARS = tuple(Record(person=9, year=year) for year in "123")
+
+OF_PEOPLE = (
+    Case(
+        name="counts of people",
+        before=group(*people(3)),
+        after=group(*people(4)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace"), statistic=_COUNT),
+    ),
+    Case(
+        name="counts of people, another record",
+        quick=False,
+        before=group(*people(3), Record(person=3, side="a")),
+        after=group(*people(3), Record(person=3, side="b")),
+        neighbour=ANSWER,
+        steps=2,
+        budget=PEOPLE,
+        tables=table("block side", method("laplace"), statistic=_COUNT),
+    ),
+    Case(
+        name="counts of people by year",
+        before=group(*people(2, year="1"), yearly=True),
+        after=group(*people(2, year="1"), *_THREE_YEARS, yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("laplace"), statistic=_COUNT),
+    ),
+    Case(
+        name="counts of people in one year",
+        quick=False,
+        before=group(*people(2, year="1"), yearly=True),
+        after=group(*people(2, year="1"), *_THREE_YEARS, yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block", method("laplace"), statistic=_COUNT, more='where = { year = "2" }'),
+    ),
+    Case(
+        name="counts of people in parts",
+        quick=False,
+        before=group(*people(2), yearly=True),
+        after=group(*people(2), *_THREE_YEARS, yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block side year", method("laplace"), statistic=_COUNT, more="parts = 3"),
+    ),
+    Case(
+        name="noisy-regression",
+        before=group(*_LINE),
+        after=group(*_LINE, Record(person=22, rank=0, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-regression", "2"), statistic=_PREDICT),
+    ),
+    Case(
+        name="noisy-regression, nobody before",
+        quick=False,
+        before=group(),
+        after=group(Record(person=0, rank=0, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-regression", "2", minimum="0"), statistic=_PREDICT),
+    ),
+    Case(
+        name="noisy-regression, another record",
+        quick=False,
+        before=group(*_LINE, Record(person=22, rank=0, pay=0)),
+        after=group(*_LINE, Record(person=22, rank=0, pay=100)),
+        neighbour=ANSWER,
+        steps=2,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-regression", "2"), statistic=_PREDICT),
+    ),
+    Case(
+        name="theil-sen",
+        before=group(*_LINE[:4]),
+        after=group(*_LINE[:4], Record(person=22, rank=100, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_PREDICT),
+    ),
+    Case(
+        name="theil-sen, the first pair",
+        quick=False,
+        before=group(Record(person=0, rank=0, pay=100)),
+        after=group(Record(person=0, rank=0, pay=100), Record(person=1, rank=100, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_PREDICT),
+    ),
+    *(
+        Case(
+            name=f"noisy-quantiles, {curve}",
+            quick=curve in ("adaptive", "plain", "exponential"),
+            before=group(*_FEW),
+            after=group(*_FEW, Record(person=6, pay=90)),
+            neighbour=PERSON,
+            budget=PEOPLE,
+            tables=table(
+                "block", method("noisy-quantiles", "1.5", curve=f'"{curve}"', minimum="0"), statistic=_QUANTILES
+            ),
+        )
+        for curve in ("adaptive", "plain", "isotonic", "hierarchical", "exponential")
+    ),
+    Case(
+        name="noisy-quantiles, few withheld",
+        quick=False,
+        before=group(*people(9, pay=10)),
+        after=group(*people(10, pay=10)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-quantiles", "1.5", minimum="10"), statistic=_QUANTILES),
+    ),
+    Case(
+        name="noisy-quantiles, another record",
+        quick=False,
+        before=group(*_FEW, Record(person=6, pay=10)),
+        after=group(*_FEW, Record(person=6, pay=90)),
+        neighbour=ANSWER,
+        steps=2,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-quantiles", curve='"plain"', minimum="0"), statistic=_QUANTILES),
+    ),
+    Case(
+        name="noisy-quantiles by year",
+        quick=False,
+        before=group(*people(3, pay=10), yearly=True),
+        after=group(*people(3, pay=10), *_THREE_YEARS, yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("noisy-quantiles", "3", curve='"plain"', minimum="0"), statistic=_QUANTILES),
+    ),
+    Case(
+        name="mose, means given chi",
+        before=group(*people(40, pay=0)),
+        after=group(*people(40, pay=0), Record(person=40, pay=100)),
+        neighbour=PERSON,
+        budget=f"{PEOPLE}, conditional = true",
+        tables=table("block", method("mose", "2", chi="100"), statistic='mean = "pay"\ndecimals = 2'),
+    ),
+    Case(
+        name="mose, predictions given an observed chi",
+        quick=False,
+        before=group(*_LINE, *_AGAIN),
+        after=group(*_LINE, *_AGAIN, Record(person=44, rank=0, pay=100)),
+        neighbour=PERSON,
+        budget=f"{PEOPLE}, conditional = true",
+        tables=table("block", method("mose", "3", classes='["side"]'), statistic=_PREDICT),
+    ),
+    Case(
+        name="counts and percentiles of people",
+        before=group(*people(3, pay=10)),
+        after=group(*people(4, pay=10)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block side", method("laplace", "0.5"), statistic=_COUNT)
+        + table(
+            "block",
+            method("noisy-quantiles", "1", curve='"plain"', minimum="0"),
+            statistic=_QUANTILES,
+            name="percentiles",
+        ),
+    ),
+)
+
+_THREE, _FOUR = group(*people(3)), group(*people(4))
+_RECORD_MORE = {"before": _THREE, "after": _FOUR, "neighbour": RECORD, "budget": CUBES}
+_HEAVY = {
+    "before": group(*people(3, weight=2.5), weighted=True),
+    "after": group(*people(4, weight=2.5), weighted=True),
+    "neighbour": RECORD,
+    "budget": CUBES,
+}
+_LIGHT = {
+    "before": group(*people(3, weight=3.0), weighted=True),
+    "after": group(*people(3, weight=3.0), Record(person=3, weight=1.0), weighted=True),
+    "neighbour": RECORD,
+    "budget": CUBES,
+}
+_EMPTY = {"before": group(), "after": group(*people(1)), "neighbour": FIRST, "budget": CUBES}
+_EMPTY_WEIGHTED = {
+    "before": group(weighted=True),
+    "after": group(Record(person=0, weight=4.0), weighted=True),
+    "neighbour": FIRST,
+    "budget": CUBES,
+}
+_OTHERS = people(3, side="b", weight=1.0)  # with half of the records of 2.4 the average is 1.2
+_STRICT = 'sensitivity = "weight"\nlargest_weight = 4'
+_COUNTS = frozenset({"count"})
+_CONTROL = 'controls = [{ by = ["block"], epsilon = 0.5 }]'
+_LEVELS = 'approach = "several-levels"\nlevels = [["block"]]'
+
+OF_CUBES = (
+    Case(name="cube", **_RECORD_MORE, tables=cube()),
+    Case(
+        name="cube, another cell",
+        before=group(*people(3), Record(person=3, side="a")),
+        after=group(*people(3), Record(person=3, side="b")),
+        neighbour=CELL,
+        steps=2,
+        budget=CUBES,
+        tables=cube(epsilon="0.5"),
+    ),
+    Case(name="cube with a small cap", quick=False, **_RECORD_MORE, tables=cube(cap=2)),
+    Case(name="cube with a control", **_RECORD_MORE, tables=cube(_CONTROL, epsilon="0.5")),
+    Case(
+        name="cube with a control, raking",
+        **_RECORD_MORE,
+        tables=cube(f'{_CONTROL}\ncalibration = "raking"', epsilon="0.5"),
+    ),
+    Case(
+        name="cube with a control, no negatives",
+        **_RECORD_MORE,
+        tables=cube(f"{_CONTROL}\nnonnegative = true", epsilon="0.5"),
+    ),
+    Case(name="cube without negatives", quick=False, **_RECORD_MORE, tables=cube("nonnegative = true")),
+    Case(
+        name="cube with public totals",
+        quick=False,
+        **_RECORD_MORE,
+        tables=cube('controls = [{ by = ["block"], totals = "totals.csv" }]'),
+    ),
+    Case(name="cube of several levels", **_RECORD_MORE, tables=cube(_LEVELS)),
+    Case(
+        name="cube of several levels, whole numbers",
+        **_RECORD_MORE,
+        tables=cube(f"{_LEVELS}\nlevels_share = 0.5\nnonnegative = true"),
+    ),
+    Case(name="cube with a measure", **_RECORD_MORE, tables=cube('measures = ["pay"]')),
+    Case(
+        name="cube with a measure, counts", quick=False, **_RECORD_MORE, tables=cube('measures = ["pay"]'), only=_COUNTS
+    ),
+    Case(
+        name="cube with a measure and a control",
+        quick=False,
+        **_RECORD_MORE,
+        tables=cube(f'{_CONTROL}\nmeasures = ["pay"]', epsilon="0.5"),
+    ),
+    Case(name="weighted cube", **_HEAVY, tables=cube(epsilon="0.5")),
+    Case(name="weighted cube, counts", quick=False, **_HEAVY, tables=cube(), only=_COUNTS),
+    Case(name="weighted cube, a light record", quick=False, **_LIGHT, tables=cube(epsilon="0.5")),
+    Case(
+        name="weighted cube, a record of two averages",
+        quick=False,
+        before=group(*_OTHERS, weighted=True),
+        after=group(*_OTHERS, Record(person=3, weight=2.4), weighted=True),
+        neighbour=RECORD,
+        averages=2,
+        budget=CUBES,
+        tables=cube(epsilon="0.5"),
+    ),
+    Case(name="weighted cube with a measure", quick=False, **_HEAVY, tables=cube('measures = ["pay"]', epsilon="0.5")),
+    Case(name="weighted cube by strata", **_HEAVY, tables=cube('weights = "side"', epsilon="0.5")),
+    Case(name="weighted cube with a control", quick=False, **_HEAVY, tables=cube(_CONTROL, epsilon="0.5")),
+    Case(
+        name="strict cube",
+        quick=False,
+        before=group(*people(3, weight=4), weighted=True),
+        after=group(*people(4, weight=4), weighted=True),
+        neighbour=RECORD,
+        budget=CUBES,
+        tables=cube(_STRICT, epsilon="0.5"),
+    ),
+    Case(
+        name="strict cube in units of 2",
+        before=group(*people(3, weight=3), weighted=True),
+        after=group(*people(4, weight=3), weighted=True),
+        neighbour=RECORD,
+        budget=CUBES,
+        tables=cube(f"{_STRICT}\nweight_unit = 2", epsilon="0.5"),
+    ),
+    Case(
+        name="strict cube with a control",
+        quick=False,
+        before=group(*people(3, weight=4), weighted=True),
+        after=group(*people(4, weight=4), weighted=True),
+        neighbour=RECORD,
+        budget=CUBES,
+        tables=cube(f"{_STRICT}\n{_CONTROL}", epsilon="0.5"),
+    ),
+    Case(name="half of the empty cells", **_EMPTY, tables=cube("empty_cells = 0.5", epsilon="0.5")),
+    Case(
+        name="half of the empty cells, a measure",
+        quick=False,
+        **_EMPTY,
+        tables=cube('empty_cells = 0.5\nmeasures = ["pay"]', epsilon="0.5"),
+    ),
+    Case(name="half of the empty cells, weighted", **_EMPTY_WEIGHTED, tables=cube("empty_cells = 0.5", epsilon="0.5")),
+    Case(
+        name="half of the empty cells, strict",
+        **_EMPTY_WEIGHTED,
+        tables=cube(f"empty_cells = 0.5\n{_STRICT}", epsilon="0.5"),
+    ),
+    Case(
+        name="half of the empty cells, a control",
+        quick=False,
+        **_EMPTY,
+        tables=cube(f"empty_cells = 0.5\n{_CONTROL}", epsilon="0.5"),
+    ),
+    Case(
+        name="a cube beside a table",
+        **_RECORD_MORE,
+        tables=cube(epsilon="0.5") + table("block", method("laplace", "0.5"), statistic=_COUNT),
+    ),
+)
+
+CASES = (*OF_JOBS, *OF_PEOPLE, *OF_CUBES)
+QUICK = tuple(case for case in CASES if case.quick)
+QUICK_DRAWS, FULL_DRAWS = 3_000, 40_000

@@ -1,0 +1,67 @@
+"""Audits every case with many draws and writes what was found into docs/audit.md: python -m tests.audit.page.
+
+`python -m tests.audit.page excess` writes those that reveal more than they state into the table of that name instead.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PEOPLE
+from tests.audit.harness import Case, Finding, audit
+
+PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+KINDS = {"jobs": OF_JOBS, "people": OF_PEOPLE, "cubes": OF_CUBES}
+EXCESS = "excess"
+_HEAD = (
+    "| case | neighbours differ by | numbers looked at together | stated | lower bound | estimate |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def main(excess: bool) -> None:
+    """Audit all cases and rewrite the tables of the page."""
+    found = [_audited(case) for case in CASES]
+    page = PAGE.read_text(encoding="utf-8")
+    if excess:
+        page = between(page, EXCESS, rows(finding for finding in found if not finding.holds))
+    else:
+        for kind, cases in KINDS.items():
+            page = between(page, kind, rows(finding for finding in found if finding.case in cases))
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def rows(findings: Iterable[Finding]) -> str:
+    """A table of findings."""
+    return "\n".join([*_HEAD, *map(row, findings)])
+
+
+def row(finding: Finding) -> str:
+    """One row: what was held against what."""
+    case, loss = finding.case, finding.loss
+    names = list(dict.fromkeys(re.split(r"[ :]", column)[-1] for column in finding.columns))
+    one, delta = float(finding.stated.epsilon), finding.stated.after(case.steps)[1]
+    stated = f"{one:.4g}" if case.steps == 1 else f"{case.steps} × {one:.4g}"
+    stated += f", δ {delta:.2g}" if delta else ""
+    together = f"{len(finding.columns)}: {', '.join(names)}"
+    return f"| {case.name} | {case.neighbour} | {together} | {stated} | {loss.lower:.3f} | {loss.estimate:.2f} |"
+
+
+def between(page: str, marker: str, content: str) -> str:
+    """The page with what stands between the marker and the next end replaced."""
+    pattern = re.compile(rf"(<!-- generated: {marker} -->\n).*?(<!-- end -->)", re.DOTALL)
+    page, times = pattern.subn(lambda found: f"{found[1]}\n{content}\n\n{found[2]}", page)
+    if times != 1:
+        raise ValueError(f"{PAGE} needs the marker {marker!r} once")
+    return page
+
+
+def _audited(case: Case) -> Finding:
+    found = audit(case, FULL_DRAWS)
+    print("ok    " if found.holds else "EXCESS", found, file=sys.stderr, flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    main(excess=sys.argv[1:] == [EXCESS])

@@ -1,0 +1,42 @@
+"""All that a release publishes, together, reveals no more of neighbouring data than its statement says."""
+
+import re
+
+import pytest
+
+from sfumato.cube.section import CubeSection
+from sfumato.methods.registry import KEYED, METHODS
+from tests.audit.cases import CASES, FULL_DRAWS, QUICK, QUICK_DRAWS
+from tests.audit.harness import Case, audit
+
+SHOWN_ONLY = {"name", "title", "by", "epsilon", "cap", "sampling", "least_count", "largest_cv"}
+"""Keys of a cube that every cube has, or that change no number of it."""
+
+
+@pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
+def test_all_published_columns_together_reveal_no_more_than_is_stated(case: Case) -> None:
+    found = audit(case, QUICK_DRAWS)
+    assert found.holds, str(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_many_draws_of_every_case_reveal_no_more_than_is_stated(case: Case) -> None:
+    found = audit(case, FULL_DRAWS)
+    assert found.holds, str(found)
+
+
+def test_every_method_with_a_guarantee_is_audited_in_every_round() -> None:
+    asked = {name for case in QUICK for name in re.findall(r'method = "([\w-]+)"', case.release())}
+    asked |= {question.method for case in QUICK for question in case.questions}
+    by_another_name = {"laplace-records"}  # counts of people, which a release file calls laplace
+    assert set(METHODS) - KEYED - by_another_name <= asked
+
+
+def test_every_option_of_a_cube_is_audited_in_every_round() -> None:
+    cubes = "".join(case.tables for case in QUICK)
+    assert set(CubeSection.model_fields) - SHOWN_ONLY <= set(re.findall(r"^(\w+) = ", cubes, flags=re.MULTILINE))
+
+
+def test_cases_have_names_of_their_own() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
