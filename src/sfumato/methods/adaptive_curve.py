@@ -58,11 +58,11 @@ class AdaptiveCurve:
     @cached_property
     def numbers(self) -> list[int]:
         """The numbers of groups that are used, ascending."""
-        half = len(self.bins) // 2  # beyond, some groups would be single bins and others twice as wide
+        half = self.bins.shares // 2  # beyond, some groups would be single bins and others twice as wide
         numbers = [FEWEST_GROUPS]
         while numbers[-1] * _FINER < half:
             numbers.append(round(numbers[-1] * _FINER))
-        return sorted({min(number, len(self.bins)) for number in (*numbers, max(half, FEWEST_GROUPS), len(self.bins))})
+        return sorted({min(number, self.bins.shares) for number in (*numbers, max(half, FEWEST_GROUPS), self.bins.shares)})
 
     def number_for(self, people: Integers) -> Integers:
         """How many groups cells of so many people get: the number nearest to the best one, as logarithms."""
@@ -85,7 +85,8 @@ class AdaptiveCurve:
         """By interpolation along the fitted shape; the count is the total of the noisy groups."""
         logs, errors = (np.empty((len(measured), len(self.at))) for _ in range(2))
         for number, cells in self._by_number(measured[:, 0]):
-            found = self._of_groups(measured[cells, 1 : number + 1], self.bins.grouped(number))
+            groups = self.bins.grouped(number)
+            found = self._of_groups(measured[cells, 1 : len(groups) + 1], groups)
             logs[cells], errors[cells] = found
         return Percentiles(logs=logs, errors=errors, people=measured[:, 1:].sum(axis=1))
 
@@ -96,8 +97,8 @@ class AdaptiveCurve:
         measured = np.zeros((len(counts), len(self.bins) + 1), dtype=np.int64)
         measured[:, 0] = first
         for number, cells in self._by_number(first):
-            groups = np.add.reduceat(counts[cells], self.bins.starts(number)[:-1], axis=1)
-            measured[cells, 1 : number + 1] = seen(groups)
+            starts = self.bins.starts(number)
+            measured[cells, 1 : len(starts)] = seen(np.add.reduceat(counts[cells], starts[:-1], axis=1))
         return measured
 
     def _by_number(self, first: Integers) -> list[tuple[int, NDArray[np.intp]]]:

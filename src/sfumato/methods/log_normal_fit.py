@@ -55,9 +55,10 @@ class LogNormalFit:
         Weighted least squares: a bin of λ people deviates by λ(1 + people/CONCENTRATION), because people differ and
         because no cell is exactly log-normal, and by the variance of the noise. Steps are Gauss-Newton's.
         """
-        if len(bins) > _ENOUGH:
-            groups = np.add.reduceat(noisy, bins.starts(_ENOUGH)[:-1], axis=1)
-            fit = cls.of(groups, bins.grouped(_ENOUGH), variance=variance * len(bins) / _ENOUGH)
+        if bins.shares > _ENOUGH:
+            starts = bins.starts(_ENOUGH)
+            groups = np.add.reduceat(noisy, starts[:-1], axis=1)
+            fit = cls.of(groups, bins.grouped(_ENOUGH), variance=variance * len(bins) / (len(starts) - 1))
             return replace(fit, bins=bins)
         usual, all_people = bins.guess
         usual_spread = WITHIN * all_people

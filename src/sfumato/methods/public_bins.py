@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import exp
+from math import exp, log
 
 import numpy as np
 import scipy
@@ -19,6 +19,12 @@ _LARGEST = 2**53
 _FAR_OUT = 5.0
 _USUAL_SPREAD = 0.8
 """σ of logarithms where two bins do not tell it."""
+_REACH = 30
+"""Bins of a guess reach so many times the median, and a so-manieth of it, if five deviations are less."""
+_STEP, _GROWTH = 0.25, 0.05
+"""The widths of bins in the tails as logarithms: so many deviations, and so much of the way that they are out."""
+_FEW = 16
+"""With fewer groups in the middle, the bins of the tails are joined in pairs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,8 @@ class PublicBins:
     """
 
     edges: tuple[int, ...]
+    tails: tuple[int, int] = (1, 1)
+    """How many bins at either end share what would be one bin of equal mass."""
 
     def __post_init__(self) -> None:
         if len(self.edges) < 3:
@@ -52,6 +60,31 @@ class PublicBins:
                     f"{high} after {low}",
                     "use fewer bins, a larger sigma or a finer unit, and bounds outside all other edges",
                 )
+
+    @classmethod
+    def of_guess(
+        cls,
+        *,
+        median: Fraction | int,
+        sigma: Fraction,
+        number: int,
+        minimum: int | None = None,
+        maximum: int | None = None,
+    ) -> "PublicBins":
+        """Bins of equal mass whose first and last one are divided far out, so that a wrong guess does little harm.
+
+        """
+        reach = max(_FAR_OUT * float(sigma), log(_REACH)) if sigma > 0 else 0.0
+        low, high = (round(float(median) * exp(side * reach)) for side in (-1, 1))
+        minimum, maximum = low if minimum is None else minimum, high if maximum is None else maximum
+        middle = cls.equal_mass(median=median, sigma=sigma, number=number, minimum=minimum, maximum=maximum)
+        inner = middle.edges[1:-1]
+        below = [edge for edge in _outwards(inner[0], float(median), float(sigma), -reach) if edge > middle.edges[0]]
+        above = [edge for edge in _outwards(inner[-1], float(median), float(sigma), reach) if edge < middle.edges[-1]]
+        return cls(
+            edges=(middle.edges[0], *reversed(below), *inner, *above, middle.edges[-1]),
+            tails=(len(below) + 1, len(above) + 1),
+        )
 
     @classmethod
     def equal_mass(
@@ -104,12 +137,20 @@ class PublicBins:
         return logs
 
     @cached_property
+    def inner(self) -> tuple[int, ...]:
+        """The edges between bins of equal mass."""
+        return self.edges[self.tails[0] : len(self.edges) - self.tails[1]]
+
+    @property
+    def shares(self) -> int:
+        """How many bins of equal mass there would be, were the first and the last one not divided."""
+        return len(self.inner) + 1
+
+    @cached_property
     def guess(self) -> tuple[float, float]:
-        """μ and σ of the log-normal distribution that gives every bin the same mass, or nearly so."""
-        inner, z = (
-            np.log(np.array(self.edges[1:-1], dtype=np.float64)),
-            scipy.special.ndtri(np.arange(1, len(self)) / len(self)),
-        )
+        """μ and σ of the log-normal distribution that gives every bin but those of tails the same mass, or nearly so."""
+        inner = np.log(np.array(self.inner, dtype=np.float64))
+        z = scipy.special.ndtri(np.arange(1, len(inner) + 1) / (len(inner) + 1))
         if len(inner) == 1:
             return float(inner[0]), _USUAL_SPREAD
         slope = float(z @ inner) / float(z @ z)  # z is symmetric about 0
@@ -119,16 +160,42 @@ class PublicBins:
     def middles(self) -> Floats:
         """The logarithm at which the guess has half of each bin's people on either side."""
         mean, spread = self.guess
-        places: Floats = mean + spread * scipy.special.ndtri((np.arange(len(self)) + 0.5) / len(self))
+        below = scipy.special.ndtr((self.logs[1:-1] - mean) / spread)
+        ends = np.concatenate([[0.0], below, [1.0]])
+        places: Floats = mean + spread * scipy.special.ndtri((ends[:-1] + ends[1:]) / 2)
         return np.clip(places, self.logs[:-1], self.logs[1:])
 
     def grouped(self, number: int) -> "PublicBins":
-        """Neighbouring bins joined to so many groups, as even as they can be."""
-        return PublicBins(edges=tuple(self.edges[start] for start in self.starts(number)))
+        """Neighbouring bins joined to so many groups of equal mass, the first and the last of them divided."""
+        starts, middle = self.starts(number), self._middle(number)
+        return PublicBins(
+            edges=tuple(self.edges[start] for start in starts),
+            tails=(starts.index(middle[0]), len(starts) - 1 - starts.index(middle[-1])),
+        )
 
     def starts(self, number: int) -> list[int]:
-        """The edges at which so many even groups begin, and the last edge."""
-        return [round(Fraction(group * len(self), number)) for group in range(number + 1)]
+        """The edges at which groups begin, so many of equal mass and those of the tails, and the last edge."""
+        low, high = self.tails[0], len(self) - self.tails[1]
+        step = 2 if number < _FEW else 1
+        tails = [*range(low, 0, -step), *range(high, len(self), step)] if len(self) > self.shares else []
+        return sorted({0, *tails, *self._middle(number), len(self)})
+
+    def _middle(self, number: int) -> list[int]:
+        """The edges between so many groups of equal mass."""
+        return [round(Fraction(group * self.shares, number)) + self.tails[0] - 1 for group in range(1, number)]
+
+
+def _outwards(start: int, median: float, sigma: float, reach: float) -> list[int]:
+    """Edges beyond the middle bins, one after the other, until so far from the median as a logarithm."""
+    side, at, edges = (1 if reach > 0 else -1), log(start), [start]
+    begin = at
+    while True:
+        at += side * (_STEP * sigma + _GROWTH * abs(at - begin))
+        edge = round(exp(at))
+        if abs(at - log(median)) > abs(reach) or edge < 1:
+            return edges[1:]
+        if edge != edges[-1]:
+            edges.append(edge)
 
 
 def log_normal_edges(
