@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.methods.bin_posterior import expected_bins
-from sfumato.methods.cumulative_curve import Crossings, Percentiles, curve_of, rank_variance, shares_of
+from sfumato.methods.cumulative_curve import (
+    NORMAL,
+    Crossings,
+    Ends,
+    Percentiles,
+    curve_of,
+    rank_variance,
+    shares_of,
+)
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.summed_curve import with_geometric_noise
@@ -26,8 +34,13 @@ FEWEST_GROUPS = 8
 """Fewer make interpolation the larger error at any size."""
 _FINER = 1.25
 """Each number of groups that is used is about so many times the one before."""
+_ROUNDS = 2
 _LEAST = 1e-12
 """A variance of a rank that is none."""
+_DISBELIEF = 3.0
+"""Noisy sums count against the posterior where they are apart by more than the root of so many times what is usual."""
+_UNSEEN = 0.3
+"""Of that variance, what is told as error even where the two agree: the shape may be wrong and not be found out."""
 _LEAST_DENSITY = 1e-3
 """Of the fitted distribution; further out, percentiles are taken to move with it."""
 
@@ -84,11 +97,14 @@ class AdaptiveCurve:
     def percentiles(self, measured: Integers) -> Percentiles:
         """By interpolation along the fitted shape; the count is the total of the noisy groups."""
         logs, errors = (np.empty((len(measured), len(self.at))) for _ in range(2))
+        side, bound = (np.empty((len(measured), len(self.at)), dtype=np.int64) for _ in range(2))
         for number, cells in self._by_number(measured[:, 0]):
             groups = self.bins.grouped(number)
             found = self._of_groups(measured[cells, 1 : len(groups) + 1], groups)
-            logs[cells], errors[cells] = found
-        return Percentiles(logs=logs, errors=errors, people=measured[:, 1:].sum(axis=1))
+            logs[cells], errors[cells] = found.logs, found.errors
+            side[cells], bound[cells] = found.ends.side, found.ends.bound
+        people = measured[:, 1:].sum(axis=1)
+        return Percentiles(logs=logs, errors=errors, people=people, ends=Ends(side=side, bound=bound))
 
     def _measured(
         self, first: Integers, counts: NDArray[Any], seen: Callable[[NDArray[Any]], NDArray[Any]]
@@ -106,23 +122,54 @@ class AdaptiveCurve:
         numbers = self.number_for(first)
         return [(number, np.flatnonzero(numbers == number)) for number in self.numbers]
 
-    def _of_groups(self, noisy: Integers, groups: PublicBins) -> tuple[Floats, Floats]:
+    def _of_groups(self, noisy: Integers, groups: PublicBins) -> Percentiles:
         shares = shares_of(self.at)
         fit = LogNormalFit.of(noisy, groups, variance=self.noise.variance)
         people, variances = expected_bins(noisy, self.noise, fit)
         curve = curve_of(people)
-        total = curve[:, -1:]
-        crossings = Crossings.of(curve, shares * total)
-        variance = rank_variance(variances, people, crossings, shares)
-        below, above = (
-            Crossings.of(curve, np.clip(shares * total + side * np.sqrt(variance), 0.0, total)).fitted_logs(fit)
+        targets, doubted = self._targets(noisy, curve, variances)
+        crossings = Crossings.of(curve, targets)
+        variance = rank_variance(variances, people, crossings, shares) + doubted
+        lowest, highest = (
+            Crossings.of(curve, np.clip(targets + side * NORMAL * np.sqrt(variance), 0.0, curve[:, -1:]))
             for side in (-1, 1)
         )
-        logs, by_rank = crossings.fitted_logs(fit), (above - below) / 2
+        logs = crossings.fitted_logs(fit)
+        by_rank = (highest.fitted_logs(fit) - lowest.fitted_logs(fit)) / (2 * NORMAL)
         a_rank = by_rank / np.sqrt(np.maximum(variance, _LEAST))
         by_fit = self._variance_of_fit(fit, variances, crossings, logs=logs, a_rank=a_rank)
-        # Nothing is further off than from one end of the bins to the other, about twice this error.
-        return logs, np.minimum(np.sqrt(by_rank**2 + by_fit), (groups.logs[-1] - groups.logs[0]) / 2)
+        by_shape = crossings.logs(groups) - logs  # inside a wide group people may be spread in another way
+        errors = np.sqrt(by_rank**2 + by_fit + by_shape**2)
+        return Percentiles(
+            logs=logs,
+            # Nothing is further off than from one end of the bins to the other, about twice this error.
+            errors=np.minimum(errors, (groups.logs[-1] - groups.logs[0]) / 2),
+            people=noisy.sum(axis=1),
+            ends=Ends.of(groups, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
+        )
+
+    def _targets(self, noisy: Integers, curve: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """How many people of the posterior are to be below each percentile, and a variance for doubts in its shape.
+
+        Posterior means draw people of a tail that the fitted shape does not have to where it has them. Noisy sums do
+        not: they are right on average, with a known variance. Where both are apart by more than their noise explains,
+        the percentile is moved so far as that is certain (the positive part of a James-Stein estimate).
+        """
+        shares, total = shares_of(self.at), curve[:, -1:]
+        sums, nobody = curve_of(noisy.astype(np.float64)), np.zeros_like(variances)
+        targets = shares * total
+        usual = moved = np.zeros_like(targets)
+        for _ in range(_ROUNDS):  # moving it changes what the sums say
+            crossings = Crossings.of(curve, targets)
+            start, end = (np.take_along_axis(sums, crossings.bin + edge, axis=1) for edge in (0, 1))
+            below = start + crossings.share * (end - start) - shares * sums[:, -1:]
+            apart = below - (targets - shares * total)
+            both = (np.full_like(variances, self.noise.variance), variances)
+            whole, kept = (rank_variance(each, nobody, crossings, shares) for each in both)
+            usual = np.maximum(whole - kept, _LEAST)
+            moved = np.maximum(0.0, 1 - _DISBELIEF * usual / np.maximum(apart**2, _LEAST))
+            targets = np.clip(shares * total - moved * apart, 0.0, total)
+        return targets, usual * (moved + (1 - moved) * _UNSEEN)
 
     def _variance_of_fit(
         self, fit: LogNormalFit, variances: Floats, crossings: Crossings, *, logs: Floats, a_rank: Floats

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sfumato.methods.cumulative_curve import Percentiles, shares_of
+from sfumato.methods.cumulative_curve import NORMAL, Ends, Percentiles, shares_of
 from sfumato.methods.log_normal_fit import WITHIN, LogNormalFit
 from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.summed_curve import with_geometric_noise
@@ -68,7 +68,12 @@ class ChosenBins:
         """The middles of the chosen bins, in order."""
         people, chosen = measured[:, 0], np.sort(measured[:, 1:], axis=1)
         logs = self.bins.middles[chosen]
-        return Percentiles(logs=logs, errors=self._errors(people, logs), people=people)
+        errors = self._errors(people, logs)
+        lowest, highest = (
+            np.searchsorted(self.bins.logs[1:-1], logs + side * NORMAL * errors, side="right") for side in (-1, 1)
+        )
+        ends = Ends.of(self.bins, at=chosen, lowest=lowest, highest=highest)
+        return Percentiles(logs=logs, errors=errors, people=people, ends=ends)
 
     def _errors(self, people: Integers, logs: Floats) -> Floats:
         """What choosing would do to a log-normal cell with these percentiles, which may be anywhere in their bins."""

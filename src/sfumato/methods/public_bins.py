@@ -19,19 +19,21 @@ _LARGEST = 2**53
 _FAR_OUT = 5.0
 _USUAL_SPREAD = 0.8
 """σ of logarithms where two bins do not tell it."""
-_REACH = 30
-"""Bins of a guess reach so many times the median, and a so-manieth of it, if five deviations are less."""
+_REACH = 30.0
+"""Bins of a guess reach so many times the median, and down to the median divided by it, or five deviations if that is
+more."""
 _STEP, _GROWTH = 0.25, 0.05
-"""The widths of bins in the tails as logarithms: so many deviations, and so much of the way that they are out."""
-_FEW = 16
-"""With fewer groups in the middle, the bins of the tails are joined in pairs."""
+"""The width of a bin in a tail, as a logarithm: so many deviations, and so much of the way that it is out."""
+_JOINED = ((10, 6), (16, 3))
+"""With fewer groups of equal mass than the first number, bins of a tail are joined by the second."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicBins:
     """Bins [edge, next edge) in the smallest unit; the last one holds its upper edge, too.
 
-    Each bin is thought to hold the same share of all people, which is what is known before any data are read.
+    Each bin is thought to hold the same share of all people, which is what is known before any data are read; the first
+    and the last one may be divided further (`tails`), so that people far from the guess are told apart.
 
     >>> bins = PublicBins.equal_mass(median=4_500_000, sigma=Fraction("0.8"), number=4, minimum=0, maximum=10**8)
     >>> bins.edges
@@ -40,7 +42,7 @@ class PublicBins:
 
     edges: tuple[int, ...]
     tails: tuple[int, int] = (1, 1)
-    """How many bins at either end share what would be one bin of equal mass."""
+    """How many bins make up the first bin of equal mass, and how many the last one."""
 
     def __post_init__(self) -> None:
         if len(self.edges) < 3:
@@ -71,16 +73,22 @@ class PublicBins:
         minimum: int | None = None,
         maximum: int | None = None,
     ) -> "PublicBins":
-        """Bins of equal mass whose first and last one are divided far out, so that a wrong guess does little harm.
+        """Bins of equal mass of which the first and the last are divided, out to 30 times the median and a thirtieth.
 
+        A guess of the median that is off by a factor of three, or of sigma by two, then does little harm.
+
+        >>> bins = PublicBins.of_guess(median=45_000, sigma=Fraction("0.7"), number=8, minimum=0)
+        >>> len(bins), bins.tails, bins.edges[1], bins.edges[-2]
+        (32, (13, 13), 1593, 1270898)
         """
         reach = max(_FAR_OUT * float(sigma), log(_REACH)) if sigma > 0 else 0.0
         low, high = (round(float(median) * exp(side * reach)) for side in (-1, 1))
         minimum, maximum = low if minimum is None else minimum, high if maximum is None else maximum
         middle = cls.equal_mass(median=median, sigma=sigma, number=number, minimum=minimum, maximum=maximum)
         inner = middle.edges[1:-1]
-        below = [edge for edge in _outwards(inner[0], float(median), float(sigma), -reach) if edge > middle.edges[0]]
-        above = [edge for edge in _outwards(inner[-1], float(median), float(sigma), reach) if edge < middle.edges[-1]]
+        guess = {"median": float(median), "sigma": float(sigma)}
+        below = [edge for edge in _outwards(inner[0], reach=-reach, **guess) if edge > middle.edges[0]]
+        above = [edge for edge in _outwards(inner[-1], reach=reach, **guess) if edge < middle.edges[-1]]
         return cls(
             edges=(middle.edges[0], *reversed(below), *inner, *above, middle.edges[-1]),
             tails=(len(below) + 1, len(above) + 1),
@@ -176,7 +184,7 @@ class PublicBins:
     def starts(self, number: int) -> list[int]:
         """The edges at which groups begin, so many of equal mass and those of the tails, and the last edge."""
         low, high = self.tails[0], len(self) - self.tails[1]
-        step = 2 if number < _FEW else 1
+        step = next((joined for fewer, joined in _JOINED if number < fewer), 1)
         tails = [*range(low, 0, -step), *range(high, len(self), step)] if len(self) > self.shares else []
         return sorted({0, *tails, *self._middle(number), len(self)})
 
@@ -185,10 +193,10 @@ class PublicBins:
         return [round(Fraction(group * self.shares, number)) + self.tails[0] - 1 for group in range(1, number)]
 
 
-def _outwards(start: int, median: float, sigma: float, reach: float) -> list[int]:
-    """Edges beyond the middle bins, one after the other, until so far from the median as a logarithm."""
-    side, at, edges = (1 if reach > 0 else -1), log(start), [start]
-    begin = at
+def _outwards(start: int, *, median: float, sigma: float, reach: float) -> list[int]:
+    """Edges from the outermost one of equal mass on, ever further apart, up to `reach` from the median as a logarithm."""
+    side, begin, edges = (1 if reach > 0 else -1), log(start), [start]
+    at = begin
     while True:
         at += side * (_STEP * sigma + _GROWTH * abs(at - begin))
         edge = round(exp(at))
@@ -196,14 +204,6 @@ def _outwards(start: int, median: float, sigma: float, reach: float) -> list[int
             return edges[1:]
         if edge != edges[-1]:
             edges.append(edge)
-
-
-def log_normal_edges(
-    *, median: Fraction | int, sigma: Fraction, number: int, minimum: int | None = None, maximum: int | None = None
-) -> tuple[int, ...]:
-    """The edges of so many bins of equal mass."""
-    bins = PublicBins.equal_mass(median=median, sigma=sigma, number=number, minimum=minimum, maximum=maximum)
-    return bins.edges
 
 
 def _refused(expected: str, found: str, do: str) -> MethodError:
