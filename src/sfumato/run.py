@@ -55,6 +55,9 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         plan, data = ready.plan, ready.fingerprint
         progress("charge")
         ledger = open_ledger(release)
+        plan = plan.as_charged(
+            {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}, data
+        )
         refuse_another_key(plan, data, ledger)
         charges = plan.charges(data)
         receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sfumato.methods.bin_posterior import expected_bins
 from sfumato.methods.cumulative_curve import (
-    NORMAL,
     Crossings,
     Ends,
     Percentiles,
@@ -21,6 +20,7 @@ from sfumato.methods.cumulative_curve import (
 )
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
@@ -75,7 +75,9 @@ class AdaptiveCurve:
         numbers = [FEWEST_GROUPS]
         while numbers[-1] * _FINER < half:
             numbers.append(round(numbers[-1] * _FINER))
-        return sorted({min(number, self.bins.shares) for number in (*numbers, max(half, FEWEST_GROUPS), self.bins.shares)})
+        return sorted(
+            {min(number, self.bins.shares) for number in (*numbers, max(half, FEWEST_GROUPS), self.bins.shares)}
+        )
 
     def number_for(self, people: Integers) -> Integers:
         """How many groups cells of so many people get: the number nearest to the best one, as logarithms."""

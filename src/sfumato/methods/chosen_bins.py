@@ -7,9 +7,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sfumato.methods.cumulative_curve import NORMAL, Ends, Percentiles, shares_of
+from sfumato.methods.cumulative_curve import Ends, Percentiles, shares_of
 from sfumato.methods.log_normal_fit import WITHIN, LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness

@@ -15,9 +15,6 @@ from sfumato.noise.randomness import Randomness
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NORMAL = 1.959963984540054
-"""A published error times this is half of an interval of 95 %, and errors are made so that it is."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Percentiles:

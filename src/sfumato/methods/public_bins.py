@@ -150,6 +150,11 @@ class PublicBins:
         return self.edges[self.tails[0] : len(self.edges) - self.tails[1]]
 
     @property
+    def even(self) -> "PublicBins":
+        """The bins of equal mass, the first and the last one not divided."""
+        return PublicBins(edges=(self.edges[0], *self.inner, self.edges[-1]))
+
+    @property
     def shares(self) -> int:
         """How many bins of equal mass there would be, were the first and the last one not divided."""
         return len(self.inner) + 1

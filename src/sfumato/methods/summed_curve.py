@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.methods.cumulative_curve import (
-    NORMAL,
     Crossings,
     Ends,
     Percentiles,
@@ -19,6 +18,7 @@ from sfumato.methods.cumulative_curve import (
 )
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 
