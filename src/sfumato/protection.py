@@ -108,7 +108,7 @@ def method_of(table: Table, data: Frame | Microdata, question: Asked, *, alpha: 
     if isinstance(method, SmallSamples) and not method.tells_errors and table.unknown_errors == "withheld":
         raise ReleaseError(
             f"table '{table.name}', method '{name}'",
-            expected='unknown_errors = "published" in the table: nothing published tells the error of any of its values',
+            expected='unknown_errors = "published": nothing that it publishes tells the error of any of its values',
             found="a table whose values would all be withheld",
             do='write unknown_errors = "published", or use noisy-regression, which tells errors',
         )

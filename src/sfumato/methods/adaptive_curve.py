@@ -41,6 +41,8 @@ _DISBELIEF = 3.0
 """Noisy sums count against the posterior where they are apart by more than the root of so many times what is usual."""
 _UNSEEN = 0.3
 """Of that variance, what is told as error even where the two agree: the shape may be wrong and not be found out."""
+_UNKNOWN_SHAPE = 0.3
+"""Were all people of a cell in one group, its median would be off by so much of the width of the group."""
 _LEAST_DENSITY = 1e-3
 """Of the fitted distribution; further out, percentiles are taken to move with it."""
 
@@ -71,13 +73,12 @@ class AdaptiveCurve:
     @cached_property
     def numbers(self) -> list[int]:
         """The numbers of groups that are used, ascending."""
-        half = self.bins.shares // 2  # beyond, some groups would be single bins and others twice as wide
+        most = self.bins.shares
+        half = most // 2  # beyond, some groups would be single bins and others twice as wide
         numbers = [FEWEST_GROUPS]
         while numbers[-1] * _FINER < half:
             numbers.append(round(numbers[-1] * _FINER))
-        return sorted(
-            {min(number, self.bins.shares) for number in (*numbers, max(half, FEWEST_GROUPS), self.bins.shares)}
-        )
+        return sorted({min(number, most) for number in (*numbers, max(half, FEWEST_GROUPS), most)})
 
     def number_for(self, people: Integers) -> Integers:
         """How many groups cells of so many people get: the number nearest to the best one, as logarithms."""
@@ -140,7 +141,7 @@ class AdaptiveCurve:
         by_rank = (highest.fitted_logs(fit) - lowest.fitted_logs(fit)) / (2 * NORMAL)
         a_rank = by_rank / np.sqrt(np.maximum(variance, _LEAST))
         by_fit = self._variance_of_fit(fit, variances, crossings, logs=logs, a_rank=a_rank)
-        by_shape = crossings.logs(groups) - logs  # inside a wide group people may be spread in another way
+        by_shape = _off_by_shape(people, crossings, groups, logs)
         errors = np.sqrt(by_rank**2 + by_fit + by_shape**2)
         return Percentiles(
             logs=logs,
@@ -170,7 +171,7 @@ class AdaptiveCurve:
             whole, kept = (rank_variance(each, nobody, crossings, shares) for each in both)
             usual = np.maximum(whole - kept, _LEAST)
             moved = np.maximum(0.0, 1 - _DISBELIEF * usual / np.maximum(apart**2, _LEAST))
-            targets = np.clip(shares * total - moved * apart, 0.0, total)
+            targets = np.maximum.accumulate(np.clip(shares * total - moved * apart, 0.0, total), axis=1)
         return targets, usual * (moved + (1 - moved) * _UNSEEN)
 
     def _variance_of_fit(
@@ -189,6 +190,19 @@ class AdaptiveCurve:
         covariance = fit.covariance(slopes, variance=self.noise.variance)
         variance: Floats = np.einsum("nip,nij,njp->np", moved, covariance, moved)
         return variance
+
+
+def _off_by_shape(people: Floats, crossings: Crossings, groups: PublicBins, logs: Floats) -> Floats:
+    """How far percentiles are off, as logarithms, because the people of their group may be spread in another way.
+
+    That is the way to where they would be were people spread evenly; and the more of all people are in one group, the
+    less is known of their shape.
+    """
+    inside = np.take_along_axis(people, crossings.bin, axis=1) / np.maximum(people.sum(axis=1, keepdims=True), _LEAST)
+    width = np.diff(groups.logs)[crossings.bin]
+    unknown = _UNKNOWN_SHAPE * inside * width * 2 * np.sqrt(crossings.share * (1 - crossings.share))
+    off: Floats = np.hypot(crossings.logs(groups) - logs, unknown)
+    return off
 
 
 def _below(of_groups: Floats, crossings: Crossings) -> Floats:

@@ -155,7 +155,7 @@ class NoisyQuantiles:
         return np.full(len(values), self.edges[0] * unit), np.full(len(values), self.edges[-1] * unit)
 
     def _published(self, found: Percentiles) -> dict[str, Integers]:
-        """Rounded to whole units; a bound without an error in the first and the last bin; withheld where few people are.
+        """Rounded to whole units; a bound without an error in the first and the last bin; withheld with few people.
 
         All of it is decided by noisy counts.
         """

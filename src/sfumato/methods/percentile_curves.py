@@ -99,7 +99,9 @@ def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilo
     )
     curve = curve_named(name, bins=bins, at=at, epsilon=epsilon)
     found = curve.percentiles(curve.expected(size * cells.shares))
-    errors = np.sqrt(2 / np.pi) * found.errors.mean(axis=0)
+    told = found.ends.side == 0
+    told |= ~told.any(axis=0)
+    errors = np.sqrt(2 / np.pi) * np.mean(found.errors, axis=0, where=told)
     return PlannedCurve(curve=name, size=size, errors=tuple(errors.tolist()))
 
 

@@ -161,7 +161,7 @@ class PublicBins:
 
     @cached_property
     def guess(self) -> tuple[float, float]:
-        """μ and σ of the log-normal distribution that gives every bin but those of tails the same mass, or nearly so."""
+        """μ and σ of the log-normal distribution whose bins of equal mass these are, or nearly so."""
         inner = np.log(np.array(self.inner, dtype=np.float64))
         z = scipy.special.ndtri(np.arange(1, len(inner) + 1) / (len(inner) + 1))
         if len(inner) == 1:
@@ -199,7 +199,7 @@ class PublicBins:
 
 
 def _outwards(start: int, *, median: float, sigma: float, reach: float) -> list[int]:
-    """Edges from the outermost one of equal mass on, ever further apart, up to `reach` from the median as a logarithm."""
+    """Edges beyond those of equal mass, ever further apart, up to `reach` from the median as a logarithm."""
     side, begin, edges = (1 if reach > 0 else -1), log(start), [start]
     at = begin
     while True:

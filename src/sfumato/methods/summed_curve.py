@@ -101,8 +101,8 @@ def interpolated(
     """Percentiles of curves, people spread evenly over the logarithms of each bin.
 
     `noise` has the variances of the bins, or their covariances. The standard error is half the way between the values
-    1.96 standard deviations of the rank below and above, over 1.96. How far the value is from that of a log-normal shape inside the
-    bin is part of it, because people are not spread evenly.
+    1.96 standard deviations of the rank below and above, over 1.96. How far the value is from that of a log-normal
+    shape inside the bin is part of it, because people are not spread evenly.
     """
     shares = shares_of(at)
     total = curve[:, -1:]
