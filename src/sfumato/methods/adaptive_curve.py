@@ -99,15 +99,16 @@ class AdaptiveCurve:
 
     def percentiles(self, measured: Integers) -> Percentiles:
         """By interpolation along the fitted shape; the count is the total of the noisy groups."""
-        logs, errors = (np.empty((len(measured), len(self.at))) for _ in range(2))
+        logs, errors, likely = (np.empty((len(measured), len(self.at))) for _ in range(3))
         side, bound = (np.empty((len(measured), len(self.at)), dtype=np.int64) for _ in range(2))
         for number, cells in self._by_number(measured[:, 0]):
             groups = self.bins.grouped(number)
             found = self._of_groups(measured[cells, 1 : len(groups) + 1], groups)
-            logs[cells], errors[cells] = found.logs, found.errors
+            logs[cells], errors[cells], likely[cells] = found.logs, found.errors, found.likely
             side[cells], bound[cells] = found.ends.side, found.ends.bound
         people = measured[:, 1:].sum(axis=1)
-        return Percentiles(logs=logs, errors=errors, people=people, ends=Ends(side=side, bound=bound))
+        ends = Ends(side=side, bound=bound)
+        return Percentiles(logs=logs, errors=errors, likely=likely, people=people, ends=ends)
 
     def _measured(
         self, first: Integers, counts: NDArray[Any], seen: Callable[[NDArray[Any]], NDArray[Any]]
@@ -132,7 +133,8 @@ class AdaptiveCurve:
         curve = curve_of(people)
         targets, doubted = self._targets(noisy, curve, variances)
         crossings = Crossings.of(curve, targets)
-        variance = rank_variance(variances, people, crossings, shares) + doubted
+        known = rank_variance(variances, people, crossings, shares)
+        variance = known + doubted
         lowest, highest = (
             Crossings.of(curve, np.clip(targets + side * NORMAL * np.sqrt(variance), 0.0, curve[:, -1:]))
             for side in (-1, 1)
@@ -147,6 +149,7 @@ class AdaptiveCurve:
             logs=logs,
             # Nothing is further off than from one end of the bins to the other, about twice this error.
             errors=np.minimum(errors, (groups.logs[-1] - groups.logs[0]) / 2),
+            likely=np.sqrt(a_rank**2 * known + by_fit),
             people=noisy.sum(axis=1),
             ends=Ends.of(groups, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
         )

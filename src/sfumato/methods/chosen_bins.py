@@ -74,7 +74,7 @@ class ChosenBins:
             np.searchsorted(self.bins.logs[1:-1], logs + side * NORMAL * errors, side="right") for side in (-1, 1)
         )
         ends = Ends.of(self.bins, at=chosen, lowest=lowest, highest=highest)
-        return Percentiles(logs=logs, errors=errors, people=people, ends=ends)
+        return Percentiles(logs=logs, errors=errors, likely=errors, people=people, ends=ends)
 
     def _errors(self, people: Integers, logs: Floats) -> Floats:
         """What choosing would do to a log-normal cell with these percentiles, which may be anywhere in their bins."""

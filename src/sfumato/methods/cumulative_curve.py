@@ -22,7 +22,10 @@ class Percentiles:
 
     logs: Floats
     errors: Floats
-    """Standard errors of the logarithms, worked out from published quantities."""
+    """Standard errors of the logarithms, worked out from published quantities; they allow for people being spread in
+    another way than is thought."""
+    likely: Floats
+    """The same if people are spread as is thought: for plans."""
     people: Integers
     """The noisy number of people in each cell."""
     ends: "Ends"

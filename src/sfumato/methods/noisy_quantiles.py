@@ -118,11 +118,12 @@ class NoisyQuantiles:
         return PlannedError(floor=0.0, floor_size=0, share=plan.error, of=f"a percentile of {_TYPICAL} people")
 
     def expected_error(self, cells: Cells) -> Floats:
-        """The mean absolute error of every percentile, from the true counts in bins: confidential."""
+        """The mean absolute error of every percentile, NaN in the end bins, from the true counts: confidential."""
         errors = []
         for counts in self._chunks(cells):
             found = self.percentile_curve.percentiles(self.percentile_curve.expected(counts.astype(np.float64)))
-            errors.append(np.exp(found.logs) * found.errors * (_MEAN_OF_DEVIATION * 10**self.decimals))
+            error = np.exp(found.logs) * found.likely * (_MEAN_OF_DEVIATION * 10**self.decimals)
+            errors.append(np.where(found.ends.side == 0, error, np.nan))
         return np.concatenate(errors, axis=None) if errors else np.empty(0)
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:

@@ -101,7 +101,7 @@ def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilo
     found = curve.percentiles(curve.expected(size * cells.shares))
     told = found.ends.side == 0
     told |= ~told.any(axis=0)
-    errors = np.sqrt(2 / np.pi) * np.mean(found.errors, axis=0, where=told)
+    errors = np.sqrt(2 / np.pi) * np.mean(found.likely, axis=0, where=told)
     return PlannedCurve(curve=name, size=size, errors=tuple(errors.tolist()))
 
 

@@ -24,7 +24,7 @@ _REACH = 30.0
 more."""
 _STEP, _GROWTH = 0.25, 0.05
 """The width of a bin in a tail, as a logarithm: so many deviations, and so much of the way that it is out."""
-_JOINED = ((10, 6), (16, 3))
+_JOINED = ((10, 6), (16, 4), (24, 3), (32, 2))
 """With fewer groups of equal mass than the first number, bins of a tail are joined by the second."""
 
 

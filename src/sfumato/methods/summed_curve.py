@@ -117,9 +117,11 @@ def interpolated(
         Crossings.of(curve, np.clip(shares * total + side * NORMAL * np.sqrt(variance), 0.0, total)) for side in (-1, 1)
     )
     apart = logs - crossings.fitted_logs(fit)
+    errors = np.hypot((highest.logs(bins) - lowest.logs(bins)) / (2 * NORMAL), apart)
     return Percentiles(
         logs=logs,
-        errors=np.hypot((highest.logs(bins) - lowest.logs(bins)) / (2 * NORMAL), apart),
+        errors=errors,
+        likely=errors,
         people=people,
         ends=Ends.of(bins, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
     )
