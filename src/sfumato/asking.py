@@ -1,6 +1,8 @@
 """From a table of a release to the question that the engine answers."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from math import ceil, floor
 
@@ -18,10 +20,11 @@ from sfumato.engine.question import (
     SampleQuestion,
 )
 from sfumato.engine.samples import BIN
-from sfumato.errors import ReleaseError
+from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.indicators import CODES, NAME
-from sfumato.methods.public_bins import log_normal_edges
+from sfumato.methods.percentile_curves import bins_of_guess
+from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.registry import needs
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
@@ -111,6 +114,7 @@ def _samples(table: Table, data: Microdata, codes: Mapping[str, tuple[str, ...]]
     statistic = next(known for known in STATISTICS if known == table.statistic)  # the method knows no other
     summed = statistic in ("predict", "mean")
     y = None if table.measure is None else _bounded(table, data, table.measure, needed=summed)
+    bins = None if table.quantiles is None or y is None else bins_of(table, table.quantiles.bins, y)
     at = {"predict": "{}", "quantiles": "p{}", "mean": "mean"}.get(table.statistic, "")
     return SampleQuestion(
         groups=dimensions(table.by),
@@ -118,7 +122,8 @@ def _samples(table: Table, data: Microdata, codes: Mapping[str, tuple[str, ...]]
         at=tuple(at.format(plain(place)) for place in table.at) if table.at is not None else (at,) if at else (),
         x=None if table.predict is None else _bounded(table, data, table.predict.on, needed=True),
         y=y,
-        edges=() if table.quantiles is None or y is None else edges_of(table.quantiles.bins, y),
+        edges=() if bins is None else bins.edges,
+        tails=(1, 1) if bins is None else bins.tails,
         classes=dimensions(classes),
         needs=needs(method),
         where=table.where,
@@ -148,13 +153,38 @@ def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
     return tuple(dict.fromkeys(classes))
 
 
-def edges_of(bins: Bins, of: Bounded) -> tuple[int, ...]:
-    """The ends of public bins, of a guess within the bounds of the measure."""
+def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
+    """The public bins of percentiles: those that are listed, or of a guess within the bounds of the measure."""
     if bins.edges is not None:
-        return bins.edges
+        return PublicBins(edges=bins.edges)
     if bins.median is None or bins.sigma is None or bins.number is None:
         raise ValueError("bins are a list of edges or a guess")
-    return log_normal_edges(median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high)
+    return bins_of_guess(
+        table.protect.options.get("curve", "adaptive"),
+        median=bins.median,
+        sigma=bins.sigma,
+        number=bins.number,
+        minimum=of.low,
+        maximum=of.high,
+    )
+
+
+def asked_before(table: Table, question: Asked) -> SampleQuestion | None:
+    """The question as version 0.1.0 asked it, where it asked for the same table in another way.
+
+    Its bins of a guess ended where the guess ends.
+    """
+    if not isinstance(question, SampleQuestion) or question.tails == (1, 1) or table.quantiles is None:
+        return None
+    bins, of = table.quantiles.bins, question.y
+    if of is None or bins.median is None or bins.sigma is None or bins.number is None:
+        return None
+    with suppress(MethodError):
+        even = PublicBins.equal_mass(
+            median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high
+        )
+        return replace(question, edges=even.edges, tails=even.tails)
+    return None
 
 
 def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> Bounded:

@@ -116,8 +116,10 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
         refuse_rolled_back(release, ledger)
-        refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
+        plan = plan.as_charged(charged, fingerprint or "0")
+        charges = plan.charges(fingerprint or "0")
+        refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Self, cast
 
 from sfumato import __version__
+from sfumato.asking import asked_before
 from sfumato.cells import Cells
 from sfumato.engine.cube_records import CubeQuestion
 from sfumato.engine.part_layout import IN_ONE_PIECE
@@ -73,6 +74,8 @@ class PlannedTable:
     """The fingerprint of the key, when the method has one: another key gives another answer."""
     in_parts: bool = False
     """Whether the table is made part by part. That changes no number: an answer in one piece stays the answer."""
+    before: "PlannedTable | None" = None
+    """The table as an earlier version asked for it, where that was another question."""
 
     @property
     def name(self) -> str:
@@ -149,6 +152,12 @@ class PlannedTable:
             "key": "" if any_key else self.key,
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def as_charged(self, charged: Collection[str], data: str) -> "PlannedTable":
+        """The table as an earlier version asked for it, where only that is among the charged questions."""
+        if self.before is None or self.digest(data) in charged or self.before.digest(data) not in charged:
+            return self
+        return self.before
 
     def _statistic(self) -> list[object]:
         """What is counted, beside the dimensions; the indicators chosen for publication change no number."""
@@ -242,6 +251,10 @@ class Plan:
     secret: Secret | None = field(default=None, repr=False)
     software: str = __version__
 
+    def as_charged(self, charged: Collection[str], data: str) -> "Plan":
+        """The plan for a ledger with these charged questions: what an earlier version asked is not asked anew."""
+        return replace(self, tables=tuple(planned.as_charged(charged, data) for planned in self.tables))
+
     def distinct(self) -> tuple[PlannedTable, ...]:
         """The tables without those that ask a question another one asks: they get its answer and cost nothing."""
         return tuple({table.digest(""): table for table in reversed(self.tables)}.values())[::-1]
@@ -318,17 +331,19 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
                 do="choose another method, or add the table of workplaces",
             )
         key = secret.fingerprint if secret is not None and method.name in KEYED else ""
-        planned.append(
-            PlannedTable(
-                table=table,
-                question=question,
-                method=method,
-                links=release.data.links(),
-                period=release.period or "",
-                key=key,
-                in_parts=in_parts,
-            )
+        made = PlannedTable(
+            table=table,
+            question=question,
+            method=method,
+            links=release.data.links(),
+            period=release.period or "",
+            key=key,
+            in_parts=in_parts,
         )
+        before = asked_before(table, question)
+        if before is not None:
+            made = replace(made, before=replace(made, question=before, method=release.method(table, before)))
+        planned.append(made)
     plan = Plan(
         release=release,
         tables=_rounded(planned),

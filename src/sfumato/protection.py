@@ -17,6 +17,7 @@ from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.noisy_regression import NoisyRegression
 from sfumato.methods.record_laplace import RecordLaplace
 from sfumato.methods.registry import KEYED, build, known_of_table
+from sfumato.methods.small_samples import SmallSamples
 from sfumato.methods.theil_sen import TheilSen
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
@@ -103,7 +104,7 @@ def method_of(table: Table, data: Frame | Microdata, question: Asked, *, alpha: 
         of_table = _of_people(table, data, question, name)
         if "class" in question.needs:
             options.pop("classes", None)
-    return build(
+    method = build(
         name,
         alpha=alpha if protect.alpha is None else protect.alpha,
         epsilon=protect.epsilon,
@@ -111,6 +112,14 @@ def method_of(table: Table, data: Frame | Microdata, question: Asked, *, alpha: 
         options=options,
         of_table=of_table,
     )
+    if isinstance(method, SmallSamples) and not method.tells_errors and table.unknown_errors == "withheld":
+        raise ReleaseError(
+            f"table '{table.name}', method '{name}'",
+            expected='unknown_errors = "published": nothing that it publishes tells the error of any of its values',
+            found="a table whose values would all be withheld",
+            do='write unknown_errors = "published", or use noisy-regression, which tells errors',
+        )
+    return method
 
 
 def contributors(table: Table) -> int:
@@ -149,6 +158,7 @@ def _of_people(table: Table, data: Microdata, question: SampleQuestion, name: st
         "decimals": table.decimals,
         "periods": periods_of(data, question),
         "edges": question.edges,
+        "tails": question.tails,
         "classes": prod(map(len, question.classes)),
         **{f"low_{letter}": bound.low for letter, bound in bounds.items() if bound is not None},
         **{f"high_{letter}": bound.high for letter, bound in bounds.items() if bound is not None},

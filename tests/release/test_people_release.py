@@ -14,6 +14,7 @@ from sfumato.assess.assess import assess
 from sfumato.check import check
 from sfumato.errors import BudgetError, DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.manifest import read_manifest
+from sfumato.methods.public_bins import PublicBins
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -109,6 +110,81 @@ def test_a_repeated_question_gets_the_stored_answer_and_costs_nothing(tmp_path: 
     assert renamed.balance.remaining_epsilon == 0
 
 
+PUBLISHED = 'unknown_errors = "published"'
+
+
+def small_groups(folder: Path, *changes: tuple[str, str]) -> tuple[Path, pd.DataFrame]:
+    """Publish means of groups of two to four people a year, with noise of 200,000 and more, and read them."""
+    few = {name: column[:60] for name, column in people().items()}
+    pq.write_table(pa.table(few), folder / "people.parquet")
+    bundle = run(load(written(folder, HEAD + EARNINGS, *changes))).bundle
+    return bundle, published(bundle, "earnings")
+
+
+def test_a_mean_whose_error_nothing_tells_is_withheld(tmp_path: Path) -> None:
+    bundle, table = small_groups(tmp_path)
+    untold = table["status"] == "error unknown"
+    assert untold.any()
+    # The error comes from the published number of people alone: below 6/0.5 nothing tells it.
+    assert (table["count"][untold] < 12).all()
+    assert table["value"][untold].isna().all()
+    assert (table["value"].isna() == table["error"].isna()).all(), "no value without an error"
+    assert (bundle / "tables/earnings.csv").read_text().count("error unknown") == untold.sum()
+    assert 'withheld ("error unknown")' in (bundle / "statement.md").read_text()
+
+
+def test_a_release_may_ask_for_means_without_an_error_and_gets_the_same_draws(tmp_path: Path) -> None:
+    _, withheld = small_groups(tmp_path)
+    wanted = written(tmp_path, HEAD + EARNINGS, ('name = "earnings"', f'name = "earnings"\n{PUBLISHED}'))
+    done = run(load(wanted))
+    assert done.charged == (), "the same question: nothing is drawn again"
+    table = published(done.bundle, "earnings")
+    assert (table["value"].isna() == table["status"].isin(["suppressed", "not available"])).all()
+    shown = withheld["value"].notna()
+    assert (table["value"][shown] == withheld["value"][shown]).all()
+    assert "because this release asks for it" in (done.bundle / "statement.md").read_text()
+    described = json.loads((done.bundle / "structure.json").read_text())["tables"][0]
+    assert described["unknown_errors"] == "published"
+
+
+def test_percentiles_in_the_end_bins_are_published_as_bounds_without_an_error(tmp_path: Path) -> None:
+    narrow = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 35000, 38000, 40000, 42000, 45000, 200000]")
+    release = load(written(tmp_path, HEAD + PERCENTILES, narrow))
+    bundle = run(release).bundle
+    table = published(bundle, "percentiles")
+    low, high = (table[table["at"] == at] for at in ("p25", "p75"))
+    assert set(low["status"]) == {"below"}
+    assert set(high["status"]) == {"above"}
+    assert (low["value"] >= 35_000).all()
+    assert (high["value"] <= 45_000).all()
+    assert table["error"].isna().equals(table["status"] != "")
+    text = (bundle / "statement.md").read_text()
+    assert 'marked "below" or "above"' in text
+    assert "90 times, or fewer" not in text
+    [assessed] = assess(release).people
+    assert all(part.published == 1 for part in assessed.by_size)
+
+
+def test_a_table_that_an_earlier_version_published_keeps_its_answer_and_its_bins(tmp_path: Path) -> None:
+    guess = "{ median = 40000, sigma = 0.6, number = 16 }"
+    old = PublicBins.equal_mass(median=40_000, sigma=Fraction("0.6"), number=16, minimum=0, maximum=200_000).edges
+    # Version 0.1.0 made these bins of the guess, and named the question by them.
+    earlier = run(load(written(tmp_path, HEAD + PERCENTILES, (guess, str(list(old))))))
+    assert earlier.charged == ("percentiles",)
+    release = load(written(tmp_path, HEAD + PERCENTILES))
+    assert check(release).paid == {"percentiles"}
+    again = run(release)
+    assert again.charged == ()
+    assert published(again.bundle, "percentiles").equals(published(earlier.bundle, "percentiles"))
+    [described] = json.loads((again.bundle / "structure.json").read_text())["tables"]
+    assert described["edges"] == list(old)
+    assert [assessed.name for assessed in assess(release).people] == ["percentiles"]
+    other = run(load(written(tmp_path, HEAD + PERCENTILES, ("number = 16", "number = 17"))))
+    assert other.charged == ("percentiles",)
+    [described] = json.loads((other.bundle / "structure.json").read_text())["tables"]
+    assert len(described["edges"]) > 18, "what was never charged gets bins that reach further"
+
+
 OTHER = {
     "bounds": ("maximum = 200000", "maximum = 210000"),
     "classes": ('classes = ["title"]', 'classes = ["sector"]'),
@@ -139,7 +215,13 @@ def test_a_bundle_says_which_columns_bounds_and_bins_it_has(tmp_path: Path) -> N
     assert "people" in tables["scores"]["columns"]["count"]
     assert tables["scores"]["bounds"] == {"rank": [0, 100], "score": [0, 100]}
     assert tables["scores"]["classes"] == ["title"]
-    assert len(tables["percentiles"]["edges"]) == 17
+    edges = tables["percentiles"]["edges"]
+    assert edges[0] == 0
+    assert edges[-1] == 200_000
+    assert set(PublicBins.equal_mass(median=40_000, sigma=Fraction("0.6"), number=16).edges[1:-1]) < set(edges)
+    assert '"below" or "above"' in tables["percentiles"]["columns"]["value"]
+    assert "error unknown" in tables["scores"]["columns"]["status"]
+    assert tables["scores"]["unknown_errors"] == "withheld"
     assert tables["percentiles"]["statistic"]["quantiles"]["bins"] == {"median": 40000, "sigma": 0.6, "number": 16}
     assert "not differentially private" in tables["scores"]["guarantee"]["condition"]
     assert "condition" not in tables["percentiles"]["guarantee"]
@@ -210,6 +292,10 @@ MISTAKES = {
     "period without codes": (('period = "year"', 'period = "quarter"'), "has codes"),
     "totals": (('mean = "earnings"', 'mean = "earnings"\ntotals = true'), "without totals"),
     "no condition allowed": ((", conditional = true", ""), "on a condition"),
+    "errors of percentiles": (
+        ("decimals = 0", 'unknown_errors = "published"'),
+        "for predictions and means",
+    ),
     "more than the budget": (("epsilon = 10,", "epsilon = 9.9,"), "9.9"),
 }
 
@@ -259,7 +345,10 @@ def test_a_cube_counts_records_that_are_one_a_unit(tmp_path: Path) -> None:
 
 def test_a_theil_sen_line_gets_the_values_themselves(tmp_path: Path) -> None:
     change = ('method = "mose", epsilon = 3, classes = ["title"]', 'method = "theil-sen", epsilon = 3')
-    release = load(written(tmp_path, HEAD + SCORES, change))
+    with pytest.raises(ReleaseError, match='write unknown_errors = "published"'):
+        run(load(written(tmp_path, HEAD + SCORES, change)))
+    assert not (tmp_path / "bundle").exists()
+    release = load(written(tmp_path, HEAD + SCORES, change, ('name = "scores"', f'name = "scores"\n{PUBLISHED}')))
     table = published(run(release).bundle, "scores")
     assert table["error"].isna().all()
     assert table["value"].between(0, 100).all()

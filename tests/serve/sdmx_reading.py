@@ -16,6 +16,9 @@ LETTERS = {
     "synthesised": "E",
     "not available": "M",
     "mostly perturbation": "U",
+    "below": "D",
+    "above": "D",
+    "error unknown": "Q",
 }
 """What docs/server-sdmx.md calls the statuses of bundles."""
 Figures = dict[tuple[str, ...], tuple[float | None, str]]

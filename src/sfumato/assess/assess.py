@@ -49,13 +49,15 @@ class Assessment:
 def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
     with checked(release, progress) as ready:
-        planned = {table.table.name: table for table in ready.plan.tables}
-        _refuse_too_large(ready.plan)
         answers = stored_answers(release)
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
+        charged = {entry.question for entry in history if entry.kind == "charge" and entry.account == release.account}
+        plan = ready.plan.as_charged(charged, ready.fingerprint)
+        planned = {table.table.name: table for table in plan.tables}
+        _refuse_too_large(plan)
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
         kept = {}
-        for part in ready.plan.parts:
+        for part in plan.parts:
             question = part.digest(ready.fingerprint)
             if question not in answered:
                 raise LedgerError(
@@ -66,7 +68,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 )
             kept[part.name] = (question, answered[question])
         given = {name: answers.read(*kept[name]) for name in planned}
-        given, shown = nested_sums(ready.plan, given), agreeing(ready.plan, given)  # as they are published
+        given, shown = nested_sums(plan, given), agreeing(plan, given)  # as they are published
         progress("tabulate")
         counted = ready.count(planned) if planned else {}
         progress("assess")
@@ -82,9 +84,9 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         cells = {name: found for name, found in counted.items() if isinstance(found, Cells) and name not in estimated}
         for name, true in cells.items():
             table = planned[name]
-            attacks = _attacks(table, true, given[name], ready.plan)
+            attacks = _attacks(table, true, given[name], plan)
             for place, view in enumerate(views(table, true, given[name], agreed=shown[name], unit=units[name])):
-                utilities.append(measure_utility(view, ready.plan.codelists))
+                utilities.append(measure_utility(view, plan.codelists))
                 exposure = measure_exposure(view)
                 exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
             if "status" in given[name].columns:
@@ -97,14 +99,14 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 published_cube(cube, answers.read_file(*kept[cube.name])),
                 replicates_of(ready.opened, cube) if isinstance(ready.opened, OpenRecords) else None,
             )
-            for cube in ready.plan.cubes
+            for cube in plan.cubes
         ]
         return Assessment(
-            plan=ready.plan,
+            plan=plan,
             utilities=tuple(utilities),
             exposures=tuple(exposures),
             network=network,
-            report=write_report(ready.plan, utilities, exposures, network, path, cubes=cubes, people=people),
+            report=write_report(plan, utilities, exposures, network, path, cubes=cubes, people=people),
             cubes=tuple(cubes),
             people=tuple(people),
         )

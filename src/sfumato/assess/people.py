@@ -21,9 +21,11 @@ from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.noisy_regression import NoisyRegression
 from sfumato.methods.regression import LineSums
 from sfumato.methods.small_samples import NO_ERROR, NORMAL
+from sfumato.methods.status import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.methods.status import HIDDEN
 from sfumato.methods.theil_sen import TheilSen
 from sfumato.plan import PlannedTable
+from sfumato.publish.people import shown_estimates
 from sfumato.samples import Samples
 
 Floats = NDArray[np.float64]
@@ -65,18 +67,20 @@ def assess_people(
     planned: PlannedTable, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
 ) -> PeopleAssessment:
     """Compare published estimates with those of the true data, in the unit of the measure."""
+    answer = shown_estimates(planned, answer)
     parts = 10**planned.table.decimals
     true, people = true_estimates(planned, counted), np.repeat(_people(planned, counted), len(planned.question.by[-1]))
     value, error = answer["value"] / parts, answer["error"] / parts
     seen = ~np.isin(answer["status"], HIDDEN)
-    off = np.where(seen, np.abs(value - true), np.nan)
+    estimated = seen & ~np.isin(answer["status"], BOUNDS_OF_VALUES)
+    off = np.where(estimated, np.abs(value - true), np.nan)
     sizes = by_class(
         _size,
         classes=size_classes(people, BOUNDS),
         seen=seen,
         off=off,
         relative=np.divide(off, np.abs(true), out=np.full(len(off), np.nan), where=true != 0),
-        covered=np.where(seen & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / parts, np.nan),
+        covered=np.where(estimated & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / parts, np.nan),
     )
     table = planned.table
     return PeopleAssessment(

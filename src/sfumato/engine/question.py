@@ -176,6 +176,8 @@ class SampleQuestion:
     y: Bounded | None = None
     edges: tuple[int, ...] = ()
     """The ends of the bins of percentiles; a value below all of them is in the first bin, one above in the last."""
+    tails: tuple[int, int] = (1, 1)
+    """How many of these bins make up the first bin of equal mass, and how many the last one."""
     classes: tuple[Dimension, ...] = ()
     """Attributes of calibration classes; every group must be in one class, whose place is the column `class`."""
     needs: frozenset[str] = frozenset({"count"})

@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.methods.bin_posterior import expected_bins
-from sfumato.methods.cumulative_curve import Crossings, Percentiles, curve_of, rank_variance, shares_of
+from sfumato.methods.cumulative_curve import (
+    Crossings,
+    Ends,
+    Percentiles,
+    curve_of,
+    rank_variance,
+    shares_of,
+)
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
@@ -26,8 +34,15 @@ FEWEST_GROUPS = 8
 """Fewer make interpolation the larger error at any size."""
 _FINER = 1.25
 """Each number of groups that is used is about so many times the one before."""
+_ROUNDS = 2
 _LEAST = 1e-12
 """A variance of a rank that is none."""
+_DISBELIEF = 3.0
+"""Noisy sums count against the posterior where they are apart by more than the root of so many times what is usual."""
+_UNSEEN = 0.3
+"""Of that variance, what is told as error even where the two agree: the shape may be wrong and not be found out."""
+_UNKNOWN_SHAPE = 0.3
+"""Were all people of a cell in one group, its median would be off by so much of the width of the group."""
 _LEAST_DENSITY = 1e-3
 """Of the fitted distribution; further out, percentiles are taken to move with it."""
 
@@ -58,11 +73,12 @@ class AdaptiveCurve:
     @cached_property
     def numbers(self) -> list[int]:
         """The numbers of groups that are used, ascending."""
-        half = len(self.bins) // 2  # beyond, some groups would be single bins and others twice as wide
+        most = self.bins.shares
+        half = most // 2  # beyond, some groups would be single bins and others twice as wide
         numbers = [FEWEST_GROUPS]
         while numbers[-1] * _FINER < half:
             numbers.append(round(numbers[-1] * _FINER))
-        return sorted({min(number, len(self.bins)) for number in (*numbers, max(half, FEWEST_GROUPS), len(self.bins))})
+        return sorted({min(number, most) for number in (*numbers, max(half, FEWEST_GROUPS), most)})
 
     def number_for(self, people: Integers) -> Integers:
         """How many groups cells of so many people get: the number nearest to the best one, as logarithms."""
@@ -83,11 +99,16 @@ class AdaptiveCurve:
 
     def percentiles(self, measured: Integers) -> Percentiles:
         """By interpolation along the fitted shape; the count is the total of the noisy groups."""
-        logs, errors = (np.empty((len(measured), len(self.at))) for _ in range(2))
+        logs, errors, likely = (np.empty((len(measured), len(self.at))) for _ in range(3))
+        side, bound = (np.empty((len(measured), len(self.at)), dtype=np.int64) for _ in range(2))
         for number, cells in self._by_number(measured[:, 0]):
-            found = self._of_groups(measured[cells, 1 : number + 1], self.bins.grouped(number))
-            logs[cells], errors[cells] = found
-        return Percentiles(logs=logs, errors=errors, people=measured[:, 1:].sum(axis=1))
+            groups = self.bins.grouped(number)
+            found = self._of_groups(measured[cells, 1 : len(groups) + 1], groups)
+            logs[cells], errors[cells], likely[cells] = found.logs, found.errors, found.likely
+            side[cells], bound[cells] = found.ends.side, found.ends.bound
+        people = measured[:, 1:].sum(axis=1)
+        ends = Ends(side=side, bound=bound)
+        return Percentiles(logs=logs, errors=errors, likely=likely, people=people, ends=ends)
 
     def _measured(
         self, first: Integers, counts: NDArray[Any], seen: Callable[[NDArray[Any]], NDArray[Any]]
@@ -96,8 +117,8 @@ class AdaptiveCurve:
         measured = np.zeros((len(counts), len(self.bins) + 1), dtype=np.int64)
         measured[:, 0] = first
         for number, cells in self._by_number(first):
-            groups = np.add.reduceat(counts[cells], self.bins.starts(number)[:-1], axis=1)
-            measured[cells, 1 : number + 1] = seen(groups)
+            starts = self.bins.starts(number)
+            measured[cells, 1 : len(starts)] = seen(np.add.reduceat(counts[cells], starts[:-1], axis=1))
         return measured
 
     def _by_number(self, first: Integers) -> list[tuple[int, NDArray[np.intp]]]:
@@ -105,23 +126,56 @@ class AdaptiveCurve:
         numbers = self.number_for(first)
         return [(number, np.flatnonzero(numbers == number)) for number in self.numbers]
 
-    def _of_groups(self, noisy: Integers, groups: PublicBins) -> tuple[Floats, Floats]:
+    def _of_groups(self, noisy: Integers, groups: PublicBins) -> Percentiles:
         shares = shares_of(self.at)
         fit = LogNormalFit.of(noisy, groups, variance=self.noise.variance)
         people, variances = expected_bins(noisy, self.noise, fit)
         curve = curve_of(people)
-        total = curve[:, -1:]
-        crossings = Crossings.of(curve, shares * total)
-        variance = rank_variance(variances, people, crossings, shares)
-        below, above = (
-            Crossings.of(curve, np.clip(shares * total + side * np.sqrt(variance), 0.0, total)).fitted_logs(fit)
+        targets, doubted = self._targets(noisy, curve, variances)
+        crossings = Crossings.of(curve, targets)
+        known = rank_variance(variances, people, crossings, shares)
+        variance = known + doubted
+        lowest, highest = (
+            Crossings.of(curve, np.clip(targets + side * NORMAL * np.sqrt(variance), 0.0, curve[:, -1:]))
             for side in (-1, 1)
         )
-        logs, by_rank = crossings.fitted_logs(fit), (above - below) / 2
+        logs = crossings.fitted_logs(fit)
+        by_rank = (highest.fitted_logs(fit) - lowest.fitted_logs(fit)) / (2 * NORMAL)
         a_rank = by_rank / np.sqrt(np.maximum(variance, _LEAST))
         by_fit = self._variance_of_fit(fit, variances, crossings, logs=logs, a_rank=a_rank)
-        # Nothing is further off than from one end of the bins to the other, about twice this error.
-        return logs, np.minimum(np.sqrt(by_rank**2 + by_fit), (groups.logs[-1] - groups.logs[0]) / 2)
+        by_shape = _off_by_shape(people, crossings, groups, logs)
+        errors = np.sqrt(by_rank**2 + by_fit + by_shape**2)
+        return Percentiles(
+            logs=logs,
+            # Nothing is further off than from one end of the bins to the other, about twice this error.
+            errors=np.minimum(errors, (groups.logs[-1] - groups.logs[0]) / 2),
+            likely=np.sqrt(a_rank**2 * known + by_fit),
+            people=noisy.sum(axis=1),
+            ends=Ends.of(groups, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
+        )
+
+    def _targets(self, noisy: Integers, curve: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """How many people of the posterior are to be below each percentile, and a variance for doubts in its shape.
+
+        Posterior means draw people of a tail that the fitted shape does not have to where it has them. Noisy sums do
+        not: they are right on average, with a known variance. Where both are apart by more than their noise explains,
+        the percentile is moved so far as that is certain (the positive part of a James-Stein estimate).
+        """
+        shares, total = shares_of(self.at), curve[:, -1:]
+        sums, nobody = curve_of(noisy.astype(np.float64)), np.zeros_like(variances)
+        targets = shares * total
+        usual = moved = np.zeros_like(targets)
+        for _ in range(_ROUNDS):  # moving it changes what the sums say
+            crossings = Crossings.of(curve, targets)
+            start, end = (np.take_along_axis(sums, crossings.bin + edge, axis=1) for edge in (0, 1))
+            below = start + crossings.share * (end - start) - shares * sums[:, -1:]
+            apart = below - (targets - shares * total)
+            both = (np.full_like(variances, self.noise.variance), variances)
+            whole, kept = (rank_variance(each, nobody, crossings, shares) for each in both)
+            usual = np.maximum(whole - kept, _LEAST)
+            moved = np.maximum(0.0, 1 - _DISBELIEF * usual / np.maximum(apart**2, _LEAST))
+            targets = np.maximum.accumulate(np.clip(shares * total - moved * apart, 0.0, total), axis=1)
+        return targets, usual * (moved + (1 - moved) * _UNSEEN)
 
     def _variance_of_fit(
         self, fit: LogNormalFit, variances: Floats, crossings: Crossings, *, logs: Floats, a_rank: Floats
@@ -139,6 +193,19 @@ class AdaptiveCurve:
         covariance = fit.covariance(slopes, variance=self.noise.variance)
         variance: Floats = np.einsum("nip,nij,njp->np", moved, covariance, moved)
         return variance
+
+
+def _off_by_shape(people: Floats, crossings: Crossings, groups: PublicBins, logs: Floats) -> Floats:
+    """How far percentiles are off, as logarithms, because the people of their group may be spread in another way.
+
+    That is the way to where they would be were people spread evenly; and the more of all people are in one group, the
+    less is known of their shape.
+    """
+    inside = np.take_along_axis(people, crossings.bin, axis=1) / np.maximum(people.sum(axis=1, keepdims=True), _LEAST)
+    width = np.diff(groups.logs)[crossings.bin]
+    unknown = _UNKNOWN_SHAPE * inside * width * 2 * np.sqrt(crossings.share * (1 - crossings.share))
+    off: Floats = np.hypot(crossings.logs(groups) - logs, unknown)
+    return off
 
 
 def _below(of_groups: Floats, crossings: Crossings) -> Floats:

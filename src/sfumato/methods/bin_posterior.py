@@ -26,7 +26,7 @@ def expected_bins(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple
     the numbers around the noisy one. The mean is never negative, leaves large bins as they are and draws small ones to
     the fit, empty ones nearly to 0.
     """
-    shares = np.maximum(fit.shares, _LEAST)
+    shares = np.maximum(fit.heavy_shares, _LEAST)
     size = CONCENTRATION * shares
     chance = (fit.people / (fit.people + CONCENTRATION))[:, None]
     falls = float(np.exp(-float(noise.epsilon)))
@@ -58,7 +58,7 @@ def expected_bins(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple
 
 def _of_normal(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple[Floats, Floats]:
     """The same if counts and noise were normal."""
-    fitted = fit.people[:, None] * np.maximum(fit.shares, _LEAST)
+    fitted = fit.people[:, None] * np.maximum(fit.heavy_shares, _LEAST)
     spread = fitted * (1 + fit.people / CONCENTRATION)[:, None]
     kept = spread / (spread + noise.variance)
     return np.maximum(fitted + kept * (noisy - fitted), 0.0), kept * noise.variance

@@ -7,9 +7,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sfumato.methods.cumulative_curve import Percentiles, shares_of
+from sfumato.methods.cumulative_curve import Ends, Percentiles, shares_of
 from sfumato.methods.log_normal_fit import WITHIN, LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
@@ -68,7 +69,12 @@ class ChosenBins:
         """The middles of the chosen bins, in order."""
         people, chosen = measured[:, 0], np.sort(measured[:, 1:], axis=1)
         logs = self.bins.middles[chosen]
-        return Percentiles(logs=logs, errors=self._errors(people, logs), people=people)
+        errors = self._errors(people, logs)
+        lowest, highest = (
+            np.searchsorted(self.bins.logs[1:-1], logs + side * NORMAL * errors, side="right") for side in (-1, 1)
+        )
+        ends = Ends.of(self.bins, at=chosen, lowest=lowest, highest=highest)
+        return Percentiles(logs=logs, errors=errors, likely=errors, people=people, ends=ends)
 
     def _errors(self, people: Integers, logs: Floats) -> Floats:
         """What choosing would do to a log-normal cell with these percentiles, which may be anywhere in their bins."""

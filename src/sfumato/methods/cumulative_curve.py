@@ -22,9 +22,34 @@ class Percentiles:
 
     logs: Floats
     errors: Floats
-    """Standard errors of the logarithms, worked out from published quantities."""
+    """Standard errors of the logarithms, worked out from published quantities; they allow for people being spread in
+    another way than is thought."""
+    likely: Floats
+    """The same if people are spread as is thought: for plans."""
     people: Integers
     """The noisy number of people in each cell."""
+    ends: "Ends"
+    """Which of them are in the first or the last bin, where nothing tells them from one another or their error."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ends:
+    """Which percentiles are beyond the inner edges of the bins: one row a cell, one column a percentile."""
+
+    side: Integers
+    """−1 in the first bin, 1 in the last one, else 0."""
+    bound: Integers
+    """The edge that such a percentile is below or above, with the noise allowed for; else 0."""
+
+    @classmethod
+    def of(
+        cls, bins: PublicBins, *, at: NDArray[np.intp], lowest: NDArray[np.intp], highest: NDArray[np.intp]
+    ) -> "Ends":
+        """From the bins that hold the percentiles, and those that could hold them within the noise."""
+        side = np.where(at == 0, -1, np.where(at == len(bins) - 1, 1, 0))
+        edges = np.array(bins.edges, dtype=np.int64)
+        bound = np.where(side < 0, edges[highest + 1], np.where(side > 0, edges[lowest], 0))
+        return cls(side=side.astype(np.int64), bound=bound.astype(np.int64))
 
 
 class Curve(Protocol):

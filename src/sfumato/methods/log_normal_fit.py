@@ -15,7 +15,7 @@ WITHIN = 0.8
 """The spread of one cell's logarithms as a share of that of all people, which the bins are made for."""
 BETWEEN = 0.6
 """The spread of the means of cells, likewise: WITHIN² + BETWEEN² = 1."""
-SPREAD_OF_SPREADS = 0.3
+SPREAD_OF_SPREADS = 0.4
 """How far, as a standard deviation of its logarithm, the spread of a cell is thought to be from the usual one."""
 ALLOWED = 1.5
 """The spread of the means of cells as the fit supposes it: wider than BETWEEN, so that cells far from a public guess,
@@ -23,8 +23,13 @@ or all cells where the guess is poor, are hardly drawn to it."""
 DOUBT = 2.0
 """Errors are told as if means and spreads of cells could be so many times further from the usual ones than the fit
 supposes: in a cell that is, being drawn to the usual one is an error."""
-CONCENTRATION = 100.0
+CONCENTRATION = 60.0
 """Of how many people a log-normal shape is worth: beyond so many, what is seen in a bin counts for more."""
+
+FROM_WIDER, WIDER = 0.1, 2.5
+"""Such a share of people is thought to come from a distribution so many times as wide."""
+NARROWEST, WIDEST = 0.1, 6.0
+"""The spread of a cell, as a multiple of the usual one."""
 
 _ENOUGH = 20
 """Groups of bins: more tell little about three numbers."""
@@ -37,6 +42,30 @@ _LONGEST_STEP = 0.5
 def inverse(matrices: Floats) -> Floats:
     """The inverse of every matrix."""
     return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
+
+
+def _first_look(noisy: Integers | Floats, bins: PublicBins) -> tuple[Floats, Floats]:
+    """Where the middle of the people of each cell is, and how far they spread, roughly: where the fit begins.
+
+    It begins near the people and not at the guess, which may be far off. What is hardly more than noise counts little.
+    """
+    seen = np.maximum(noisy, 0.0)
+    weights = seen**2 / (seen + 2.0)
+    curve = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
+    low, middle, high = (_log_at(curve, bins, share) for share in (0.2, 0.5, 0.8))
+    usual = WITHIN * bins.guess[1]
+    spread = np.clip((high - low) / (2 * scipy.special.ndtri(0.8)), NARROWEST * usual, WIDEST * usual)
+    return middle, np.log(spread)
+
+
+def _log_at(curve: Floats, bins: PublicBins, share: float) -> Floats:
+    """The logarithm where a curve reaches a share of its end, the people of a bin spread evenly."""
+    target = share * curve[:, -1:]
+    at = np.minimum((curve[:, 1:] < target).sum(axis=1, keepdims=True), len(bins) - 1)
+    start, end = (np.take_along_axis(curve, at + edge, axis=1) for edge in (0, 1))
+    inside = np.divide(target - start, end - start, out=np.full_like(target, 0.5), where=end > start)
+    logs: Floats = (bins.logs[at] + inside * (bins.logs[at + 1] - bins.logs[at]))[:, 0]
+    return logs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,15 +84,15 @@ class LogNormalFit:
         Weighted least squares: a bin of λ people deviates by λ(1 + people/CONCENTRATION), because people differ and
         because no cell is exactly log-normal, and by the variance of the noise. Steps are Gauss-Newton's.
         """
-        if len(bins) > _ENOUGH:
-            groups = np.add.reduceat(noisy, bins.starts(_ENOUGH)[:-1], axis=1)
-            fit = cls.of(groups, bins.grouped(_ENOUGH), variance=variance * len(bins) / _ENOUGH)
+        if bins.shares > _ENOUGH:
+            starts = bins.starts(_ENOUGH)
+            groups = np.add.reduceat(noisy, starts[:-1], axis=1)
+            fit = cls.of(groups, bins.grouped(_ENOUGH), variance=variance * len(bins) / (len(starts) - 1))
             return replace(fit, bins=bins)
         usual, all_people = bins.guess
         usual_spread = WITHIN * all_people
         people = np.maximum(noisy.sum(axis=1).astype(np.float64), _FEWEST)
-        mean = np.full(len(noisy), usual)
-        log_spread = np.full(len(noisy), np.log(usual_spread))
+        mean, log_spread = _first_look(noisy, bins)
         for _ in range(_ROUNDS):
             fit = cls(bins=bins, people=people, mean=mean, spread=np.exp(log_spread))
             slopes = fit.slopes
@@ -77,7 +106,7 @@ class LogNormalFit:
             people = np.maximum(people + step[:, 0], _FEWEST)
             mean = mean + np.clip(step[:, 1], -_LONGEST_STEP * all_people, _LONGEST_STEP * all_people)
             log_spread = log_spread + np.clip(step[:, 2], -_LONGEST_STEP, _LONGEST_STEP)
-            log_spread = np.clip(log_spread, np.log(0.2 * usual_spread), np.log(2 * usual_spread))
+            log_spread = np.clip(log_spread, np.log(NARROWEST * usual_spread), np.log(WIDEST * usual_spread))
         return cls(bins=bins, people=people, mean=mean, spread=np.exp(log_spread))
 
     @property
@@ -91,6 +120,12 @@ class LogNormalFit:
     def shares(self) -> Floats:
         """The share of people in every bin."""
         return np.diff(self.below, axis=1)
+
+    @property
+    def heavy_shares(self) -> Floats:
+        """The shares if some people came from a wider distribution: tails are heavier than those of any log-normal."""
+        wider = replace(self, spread=WIDER * self.spread)
+        return (1 - FROM_WIDER) * self.shares + FROM_WIDER * wider.shares
 
     def logs_at(self, share: Floats) -> Floats:
         """The logarithm below which a share of the people is; infinite at 0 and 1."""

@@ -1,7 +1,7 @@
 """Percentiles of small cells, such as graduates' earnings, from noisy counts in public bins."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from sfumato.methods.parameters import check_parameters
 from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named, planned
 from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.small_samples import NO_ERROR
-from sfumato.methods.status import SUPPRESSED
+from sfumato.methods.status import ABOVE, BELOW, SUPPRESSED
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 
@@ -61,6 +61,8 @@ class NoisyQuantiles:
     at: tuple[Fraction, ...] = of_table((Fraction(25), Fraction(50), Fraction(75)))
     edges: tuple[int, ...] = of_table((0, 1, 2))
     """Of the bins, in the smallest unit."""
+    tails: tuple[int, int] = of_table((1, 1))
+    """How many bins make up the first bin of equal mass, and how many the last one."""
     periods: int = of_table(1)
     """Of the table: a person may be in a cell of each, so that each gets an even part of ε."""
     decimals: int = of_table(0)
@@ -91,10 +93,15 @@ class NoisyQuantiles:
                 )
         _ = self.bins  # refuses edges that do not increase, before anything is charged
 
+    def __repr__(self) -> str:
+        """All parameters; bins that are not divided are told as before there were others, so that answers are found."""
+        told = [part.name for part in fields(self) if part.name != "tails" or self.tails != (1, 1)]
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
+
     @cached_property
     def bins(self) -> PublicBins:
         """The public bins."""
-        return PublicBins(edges=self.edges)
+        return PublicBins(edges=self.edges, tails=self.tails)
 
     @cached_property
     def percentile_curve(self) -> Curve:
@@ -111,11 +118,12 @@ class NoisyQuantiles:
         return PlannedError(floor=0.0, floor_size=0, share=plan.error, of=f"a percentile of {_TYPICAL} people")
 
     def expected_error(self, cells: Cells) -> Floats:
-        """The mean absolute error of every percentile, from the true counts in bins: confidential."""
+        """The mean absolute error of every percentile, NaN in the end bins, from the true counts: confidential."""
         errors = []
         for counts in self._chunks(cells):
             found = self.percentile_curve.percentiles(self.percentile_curve.expected(counts.astype(np.float64)))
-            errors.append(np.exp(found.logs) * found.errors * (_MEAN_OF_DEVIATION * 10**self.decimals))
+            error = np.exp(found.logs) * found.likely * (_MEAN_OF_DEVIATION * 10**self.decimals)
+            errors.append(np.where(found.ends.side == 0, error, np.nan))
         return np.concatenate(errors, axis=None) if errors else np.empty(0)
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
@@ -148,17 +156,20 @@ class NoisyQuantiles:
         return np.full(len(values), self.edges[0] * unit), np.full(len(values), self.edges[-1] * unit)
 
     def _published(self, found: Percentiles) -> dict[str, Integers]:
-        """Rounded to whole units; withheld where there are too few people."""
-        unit = 10.0**self.decimals
-        withheld = (found.people < self.minimum)[:, None]
-        value = np.rint(np.exp(found.logs) * unit)
-        error = np.maximum(np.rint(np.exp(found.logs) * found.errors * unit), 1.0)
-        shape = found.logs.shape
+        """Rounded to whole units; a bound without an error in the first and the last bin; withheld with few people.
+
+        All of it is decided by noisy counts.
+        """
+        unit, side = 10**self.decimals, found.ends.side
+        status = np.where(side < 0, BELOW, np.where(side > 0, ABOVE, 0))
+        status = np.where((found.people < self.minimum)[:, None], SUPPRESSED, status)
+        value = np.where(side == 0, np.rint(np.exp(found.logs) * unit).astype(np.int64), found.ends.bound * unit)
+        error = np.maximum(np.rint(np.exp(found.logs) * found.errors * unit), 1.0).astype(np.int64)
         return {
-            "value": np.where(withheld, 0.0, value).astype(np.int64).ravel(),
-            "count": np.broadcast_to(found.people[:, None], shape).ravel(),
-            "error": np.where(withheld, float(NO_ERROR), error).astype(np.int64).ravel(),
-            "status": np.broadcast_to(np.where(withheld, SUPPRESSED, 0), shape).astype(np.int64).ravel(),
+            "value": np.where(status == SUPPRESSED, 0, value).ravel(),
+            "count": np.broadcast_to(found.people[:, None], status.shape).ravel(),
+            "error": np.where(status == 0, error, NO_ERROR).ravel(),
+            "status": status.astype(np.int64).ravel(),
         }
 
     def _chunks(self, cells: Cells) -> Iterator[Integers]:

@@ -63,6 +63,24 @@ def curve_named(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], ep
     return curve
 
 
+def bins_of_guess(
+    name: CurveName,
+    *,
+    median: Fraction | int,
+    sigma: Fraction,
+    number: int,
+    minimum: int | None = None,
+    maximum: int | None = None,
+) -> PublicBins:
+    """The public bins of a guess that suit a curve.
+
+    The adaptive curve reaches far beyond the guess: a tail without people costs it little. All others would spread
+    their noise over bins that are mostly empty.
+    """
+    made = PublicBins.of_guess if name == "adaptive" else PublicBins.equal_mass
+    return made(median=median, sigma=sigma, number=number, minimum=minimum, maximum=maximum)
+
+
 def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction, size: int) -> PlannedCurve:
     """The error in log-normal cells of a size, as the bins lead one to expect them: no data are read.
 
@@ -81,13 +99,18 @@ def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilo
     )
     curve = curve_named(name, bins=bins, at=at, epsilon=epsilon)
     found = curve.percentiles(curve.expected(size * cells.shares))
-    errors = np.sqrt(2 / np.pi) * found.errors.mean(axis=0)
+    told = found.ends.side == 0
+    told |= ~told.any(axis=0)
+    errors = np.sqrt(2 / np.pi) * np.mean(found.likely, axis=0, where=told)
     return PlannedCurve(curve=name, size=size, errors=tuple(errors.tolist()))
 
 
 def recommended(*, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction, size: int) -> list[PlannedCurve]:
     """Every curve at cells of this size, from the least expected error to the largest; nothing is spent by asking."""
-    plans = [planned(name, bins=bins, at=at, epsilon=epsilon, size=size) for name in CURVES]
+    plans = [
+        planned(name, bins=bins if name == "adaptive" else bins.even, at=at, epsilon=epsilon, size=size)
+        for name in CURVES
+    ]
     return sorted(plans, key=lambda plan: plan.error)
 
 

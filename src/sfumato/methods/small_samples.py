@@ -41,6 +41,8 @@ class SmallSamples(ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     makes_means: ClassVar[bool] = False
+    tells_errors: ClassVar[bool] = True
+    """Whether the error of a value can be told from what is published."""
 
     alpha: Fraction
     epsilon: Fraction

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.methods.cumulative_curve import (
     Crossings,
+    Ends,
     Percentiles,
     curve_of,
     rank_variance,
@@ -17,6 +18,7 @@ from sfumato.methods.cumulative_curve import (
 )
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
+from sfumato.methods.small_samples import NORMAL
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 
@@ -99,8 +101,8 @@ def interpolated(
     """Percentiles of curves, people spread evenly over the logarithms of each bin.
 
     `noise` has the variances of the bins, or their covariances. The standard error is half the way between the values
-    one standard deviation of the rank below and above. How far the value is from that of a log-normal shape inside the
-    bin is part of it, because people are not spread evenly.
+    1.96 standard deviations of the rank below and above, over 1.96. How far the value is from that of a log-normal
+    shape inside the bin is part of it, because people are not spread evenly.
     """
     shares = shares_of(at)
     total = curve[:, -1:]
@@ -111,12 +113,18 @@ def interpolated(
     else:
         variance = _correlated_variance(noise, crossings, shares) + unseen_variance(held, crossings)
     logs = crossings.logs(bins)
-    below, above = (
-        Crossings.of(curve, np.clip(shares * total + side * np.sqrt(variance), 0.0, total)).logs(bins)
-        for side in (-1, 1)
+    lowest, highest = (
+        Crossings.of(curve, np.clip(shares * total + side * NORMAL * np.sqrt(variance), 0.0, total)) for side in (-1, 1)
     )
     apart = logs - crossings.fitted_logs(fit)
-    return Percentiles(logs=logs, errors=np.hypot((above - below) / 2, apart), people=people)
+    errors = np.hypot((highest.logs(bins) - lowest.logs(bins)) / (2 * NORMAL), apart)
+    return Percentiles(
+        logs=logs,
+        errors=errors,
+        likely=errors,
+        people=people,
+        ends=Ends.of(bins, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
+    )
 
 
 def _correlated_variance(covariance: Floats, crossings: Crossings, shares: Floats) -> Floats:

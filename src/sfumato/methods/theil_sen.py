@@ -44,6 +44,7 @@ class TheilSen(CountedSamples):
         "their own"
     )
     unbiased: ClassVar[bool] = False
+    tells_errors: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"samples"})
 
     partners: int = 4

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.asking import periods_of
+from sfumato.cells import Cells
 from sfumato.engine.question import SampleQuestion
 from sfumato.methods.mose import UNCONDITIONALLY, Mose
 from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.record_laplace import RecordLaplace
+from sfumato.methods.small_samples import NO_ERROR
+from sfumato.methods.status import ERROR_UNKNOWN
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.composition import sequential
@@ -22,6 +25,11 @@ ESTIMATED = {
     "count": "noisy number of people in the group, the same in all its rows",
     "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
     "value without protection about 95 times in 100; empty: not known",
+}
+BOUNDED = {
+    "value": 'percentile; with the status "below" or "above", an edge of the bins that it is below, or not below',
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "percentile without protection about 95 times in 100; empty: the value is a bound, or withheld",
 }
 COUNTED = {
     "error": "mean absolute error of the value; of a negative one at least the value without its sign",
@@ -91,6 +99,18 @@ def people_guarantee(plan: Plan) -> EmployerEmployee | None:
     return sequential(formal) if formal else None
 
 
+def shown_estimates(planned: PlannedTable, answer: Cells) -> Cells:
+    """The answer as readers get it: without values whose error nothing tells, unless the release wants them.
+
+    Errors come from noisy numbers of people, so that what is withheld here tells nothing that is not published.
+    """
+    if planned.table.unknown_errors == "published":
+        return answer
+    untold = (answer["error"] == NO_ERROR) & (answer["status"] == 0)
+    status = np.where(untold, ERROR_UNKNOWN, answer["status"])
+    return answer.with_column("status", status).with_column("value", np.where(untold, 0, answer["value"]))
+
+
 def people_structure(planned: PlannedTable) -> dict[str, Any]:
     """The public design of a table of people: where values end, and in which bins they were counted."""
     asked = planned.question
@@ -100,6 +120,7 @@ def people_structure(planned: PlannedTable) -> dict[str, Any]:
     return {
         **({"bounds": bounds} if bounds else {}),
         **({"edges": list(asked.edges)} if asked.edges else {}),
+        **({"unknown_errors": planned.table.unknown_errors} if asked.statistic in ("predict", "mean") else {}),
         **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
     }
 
@@ -211,8 +232,22 @@ def errors_of_people(plan: Plan) -> str:
         )
     if "quantiles" in statistics:
         text += (
-            "For percentiles that is so over all groups together; in groups far from the middle of the bins it can be "
-            "90 times, or fewer if many people are in the last bin. "
+            "For percentiles that is so over all groups together, also where the guess behind the bins is wrong; in "
+            "single groups whose people are distributed very unevenly it can be fewer. A percentile in the first or "
+            'the last bin has no error: it is marked "below" or "above", and its value is the edge of the bins that it '
+            "is below, or not below, in at least 95 of 100 such cases. "
+        )
+    shown = {p.table.unknown_errors for p in of_people(plan) if p.table.statistic in ("predict", "mean")}
+    if "withheld" in shown:
+        text += (
+            'A prediction or mean whose error nothing published tells is withheld ("error unknown"): its number of '
+            "people, with noise, is too small. "
+        )
+    if "published" in shown:
+        text += (
+            "Predictions and means without an error are published because this release asks for it"
+            + (" in some of its tables" if "withheld" in shown else "")
+            + ": they may be off by any amount. "
         )
     return text + "These figures speak of the protection only, not of sampling or of errors in the data."
 

@@ -19,7 +19,7 @@ from sfumato.privacy.over_periods import OverPeriods
 from sfumato.publish.agreeing import reconciled_tables
 from sfumato.publish.cubes import cube_structure
 from sfumato.publish.meaning import rounded_up
-from sfumato.publish.people import COUNTED, ESTIMATED, people_structure
+from sfumato.publish.people import BOUNDED, COUNTED, ESTIMATED, people_structure
 from sfumato.publish.statement import compared
 from sfumato.publish.table import CONFIDENCE
 from sfumato.table import Table
@@ -32,7 +32,7 @@ COLUMNS = {
     "high": f"greatest true value the published one is consistent with, {CONFIDENCE:.0%} confidence; empty: no limit",
     "rse": "relative standard error in percent, of sampling and perturbation together, rounded up to a coarse scale; "
     "empty: above the scale",
-    "status": f"empty, or why a value is missing or made up: {', '.join(filter(None, STATUSES))}",
+    "status": f"empty, or why a value is missing, made up or a bound: {', '.join(filter(None, STATUSES))}",
     "convergence_ratio": "published jobs behind the value for each employer of the cell in the register; above 1 the "
     "distortions of employers average out more slowly than with as many independent observations",
     "establishments": "number of establishments, which is public; 0 means that value is exactly 0",
@@ -142,7 +142,8 @@ def _plain(value: Any) -> Any:
 def _columns(plan: Plan, planned: PlannedTable) -> dict[str, str]:
     if isinstance(planned.question, SampleQuestion):
         if planned.question.at:
-            return {**ESTIMATED, "status": COLUMNS["status"]}
+            bounded = BOUNDED if planned.question.statistic == "quantiles" else {}
+            return {**ESTIMATED, **bounded, "status": COLUMNS["status"]}
         return {name: COLUMNS[name] for name in ("value", *_NOISED)} | COUNTED
     return {name: text for name, text in COLUMNS.items() if name not in _left_out(plan, planned)}
 

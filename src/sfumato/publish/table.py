@@ -15,6 +15,7 @@ from sfumato.methods.status import HIDDEN, NOT_AVAILABLE, STATUSES, SUPPRESSED
 from sfumato.methods.top_contributors import UNKNOWN
 from sfumato.methods.vector_figures import PublishedFigures, published_figures
 from sfumato.plan import PlannedTable
+from sfumato.publish.people import shown_estimates
 
 CONFIDENCE = 0.9
 """How often the published interval holds the true value, at the least."""
@@ -126,6 +127,7 @@ def _perturbed(planned: PlannedTable, answer: Cells) -> Columns:
 
 def _estimated(planned: PlannedTable, answer: Cells) -> Columns:
     """Estimates of groups of people with the noisy number of people, in the unit of the measure."""
+    answer = shown_estimates(planned, answer)
     unit, hidden = 10**planned.table.decimals, _is_hidden(answer["status"])
     error = np.where(hidden | (answer["error"] == NO_ERROR), np.nan, answer["error"] / unit)
     value = answer["value"] / unit if planned.table.decimals else answer["value"]

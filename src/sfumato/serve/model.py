@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.reliability import Marks, marks_of, rating
-from sfumato.serve.status import HAS_NONE, IS_BEYOND, STATUSES, SYMBOLS
+from sfumato.serve.status import BOUNDING, HAS_NONE, IS_BEYOND, STATUSES, SYMBOLS
 
 CONTENTS = "contents"
 """The name of the metric dimension, which every table has, last."""
@@ -291,9 +291,9 @@ class Answer:
                 if column.marks is not None:
                     found[..., at] += column.marks * np.int8(len(STATUSES))
             if column.missing is not None:
-                none = np.int8(HAS_NONE if metric.kind in ("value", "other") else IS_BEYOND)
                 status = np.int8(0) if column.status is None else column.status
-                reason = np.where(HIDING[status], status, none)
+                none = (metric.kind in ("value", "other")) | BOUNDING[status]  # not even one beyond the scale
+                reason = np.where(HIDING[status], status, np.where(none, np.int8(HAS_NONE), np.int8(IS_BEYOND)))
                 found[..., at] = np.where(column.missing, reason, found[..., at])
         return found
 

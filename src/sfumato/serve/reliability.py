@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.status import CAUTION, RELIABILITY, UNRELIABLE
+from sfumato.serve.status import BOUNDING, CAUTION, RELIABILITY, UNRELIABLE
 
 if TYPE_CHECKING:
     from sfumato.serve.model import Column, Metric
@@ -46,4 +46,6 @@ def marks_of(value: "Column", errors: Mapping[str, "Column"]) -> Marks | None:
         return None
     if value.missing is not None:
         marks[value.missing] = 0
+    if value.status is not None:
+        marks[BOUNDING[value.status]] = 0  # a bound has no error that could be large
     return marks

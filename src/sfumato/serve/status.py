@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.cube.answer import STATUSES as OF_CUBES
 from sfumato.methods.status import STATUSES as OF_TABLES
 
@@ -19,6 +21,8 @@ class CellStatus:
     meaning: str
     hides: bool = False
     """Whether there is no value."""
+    bounds: bool = False
+    """Whether the value is a bound, which has no error."""
 
 
 _PERTURBED = CellStatus(
@@ -45,8 +49,22 @@ STATUSES = (
     CellStatus(text="too uncertain", symbol="u", meaning="use with care: the error is large beside the figure"),
     _ONE_UNIT,
     _BOTH,
+    CellStatus(
+        text="below", symbol="<", meaning="less than this value, by how much nothing published tells", bounds=True
+    ),
+    CellStatus(
+        text="above", symbol=">=", meaning="this value or more, by how much nothing published tells", bounds=True
+    ),
+    CellStatus(
+        text="error unknown",
+        symbol="?",
+        meaning="not published: nothing published tells how far the figure is off",
+        hides=True,
+    ),
 )
 """By its number; the first says nothing."""
+BOUNDING = np.array([status.bounds for status in STATUSES])
+"""By the number of a status, whether the value is a bound."""
 RELIABILITY = (
     CellStatus(text="", symbol="", meaning=""),
     CellStatus(

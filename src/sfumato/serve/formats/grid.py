@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.formats.options import Options, Texts
 from sfumato.serve.model import Answer, Metric, ServedDimension
-from sfumato.serve.status import BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, SYMBOLS, CellStatus
+from sfumato.serve.status import BEYOND, HAS_NONE, NO_FIGURE, RELIABILITY, SAID, STATUSES, SYMBOLS, CellStatus
 
 T = TypeVar("T", bound=np.generic)
 _SYMBOLS = np.array(SYMBOLS, dtype=object)
@@ -76,7 +76,7 @@ class Grid:
     def statuses(self, texts: Texts) -> list[str]:
         """For every row, what is to be said of its figures, in words: of which one, unless it is the only value.
 
-        An error or an end of an interval that is missing because its value is has nothing to add.
+        An error or an end of an interval that is missing because its value is, or is a bound, has nothing to add.
         """
         values = {metric.code for metric in self.metrics if metric.kind == "value"} if self.wide else set()
         names = self.column_texts(texts)
@@ -93,7 +93,7 @@ class Grid:
             return "; ".join(
                 name + SAID[number].text
                 for name, number, after in zip(own, row, follows, strict=True)
-                if number and not (after and number < len(STATUSES))
+                if number and not (after and (number < len(STATUSES) or number == HAS_NONE))
             )
 
         patterns, at = np.unique(self.said, axis=0, return_inverse=True)

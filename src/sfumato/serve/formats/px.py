@@ -13,7 +13,7 @@ from sfumato.serve.status import BEYOND, SAID, SYMBOLS
 _LONGEST = 200
 _MOST_DECIMALS = 6
 _DATE = "%Y%m%d %H:%M"
-_MISSING = {".": 1, "..": 2, "...": 3, BEYOND.symbol: 4}
+_MISSING = {".": 1, "..": 2, "...": 3, BEYOND.symbol: 4, "?": 5}
 """By the symbol of a missing figure, how many dots the format has for it; the dash is the same in both."""
 _WRITTEN = {symbol: f'"{"." * dots}"' for symbol, dots in _MISSING.items()}
 

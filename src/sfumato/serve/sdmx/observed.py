@@ -17,6 +17,9 @@ _LETTERS = {
     **dict.fromkeys(APART.values(), _NORMAL),  # of ad-hoc tables, which are not served as SDMX
     "too few records": "U",
     "too uncertain": "U",
+    "below": "D",
+    "above": "D",
+    "error unknown": "Q",
     NO_FIGURE.text: _MISSING,
     BEYOND.text: _UNTOLD,
     **{status.text: "U" for status in RELIABILITY[1:]},
@@ -25,6 +28,7 @@ _LETTERS = {
 _BY_NUMBER = np.array([_LETTERS[said.parts[0].text] if said.parts else _NORMAL for said in SAID])
 NAMES = {
     _NORMAL: "Normal value",
+    "D": "Definition differs",
     "E": "Estimated value",
     _MISSING: "Missing value; data cannot exist",
     _UNTOLD: "Missing value",

@@ -1,0 +1,89 @@
+"""Percentiles that are bounds, and means whose error nothing tells, are what they are in every format."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.release_file import load
+from sfumato.run import run
+from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.formats.csv_text import write_csv
+from sfumato.serve.formats.html import write_html
+from sfumato.serve.formats.json_stat import write_json_stat
+from sfumato.serve.formats.options import Options
+from sfumato.serve.formats.parquet import write_parquet
+from sfumato.serve.formats.px import write_px
+from sfumato.serve.model import Answer
+from sfumato.serve.sdmx.observed import meaning, statuses
+from sfumato.serve.selection import select
+from tests.release.people import EARNINGS, HEAD, PERCENTILES, written
+
+NARROW = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 35000, 38000, 40000, 42000, 45000, 200000]")
+SYMBOLS = {"below": "<", "": "", "above": ">="}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+    hardly_known = ("count_epsilon = 0.5", "count_epsilon = 0.01")  # no number of people is large enough then
+    releases = ((HEAD + PERCENTILES, NARROW), (HEAD + EARNINGS, hardly_known))
+    bundles = [run(load(written(tmp_path_factory.mktemp("people"), *release))).bundle for release in releases]
+    return open_catalogue([BundleSource(folder=bundle) for bundle in bundles])
+
+
+@pytest.fixture
+def percentiles(people: Catalogue) -> Answer:
+    table = people["percentiles"]
+    return table.answer(
+        select(table, {"year": ["2001"], "title": ["staff"], "at": ["p25", "p75"], "contents": ["value", "error"]})
+    )
+
+
+@pytest.fixture
+def means(people: Catalogue) -> Answer:
+    table = people["earnings"]
+    chosen = {"title": ["staff"], "sector": ["a"], "year": ["2001"], "at": ["mean"], "contents": ["value", "error"]}
+    return table.answer(select(table, chosen))
+
+
+def test_a_bound_has_its_mark_and_no_error_that_could_be_large(percentiles: Answer) -> None:
+    assert percentiles.texts() == ["below", "above"]
+    assert percentiles.symbols() == {0: "<", 1: ".", 2: ">=", 3: "."}
+    values = percentiles.values()
+    assert values[1] is values[3] is None
+    assert values[0] >= 35_000
+    assert values[2] <= 45_000
+
+
+def test_every_format_carries_the_bounds(percentiles: Answer, tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(write_csv(percentiles, Options(texts="codes")).decode(), newline="")))
+    assert [row[-1] for row in rows[1:]] == ["below", "above"]
+    stat = json.loads(write_json_stat(percentiles, Options()))
+    assert stat["status"] == {"0": "<", "1": ".", "2": ">=", "3": "."}
+    assert stat["extension"]["status"]["label"]["<"].startswith("less than this value")
+    page = write_html(percentiles, Options()).decode()
+    assert "<dt>&lt;</dt><dd>less than this value" in page
+    assert "too uncertain" not in page
+    px = write_px(percentiles, Options()).decode()
+    assert px.count('="<";') == 1
+    assert px.count('=">=";') == 1
+    file = tmp_path / "percentiles.parquet"
+    file.write_bytes(write_parquet(percentiles, Options()))
+    table = pq.read_table(file)
+    assert table["status"].to_pylist() == ["below", "above"]
+    assert set(table["reliability"].to_pylist() if "reliability" in table.column_names else [""]) <= {"", None}
+    assert statuses(percentiles).tolist() == ["D", "M", "D", "M"]
+    assert "less than this value" in meaning("D")
+
+
+def test_a_mean_without_an_error_is_missing_and_says_why(means: Answer) -> None:
+    assert means.texts() == ["error unknown"]
+    assert means.values() == [None, None]
+    assert means.symbols() == {0: "?", 1: "?"}
+    assert statuses(means).tolist() == ["Q", "Q"]
+    px = write_px(means, Options()).decode()
+    assert px.endswith('DATA=\n"....." ".....";\n')
+    assert 'DATASYMBOL5="?";' in px
