@@ -1,9 +1,10 @@
 """Check a release: its plan, and its data against their description; nothing is charged or published."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from sfumato.cells import Cells
@@ -14,15 +15,18 @@ from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
+from sfumato.engine.read_content import ContentReader
 from sfumato.engine.shared_folder import refuse_unshared
-from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
+from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
+from sfumato.identity import Identity
 from sfumato.methods.small_samples import SmallSamples
 from sfumato.parts import Part
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
+from sfumato.privacy.known_data import old_names
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
 from sfumato.samples import Samples
@@ -42,6 +46,8 @@ class Findings:
     refusal: BudgetError | None
     """Why the ledger would refuse the charge, if it would."""
     validated: bool
+    changes: tuple[str, ...] = ()
+    """What changed in the data since they were last charged, where that makes new charges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +56,7 @@ class Checked:
 
     plan: Plan
     opened: OpenJobs | OpenRecords
-    fingerprint: str
+    identity: Identity
     states: list[list[int | str]]
 
     def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
@@ -95,32 +101,36 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress) as ready:
-            plan, fingerprint = ready.plan, ready.fingerprint
+            plan, identity = ready.plan, ready.identity
+            charges, content = identity.charges(plan), identity.content
+            changes = identity.changes(plan, release.account)
     else:
-        plan, fingerprint = make_plan(release, _declared_codes(release)), ""
+        plan, content, changes = make_plan(release, _declared_codes(release)), None, ()
+        charges = plan.charges("0")
     balance, paid = None, frozenset[str]()
-    charges = plan.charges(fingerprint or "0")
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
-        refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
+        refusal = None if budget is None else ledger.refusal(release.account, charges, budget, content=content)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data)
+    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, validated=data, changes=changes)
 
 
 @contextmanager
-def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
+def checked(
+    release: Release, progress: Progress = lambda _: None, *, further: Iterable[Iterable[str]] = ()
+) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
     files = data_files(release.data)
     states = _states(files)
     memory = Memory(release.store / "memory.json")
-    with ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
-        digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
+    history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
+    with ThreadPoolExecutor(max_workers=2) as pool, open_data(release.data) as opened:
         with _explaining():
             opened.check_columns()
             codelists = opened.codelists()
@@ -129,15 +139,21 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             written = any(planned.in_parts for planned in plan.tables)
             refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
-        fingerprint = digesting.result()
+        reader = ContentReader(release.data, files, memory)
+        reading = pool.submit(reader.read, [*(part.looks_at for part in plan.parts), *further])
+        digesting = pool.submit(memory.fingerprint, files) if old_names(history) else None
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
-        key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
-        if not memory.validated(key):
-            with _explaining():
+        addresses = [[name, file.address] for name, listed in files.items() for file in listed]
+        key = hashlib.sha256((json.dumps([addresses, states]) + described).encode()).hexdigest()
+        with _explaining():
+            if not memory.validated(key):  # while the files are read
                 opened.validate(codelists)
-            _refuse_changed(release, states)
-            memory.remember(key)
+            content = reading.result()
+        fingerprint = digesting.result() if digesting is not None else ""
+        _refuse_changed(release, states)
+        memory.remember(key)
+        memory.keep()
         opened.suits(
             {planned.table.name: planned.question for planned in plan.tables},
             {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
@@ -147,7 +163,21 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 cube.refuse_unsuitable(opened.totals(cube.question))
                 if cube.disclosed:
                     cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
-        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states)
+        identity = Identity(
+            content=content, reader=reader, history=history, fingerprint=fingerprint, answers=stored_answers(release)
+        )
+        _note_equivalence(release, identity)
+        yield Checked(plan=plan, opened=opened, identity=identity, states=states)
+
+
+def _note_equivalence(release: Release, identity: Identity) -> None:
+    """Note what files have in them that were charged by their bytes, for the day when they are saved anew."""
+    if identity.fingerprint in old_names(identity.history):
+        content = identity.reader.read([[*release.data.attributes, *release.data.measures]])
+        with suppress(LedgerError):  # whoever only looks may not be allowed to write; a run notes it
+            Ledger.open(release.ledger).note_data(
+                release.account, identity.content.with_more(content), identity.fingerprint
+            )
 
 
 def _works_on_executors(plan: Plan) -> bool:

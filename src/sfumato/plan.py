@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
 from typing import Any, cast
@@ -32,6 +32,7 @@ from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED
+from sfumato.methods.small_samples import SmallSamples
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.noise.cell_words import CellWords
@@ -39,6 +40,7 @@ from sfumato.noise.keyed import Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.planned_cube import PlannedCube, plan_cube
 from sfumato.privacy.account import Charge
+from sfumato.privacy.answer_file import Layout
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
@@ -101,23 +103,54 @@ class PlannedTable:
             return False  # every pair of codes is listed, and which employers share a worker is not public
         return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
 
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return self.question.looks_at
+
     def digest(self, data: str, *, any_key: bool = False) -> str:
         """Name this question to these data: the same name means that the stored answer is given again.
 
-        With `any_key` the name is the same under every key.
+        In whatever order dimensions and codes are written, the question has one name. With `any_key` the name is the
+        same under every key.
         """
+        by = [[dimension.name, sorted(dimension.codes)] for dimension in self.question.by]
+        statistic = self._statistic()
+        if isinstance(self.question, PairQuestion):
+            statistic[-1] = sorted(self.question.attributes)
+        if isinstance(self.question, SampleQuestion):
+            statistic[-1] = sorted([dimension.name, sorted(dimension.codes)] for dimension in self.question.classes)
+        method = self.method
+        if isinstance(method, SmallSamples):
+            method = replace(method, at=tuple(sorted(method.at)))
+        return self._digest(data, sorted(by), statistic, method, any_key=any_key)
+
+    def digest_as_laid_out(self, data: str, layout: Layout | None = None, *, any_key: bool = False) -> str:
+        """The name that version 0.1 gave this question when it was written as an answer is laid out, or as it is now.
+
+        It depended on the order of dimensions and codes. Answers that were stored under such names stay the answers.
+        """
+        by = self.question.by if layout is None else layout.by
+        laid_out = [[dimension.name, dimension.codes] for dimension in by]
+        statistic = self._statistic()
+        if isinstance(self.question, PairQuestion):
+            ends = self.table.end_names()
+            statistic[-1] = [ends.get(dimension.name) for dimension in by[: len(self.question.attributes)]]
+        return self._digest(data, laid_out, statistic, self.method, any_key=any_key)
+
+    def _digest(self, data: str, by: list[Any], statistic: list[Any], method: Method, *, any_key: bool) -> str:
         asked = {
             "data": data,
             "links": self.links,
-            "statistic": self._statistic(),
-            "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
+            "statistic": statistic,
+            "by": by,
             "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
-            "method": repr(self.method) + _unspoken(self.method),
+            "method": repr(method) + _unspoken(method),
             "key": "" if any_key else self.key,
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
-    def _statistic(self) -> list[object]:
+    def _statistic(self) -> list[Any]:
         """What is counted, beside the dimensions; the indicators chosen for publication change no number."""
         asked = self.question
         if isinstance(asked, PairQuestion):
@@ -160,10 +193,11 @@ class PlannedTable:
             return ""
         return hashlib.blake2b(repr(self.method.noise_options).encode(), digest_size=8).hexdigest()
 
-    def charge(self, data: str) -> Charge:
-        """What the ledger is asked to charge for this table."""
+    def charge(self, data: str, question: str | None = None) -> Charge:
+        """What the ledger is asked to charge for this table; `question` is an earlier name of what it asks."""
         note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)} {self.noise}" if self.key else ""
-        return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data, note=note)
+        asked = self.digest(data) if question is None else question
+        return Charge(question=asked, table=self.table.name, guarantee=self.guarantee, data=data, note=note)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from sfumato.check import Progress, checked, stored_answers
 from sfumato.engine.opened import OpenJobs, OpenRecords
 from sfumato.engine.question import SampleQuestion
 from sfumato.errors import LedgerError, ReleaseError
+from sfumato.laid_out import as_asked
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.publish.nested import nested_sums
@@ -52,7 +53,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
         kept = {}
         for part in ready.plan.parts:
-            question = part.digest(ready.fingerprint)
+            question = ready.identity.charge(part).question
             if question not in answered:
                 raise LedgerError(
                     f"{'table' if part.name in planned else 'cube'} '{part.name}'",
@@ -61,7 +62,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                     do="publish the release first: sfumato run",
                 )
             kept[part.name] = (question, answered[question])
-        given = {name: answers.read(*kept[name]) for name in planned}
+        given = {name: as_asked(answers.read(*kept[name]), table) for name, table in planned.items()}
         given = nested_sums(ready.plan, given)  # as they are published
         progress("tabulate")
         counted = ready.count(planned) if planned else {}
@@ -86,7 +87,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
             assess_cube(
                 cube,
                 *ready.cube(cube),
-                published_cube(cube, answers.read_file(*kept[cube.name])),
+                published_cube(cube, cube.as_asked(answers.read_file(*kept[cube.name]))),
                 replicates_of(ready.opened, cube) if isinstance(ready.opened, OpenRecords) else None,
             )
             for cube in ready.plan.cubes

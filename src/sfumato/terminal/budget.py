@@ -38,8 +38,8 @@ def budget_summary(ledger: "Ledger") -> Summary:
             }
         )
     for entry in ledger.history():
-        if entry.kind == "answer":
-            continue  # it only says that a charge was answered
+        if entry.kind in ("answer", "data"):
+            continue  # these only say that a charge was answered, and what data are known by
         what = "budget set" if entry.kind == "budget" else entry.table
         where = f"{entry.account.population}, {entry.account.period}"
         epsilon = plain(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"

@@ -41,6 +41,7 @@ def run_summary(published: "Published") -> Summary:
         "bundle": str(published.bundle),
         "charged": list(published.charged),
         "charged_before": list(published.finished),
+        "data_changed": list(published.changes),
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
         "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
         "controls_not_met": {

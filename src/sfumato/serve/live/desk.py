@@ -63,7 +63,7 @@ class Desk:
 
     def answered(self, planned: PlannedTable) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
-        key = planned.digest("")
+        key = planned.digest_as_laid_out("")  # the same question in another order is another page
         found = self.answers.get(key)
         if found is None:
             refuse_unwaited()  # the last moment: what comes now is charged
