@@ -37,6 +37,7 @@ ORDER = (
     "release",
     "release_file",
     "in_parts",
+    "question_names",
     "planned_cube",
     "plan",
     "laid_out",

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import prod
 from typing import Any, cast
@@ -32,7 +32,6 @@ from sfumato.indicators import INDICATORS, NAME
 from sfumato.keys import Secret
 from sfumato.methods.method import Method
 from sfumato.methods.registry import KEYED
-from sfumato.methods.small_samples import SmallSamples
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.noise.cell_words import CellWords
@@ -44,6 +43,7 @@ from sfumato.privacy.answer_file import Layout
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
+from sfumato.question_names import as_laid_out, in_any_order, method_in_order, statistic_of
 from sfumato.release import Release
 from sfumato.samples import Samples
 from sfumato.table import LISTED_CELLS, Table
@@ -114,16 +114,8 @@ class PlannedTable:
         In whatever order dimensions and codes are written, the question has one name. With `any_key` the name is the
         same under every key.
         """
-        by = [[dimension.name, sorted(dimension.codes)] for dimension in self.question.by]
-        statistic = self._statistic()
-        if isinstance(self.question, PairQuestion):
-            statistic[-1] = sorted(self.question.attributes)
-        if isinstance(self.question, SampleQuestion):
-            statistic[-1] = sorted([dimension.name, sorted(dimension.codes)] for dimension in self.question.classes)
-        method = self.method
-        if isinstance(method, SmallSamples):
-            method = replace(method, at=tuple(sorted(method.at)))
-        return self._digest(data, sorted(by), statistic, method, any_key=any_key)
+        method = method_in_order(self.method)
+        return self._digest(data, in_any_order(self.table, self.question), method, any_key=any_key)
 
     def digest_as_laid_out(self, data: str, layout: Layout | None = None, *, any_key: bool = False) -> str:
         """The name that version 0.1 gave this question when it was written as an answer is laid out, or as it is now.
@@ -131,37 +123,17 @@ class PlannedTable:
         It depended on the order of dimensions and codes. Answers that were stored under such names stay the answers.
         """
         by = self.question.by if layout is None else layout.by
-        laid_out = [[dimension.name, dimension.codes] for dimension in by]
-        statistic = self._statistic()
-        if isinstance(self.question, PairQuestion):
-            ends = self.table.end_names()
-            statistic[-1] = [ends.get(dimension.name) for dimension in by[: len(self.question.attributes)]]
-        return self._digest(data, laid_out, statistic, self.method, any_key=any_key)
+        return self._digest(data, as_laid_out(self.table, self.question, by), self.method, any_key=any_key)
 
-    def _digest(self, data: str, by: list[Any], statistic: list[Any], method: Method, *, any_key: bool) -> str:
-        asked = {
+    def _digest(self, data: str, asked: dict[str, Any], method: Method, *, any_key: bool) -> str:
+        named = {
+            **asked,
             "data": data,
             "links": self.links,
-            "statistic": statistic,
-            "by": by,
-            "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
             "method": repr(method) + _unspoken(method),
             "key": "" if any_key else self.key,
         }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-    def _statistic(self) -> list[Any]:
-        """What is counted, beside the dimensions; the indicators chosen for publication change no number."""
-        asked = self.question
-        if isinstance(asked, PairQuestion):
-            return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
-        if isinstance(asked, ContributorQuestion):
-            return [self.table.statistic, asked.measure, asked.margins]
-        if isinstance(asked, SampleQuestion):
-            bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
-            classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
-            return ["people", asked.statistic, *bounds, list(asked.edges), classes]
-        return [self.table.statistic]
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def randomness(self, secret: Secret | None, cells: Cells) -> Randomness:
         """Where the method's chance comes from: of a keyed method, from what each cell is about, for ever."""
@@ -169,7 +141,7 @@ class PlannedTable:
             return OperatingSystem()
         # Rounding that is the same in every period leaves the end of one equal to the beginning of the next.
         lasting = frozenset([self.period] if isinstance(self.question, IndicatorQuestion) else [])
-        topic = json.dumps(["answer", *self._statistic()])
+        topic = json.dumps(["answer", *statistic_of(self.table, self.question)])
         keyed = Keyed(key=secret.key)
         return CellWords(keyed=keyed, cells=cells, topic=topic, where=self.question.where, lasting=lasting)
 

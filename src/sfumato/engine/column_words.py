@@ -46,6 +46,10 @@ def column_words(column: pa.Array) -> Words:
     """The word of every value."""
     if isinstance(column, pa.DictionaryArray):
         return _of_dictionary(column)
+    if column.null_count == len(column):
+        return np.full(len(column), _EMPTY, dtype=np.uint64)
+    if column.type == pa.string_view():
+        column = column.cast(pa.string())
     words = _of_values(column if column.null_count == 0 else column.drop_null())
     if column.null_count == 0:
         return words
@@ -73,7 +77,7 @@ def _of_values(column: pa.Array) -> Words:
         return _of_floats(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
     if pa.types.is_decimal(kind):
         return _of_decimals(column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return text_words(column)
     raise DataError(
         "data files",
