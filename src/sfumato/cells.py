@@ -1,7 +1,7 @@
 """Cells: what tabulation hands to a method, and the only thing a method ever sees."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
@@ -132,6 +132,29 @@ class Cells:
             len(self) % self.worker_cells == 0
             and bool(np.all(last - first == self.worker_cells - 1))
             and bool(np.all(_remainder(first, self.worker_cells) == 0))
+        )
+
+    def laid_out(self, by: Sequence[Dimension]) -> "Cells":
+        """The same cells with dimensions and codes in another order, which both have.
+
+        >>> place = Dimension(name="place", codes=("A", "B"))
+        >>> sex = Dimension(name="sex", codes=("F", "M"))
+        >>> cells = Cells(dimensions=(place, sex), positions=np.array([0, 1]), columns={"count": np.array([3, 4])})
+        >>> cells.laid_out([sex, place]).positions
+        array([0, 2])
+        """
+        own = {dimension.name: dimension for dimension in self.dimensions}
+        if [(d.name, d.codes) for d in self.dimensions] == [(d.name, d.codes) for d in by]:
+            return self
+        positions = np.zeros_like(self.positions)
+        for dimension in by:
+            moved = np.array([dimension.places[code] for code in own[dimension.name].codes], dtype=np.int64)
+            positions = positions * len(dimension) + moved[self.codes(dimension.name)]
+        order = np.argsort(positions, kind="stable")
+        return Cells(
+            dimensions=tuple(replace(dimension, public=own[dimension.name].public) for dimension in by),
+            positions=positions[order],
+            columns={name: column[order] for name, column in self.columns.items()},
         )
 
     def equals(self, other: Any) -> bool:

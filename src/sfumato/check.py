@@ -1,10 +1,11 @@
 """Check a release: its plan, and its data against their description; nothing is charged or published."""
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from tempfile import gettempdir
 
@@ -18,15 +19,19 @@ from sfumato.engine.data_totals import DataTotals
 from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
 from sfumato.engine.memory import Memory
 from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
+from sfumato.engine.read_content import ContentReader
 from sfumato.engine.shared_folder import refuse_unshared
-from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
+from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
+from sfumato.identity import Identity
 from sfumato.methods.small_samples import SmallSamples
 from sfumato.parts import Part
 from sfumato.plan import Plan, PlannedTable, make_plan
 from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
+from sfumato.privacy.entry import Entry
+from sfumato.privacy.known_data import old_names
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.privacy.mark import answers_of
 from sfumato.rekeyed import as_rounded_before
@@ -50,6 +55,8 @@ class Findings:
     """Why the ledger would refuse the charge, if it would."""
     totals: DataTotals | None
     """How much was read: confidential, for whoever checks. None when no data were opened."""
+    changes: tuple[str, ...] = ()
+    """What changed in the data since they were last charged, where that makes new charges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +65,7 @@ class Checked:
 
     plan: Plan
     opened: OpenJobs | OpenRecords
-    fingerprint: str
+    identity: Identity
     states: list[list[int | str]]
     totals: DataTotals
     """How much was read: confidential."""
@@ -105,36 +112,38 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress) as ready:
-            plan, fingerprint, totals = ready.plan, ready.fingerprint, ready.totals
+            plan, identity, totals = ready.plan, ready.identity, ready.totals
+            charges, content = identity.charges(plan), identity.content
+            changes = identity.changes(plan, release.account)
     else:
-        plan, fingerprint, totals = make_plan(release, _declared_codes(release)), "", None
+        refuse_gone(release)
+        plan, content, totals, changes = make_plan(release, _declared_codes(release)), None, None, ()
+        charges = plan.charges("0")
     balance, paid = None, frozenset[str]()
-    charges = plan.charges(fingerprint or "0")
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
-    refuse_gone(release)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
         refuse_rolled_back(release, ledger)
+        refusal = None if budget is None else ledger.refusal(release.account, charges, budget, content=content)
         charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
-        plan = plan.as_charged(charged, fingerprint or "0")
-        charges = plan.charges(fingerprint or "0")
-        refusal = None if budget is None else ledger.refusal(release.account, charges, budget)
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, totals=totals)
+    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, totals=totals, changes=changes)
 
 
 @contextmanager
-def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[Checked]:
+def checked(
+    release: Release, progress: Progress = lambda _: None, *, further: Iterable[Iterable[str]] = ()
+) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before."""
     progress("read")
     files = data_files(release.data)
     states = _states(files)
     memory = Memory(release.store / "memory.json")
-    with _room(), ThreadPoolExecutor(max_workers=1) as pool, open_data(release.data) as opened:
-        digesting = pool.submit(memory.fingerprint, files)  # while the files are opened and the release is planned
+    history = _history(release)
+    with _room(), ThreadPoolExecutor(max_workers=2) as pool, open_data(release.data) as opened:
         with _explaining():
             opened.check_columns()
             codelists = opened.codelists()
@@ -143,20 +152,28 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
             written = any(planned.in_parts for planned in plan.tables)
             refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
-        fingerprint = digesting.result()
-        if release.ledger.exists() and any(planned.key for planned in plan.tables):
-            plan = as_rounded_before(plan, fingerprint, Ledger.open(release.ledger).history())
+        reader = ContentReader(release.data, files, memory)
+        reading = pool.submit(reader.read, [*(part.looks_at for part in plan.parts), *further])
+        digesting = pool.submit(memory.fingerprint, files) if old_names(history) else None
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
-        key = hashlib.sha256((fingerprint + described).encode()).hexdigest()
+        addresses = [[name, file.address] for name, listed in files.items() for file in listed]
+        key = hashlib.sha256((json.dumps([addresses, states]) + described).encode()).hexdigest()
         totals = memory.validated(key)
-        if totals is None:
-            with _explaining():
+        with _explaining():
+            if totals is None:  # while the files are read
                 totals = opened.validate(codelists)
-            _refuse_changed(release, states)
-            private_folder(release.store)
-            memory.remember(key, totals)
+            content = reading.result()
+        fingerprint = digesting.result() if digesting is not None else ""
+        _refuse_changed(release, states)
+        private_folder(release.store)
+        memory.remember(key, totals)
+        memory.keep()
         totals.refuse_unlikely(release.data)
+        identity = Identity(
+            content=content, reader=reader, history=history, fingerprint=fingerprint, answers=stored_answers(release)
+        )
+        plan = identity.as_charged(as_rounded_before(plan, identity))
         opened.suits(
             {planned.table.name: planned.question for planned in plan.tables},
             {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
@@ -166,7 +183,28 @@ def checked(release: Release, progress: Progress = lambda _: None) -> Iterator[C
                 cube.refuse_unsuitable(opened.totals(cube.question))
                 if cube.disclosed:
                     cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
-        yield Checked(plan=plan, opened=opened, fingerprint=fingerprint, states=states, totals=totals)
+        _note_equivalence(release, identity)
+        yield Checked(plan=plan, opened=opened, identity=identity, states=states, totals=totals)
+
+
+def _history(release: Release) -> tuple[Entry, ...]:
+    """The entries of the ledger, if there is one; one that forgot something is refused before it is added to."""
+    refuse_gone(release)
+    if not release.ledger.exists():
+        return ()
+    ledger = Ledger.open(release.ledger)
+    refuse_rolled_back(release, ledger)
+    return ledger.history()
+
+
+def _note_equivalence(release: Release, identity: Identity) -> None:
+    """Note what files have in them that were charged by their bytes, for the day when they are saved anew."""
+    if identity.fingerprint in old_names(identity.history):
+        content = identity.reader.read([[*release.data.attributes, *release.data.measures]])
+        with suppress(LedgerError):  # whoever only looks may not be allowed to write; a run notes it
+            Ledger.open(release.ledger).note_data(
+                release.account, identity.content.with_more(content), identity.fingerprint
+            )
 
 
 def _works_on_executors(plan: Plan) -> bool:

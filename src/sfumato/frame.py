@@ -3,6 +3,7 @@
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -287,6 +288,26 @@ class Data(Described):
         """Everything but files and codes that decides which record is counted where, as one text."""
         raise NotImplementedError
 
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The columns that name the rows of every table, by its name."""
+        raise NotImplementedError
+
+    def names_every_row(self, table: str) -> bool:  # noqa: ARG002 (a frame may have jobs that nothing names)
+        """Whether the keys of a table tell all its rows apart."""
+        return True
+
+    def holders(self, column: str) -> tuple[str, ...]:
+        """The tables in which an attribute or measure may be a column."""
+        raise NotImplementedError
+
+    def always(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns, out of those of the file, that every question may look at beside the keys."""
+        raise NotImplementedError
+
+    def known_by(self, used: Iterable[str]) -> frozenset[str]:
+        """The attributes and measures that data are known by when a release looks at some of them."""
+        return frozenset(used)
+
     def is_public(self, attribute: str) -> bool:
         """Whether an attribute describes workplaces or businesses and is known to everyone."""
         return attribute in self.public
@@ -357,3 +378,23 @@ class Frame(Data):
         keys = [unit.key if unit else None for unit in (self.workplaces, self.workers)]
         panel = (self.jobs.period, self.jobs.first, self.jobs.last, self.jobs.earnings) if self.span else ()
         return repr((self.jobs.workplace, self.jobs.worker, *keys, sorted(self.public), *panel))
+
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The columns that name the rows of every table, by its name."""
+        jobs = (self.jobs.workplace, *filter(None, (self.jobs.worker, self.jobs.period)))
+        units = {"workplaces": self.workplaces, "workers": self.workers}
+        return {"jobs": jobs, **{name: (unit.key,) for name, unit in units.items() if unit is not None}}
+
+    def names_every_row(self, table: str) -> bool:
+        """Whether the keys of a table tell all its rows apart: jobs without a worker have none of their own."""
+        return table != "jobs" or self.jobs.worker is not None
+
+    def holders(self, column: str) -> tuple[str, ...]:
+        """The tables in which an attribute may be a column: workplaces for a public one, workers or jobs for others."""
+        if self.is_public(column):
+            return ("jobs",) if self.joined else ("workplaces",)
+        return ("jobs",) if self.workers is None else ("workers", "jobs")
+
+    def always(self, columns: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 (records have patterns)
+        """The earnings of a panel."""
+        return tuple(filter(None, (self.jobs.earnings,)))

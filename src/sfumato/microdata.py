@@ -1,6 +1,7 @@
 """Microdata: one table of records with their units, weights and measures, for totals of businesses or surveys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Literal, Self
 
@@ -26,6 +27,10 @@ class Replicates(Described):
     @classmethod
     def _accepts_a_pattern(cls, columns: object) -> object:
         return (columns,) if isinstance(columns, str) else columns
+
+    def matching(self, pattern: str, columns: Sequence[str]) -> list[str]:
+        """The columns that one of the patterns stands for: the one of this name, or all that match it."""
+        return [pattern] if pattern in columns else [column for column in columns if fnmatchcase(column, pattern)]
 
     def factor(self, replicates: int) -> Fraction:
         """What the sum of squared differences between the replicates' estimates and the full one is multiplied by.
@@ -123,6 +128,25 @@ class Microdata(Data):
     def accepted(self) -> str | None:
         """What looks like a mistake in the records and is meant."""
         return self.records.accept
+
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """The columns that name a record."""
+        return {"records": (self.records.unit, *filter(None, [self.records.period]))}
+
+    def holders(self, column: str) -> tuple[str, ...]:  # noqa: ARG002 (there is one table)
+        """The one table."""
+        return ("records",)
+
+    def always(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """What says how much a record counts, and for whom."""
+        described = self.records.replicates
+        replicates = [] if described is None else [c for p in described.columns for c in described.matching(p, columns)]
+        one = filter(None, [self.records.weight, self.records.consent])
+        return tuple(dict.fromkeys([*self.records.levels, *one, *replicates]))
+
+    def known_by(self, used: Iterable[str]) -> frozenset[str]:
+        """All attributes and measures: units are often numbered from 1 on, and numbers tell no two files apart."""
+        return frozenset(used) | self.attributes.keys() | self.measures.keys()
 
     def links(self) -> str:
         """Everything but files and codes that decides which record counts how much, as one text."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import prod
@@ -41,9 +41,11 @@ from sfumato.noise.keyed import Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.planned_cube import PlannedCube, plan_cube
 from sfumato.privacy.account import Charge
+from sfumato.privacy.answer_file import Layout
 from sfumato.privacy.composition import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.spending import balance
+from sfumato.question_names import as_laid_out, in_any_order, method_in_order, statistic_of
 from sfumato.release import Release
 from sfumato.samples import Samples
 from sfumato.table import LISTED_CELLS, Table
@@ -137,40 +139,37 @@ class PlannedTable:
             return None
         return self.method.rounding, getattr(self.method, "earnings_rounding", WHOLE_NUMBERS)
 
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return self.question.looks_at
+
     def digest(self, data: str, *, any_key: bool = False) -> str:
         """Name this question to these data: the same name means that the stored answer is given again.
 
-        With `any_key` the name is the same under every key.
+        In whatever order dimensions and codes are written, the question has one name. With `any_key` the name is the
+        same under every key.
         """
-        asked = {
+        method = method_in_order(self.method)
+        return self._digest(data, in_any_order(self.table, self.question), method, any_key=any_key)
+
+    def digest_as_laid_out(self, data: str, layout: Layout | None = None, *, any_key: bool = False) -> str:
+        """The name that version 0.1 gave this question when it was written as an answer is laid out, or as it is now.
+
+        It depended on the order of dimensions and codes. Answers that were stored under such names stay the answers.
+        """
+        by = self.question.by if layout is None else layout.by
+        return self._digest(data, as_laid_out(self.table, self.question, by), self.method, any_key=any_key)
+
+    def _digest(self, data: str, asked: dict[str, Any], method: Method, *, any_key: bool) -> str:
+        named = {
+            **asked,
             "data": data,
             "links": self.links,
-            "statistic": self._statistic(),
-            "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
-            "where": sorted((name, sorted(codes)) for name, codes in self.question.where.items()),
-            "method": repr(self.method) + _unspoken(self.method),
+            "method": repr(method) + _unspoken(method),
             "key": "" if any_key else self.key,
         }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-    def as_charged(self, charged: Collection[str], data: str) -> "PlannedTable":
-        """The table as an earlier version asked for it, where only that is among the charged questions."""
-        if self.before is None or self.digest(data) in charged or self.before.digest(data) not in charged:
-            return self
-        return self.before
-
-    def _statistic(self) -> list[object]:
-        """What is counted, beside the dimensions; the indicators chosen for publication change no number."""
-        asked = self.question
-        if isinstance(asked, PairQuestion):
-            return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
-        if isinstance(asked, ContributorQuestion):
-            return [self.table.statistic, asked.measure, asked.margins]
-        if isinstance(asked, SampleQuestion):
-            bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
-            classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
-            return ["people", asked.statistic, *bounds, list(asked.edges), classes]
-        return [self.table.statistic]
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def randomness(self, secret: Secret | None, cells: Cells) -> Randomness:
         """Where the method's chance comes from: of a keyed method, from what each cell is about, for ever."""
@@ -178,7 +177,7 @@ class PlannedTable:
             return OperatingSystem()
         # Rounding that is the same in every period leaves the end of one equal to the beginning of the next.
         lasting = frozenset([self.period] if isinstance(self.question, IndicatorQuestion) else [])
-        topic = json.dumps(["answer", *self._statistic()])
+        topic = json.dumps(["answer", *statistic_of(self.table, self.question)])
         keyed = Keyed(key=secret.key)
         return CellWords(keyed=keyed, cells=cells, topic=topic, where=self.question.where, lasting=lasting)
 
@@ -202,15 +201,16 @@ class PlannedTable:
             return ""
         return hashlib.blake2b(repr(self.method.noise_options).encode(), digest_size=8).hexdigest()
 
-    def any_rounding(self, data: str) -> str:
-        """Name this question whatever the key and the rounding: as it was before rounding could be chosen."""
-        return self.at_rounding(WHOLE_NUMBERS, WHOLE_NUMBERS).digest(data, any_key=True)
+    def in_whole_numbers(self) -> "PlannedTable":
+        """The same table before its rounding could be chosen, which is what all roundings of it have in common."""
+        return self.at_rounding(WHOLE_NUMBERS, WHOLE_NUMBERS)
 
-    def charge(self, data: str) -> Charge:
-        """What the ledger is asked to charge for this table."""
+    def charge(self, data: str, question: str | None = None) -> Charge:
+        """What the ledger is asked to charge for this table; `question` is an earlier name of what it asks."""
         rounding = "" if self.roundings is None else RoundingNote.of(self, data).text
         note = f"{KEY_NOTE}{self.key} {self.digest(data, any_key=True)} {self.noise or rounding}" if self.key else ""
-        return Charge(question=self.digest(data), table=self.table.name, guarantee=self.guarantee, data=data, note=note)
+        asked = self.digest(data) if question is None else question
+        return Charge(question=asked, table=self.table.name, guarantee=self.guarantee, data=data, note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,9 @@ class RoundingNote:
     @classmethod
     def of(cls, planned: PlannedTable, data: str) -> Self:
         """The note of a planned table."""
-        return cls(bases=planned.roundings or (WHOLE_NUMBERS, WHOLE_NUMBERS), question=planned.any_rounding(data))
+        whole = planned.in_whole_numbers()
+        bases = planned.roundings or (WHOLE_NUMBERS, WHOLE_NUMBERS)
+        return cls(bases=bases, question=whole.digest(data, any_key=True))
 
     @classmethod
     def read(cls, question: str, text: str) -> Self:
@@ -250,10 +252,6 @@ class Plan:
     """Of every attribute, and of every dimension that is made of one."""
     secret: Secret | None = field(default=None, repr=False)
     software: str = __version__
-
-    def as_charged(self, charged: Collection[str], data: str) -> "Plan":
-        """The plan for a ledger with these charged questions: what an earlier version asked is not asked anew."""
-        return replace(self, tables=tuple(planned.as_charged(charged, data) for planned in self.tables))
 
     def distinct(self) -> tuple[PlannedTable, ...]:
         """The tables without those that ask a question another one asks: they get its answer and cost nothing."""

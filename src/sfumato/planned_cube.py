@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from sfumato.adjust.controls import Control, refuse_contradictions
 from sfumato.adjust.protected_cube import parts_of, protected_cube, public_controls
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.figures import Figures
+from sfumato.cube.laid_out import laid_out
 from sfumato.cube.public_totals import PublicTotals, read_totals
 from sfumato.cube.sampling import Sampling
 from sfumato.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
@@ -25,6 +27,7 @@ from sfumato.microdata import Microdata
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.truncated_geometric import TruncatedGeometric, smallest_cap
 from sfumato.privacy.account import Charge
+from sfumato.privacy.answer_file import Layout, layout_of
 from sfumato.privacy.guarantee import EmployerEmployee, at_most
 
 _MOST = 2.0**62
@@ -78,25 +81,70 @@ class PlannedCube:
         tables = [(name,) for name in named] + [control.by for control in self.section.controls]
         return tuple(tuple(named[name] for name in by) for by in dict.fromkeys(tables) if by)
 
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return self.question.looks_at
+
     def digest(self, data: str) -> str:
-        """Name this question to these data: the same name means that the stored answer is given again."""
+        """Name this question to these data: the same name means that the stored answer is given again.
+
+        In whatever order dimensions, codes, measures and controls are written, the question has one name.
+        """
+        named = {dimension.name: dimension for dimension in self.question.by}
+        return self._digest(
+            data,
+            by=sorted([dimension.name, sorted(dimension.codes)] for dimension in self.question.by),
+            measures=sorted(self.question.measures),
+            method=self.method.in_order(),
+            totals=sorted([list(totals.by), totals.digest()] for totals in (t.in_order(named) for t in self.totals)),
+        )
+
+    def digest_as_laid_out(self, data: str, layout: Layout | None = None) -> str:
+        """The name that version 0.1 gave this question when written as an answer is laid out, or as it is now."""
+        by, measures = self.question.by, self.question.measures
+        if layout is not None:
+            by, measures = layout.by, tuple(name for name in layout.columns if name in measures)
+        return self._digest(
+            data,
+            by=[[dimension.name, dimension.codes] for dimension in by],
+            measures=measures,
+            method=self.method,
+            totals=[[totals.by, totals.digest()] for totals in self.totals],
+        )
+
+    def _digest(
+        self, data: str, *, by: list[Any], measures: Sequence[str], method: TruncatedLaplace, totals: list[Any]
+    ) -> str:
         asked: dict[str, object] = {
             "data": data,
             "links": self.links,
-            "statistic": ["cube", self.question.measures, self.question.weight_unit, self.section.stratum],
-            "by": [[dimension.name, dimension.codes] for dimension in self.question.by],
-            "method": repr(self.method),
+            "statistic": ["cube", measures, self.question.weight_unit, self.section.stratum],
+            "by": by,
+            "method": repr(method),
             "calibration": [self.section.calibration, self.section.nonnegative],
             **({"whole": True} if self.section.in_whole_numbers else {}),
             "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(mode="json"),
         }
-        if self.totals:
-            asked["totals"] = [[totals.by, totals.digest()] for totals in self.totals]
+        if totals:
+            asked["totals"] = totals
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
-    def charge(self, data: str) -> Charge:
-        """What the ledger is asked to charge for the cube and all its noisy controls."""
-        return Charge(question=self.digest(data), table=self.name, guarantee=self.guarantee, data=data)
+    def _as_asked(self, content: bytes) -> bytes:
+        """The file of the stored cube in the order in which this one is written."""
+        layout, asked = layout_of(content), self.question
+        same = [(d.name, d.codes) for d in layout.by] == [(d.name, d.codes) for d in asked.by]
+        if same and tuple(name for name in layout.columns if name in asked.measures) == asked.measures:
+            return content
+        return laid_out(content, asked.by, asked.measures)
+
+    def charge(self, data: str, question: str | None = None) -> Charge:
+        """What the ledger is asked to charge for the cube and all its noisy controls.
+
+        `question` is an earlier name of what it asks.
+        """
+        asked = self.digest(data) if question is None else question
+        return Charge(question=asked, table=self.name, guarantee=self.guarantee, data=data)
 
     def protect(self, true: Cube, randomness: Randomness) -> tuple[Cube, Figures]:
         """The perturbed and calibrated cube, with the figures for its errors."""
@@ -112,8 +160,8 @@ class PlannedCube:
         )
 
     def published(self, answer: bytes) -> bytes:
-        """What is published of a stored answer: of a cube of version 0.1 without weights, not the second draw."""
-        return with_columns(answer, tuple(self.parts))
+        """A stored answer in the order that is asked for; of a cube of version 0.1 without weights, one draw only."""
+        return with_columns(self._as_asked(answer), tuple(self.parts))
 
     @property
     def disclosed(self) -> tuple[CubeQuestion, ...]:

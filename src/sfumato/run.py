@@ -12,6 +12,7 @@ from sfumato.cube.sampling import Sampling
 from sfumato.cube.stored import read_figures, stored
 from sfumato.durable import alone, private_folder
 from sfumato.engine.data_totals import DataTotals
+from sfumato.laid_out import as_asked
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan, PlannedTable
 from sfumato.planned_cube import PlannedCube
@@ -44,10 +45,12 @@ class Published:
     """How much was read: confidential, for whoever runs the release, and in no bundle."""
     unmet: Mapping[str, Calibration] = field(default_factory=dict)
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
+    changes: tuple[str, ...] = ()
+    """What changed in the data since they were last charged, where that made new charges."""
 
 
-def run(release: Release, progress: Progress = lambda _: None) -> Published:
-    """Publish a release.
+def run(release: Release, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> Published:
+    """Publish a release; `notice` is told before the charge what changed in the data and makes one.
 
     The budget is charged, durably, before any table is tabulated; a run that is killed at any moment leaves no charge,
     or a charge and a release that the next run finishes without a second one.
@@ -55,14 +58,17 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
     answers = stored_answers(release)
     refuse_foreign(release.bundle)
     with checked(release, progress) as ready:
-        plan, data = ready.plan, ready.fingerprint
+        plan, identity = ready.plan, ready.identity
         progress("charge")
         ledger = open_ledger(release)
-        charged_before = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
-        plan = plan.as_charged(charged_before, data)
-        refuse_another_key(plan, data, ledger)
-        charges = plan.charges(data)
-        receipt = ledger.charge(release.account, charges, release.about.title, budget=release.budget)
+        refuse_another_key(plan, identity, ledger)
+        charges = identity.charges(plan)
+        changes = identity.changes(plan, release.account)
+        for words in changes:
+            notice(words)
+        receipt = ledger.charge(
+            release.account, charges, release.about.title, budget=release.budget, content=identity.content
+        )
         questions = {charge.table: charge.question for charge in charges}
         with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
@@ -118,6 +124,7 @@ def run(release: Release, progress: Progress = lambda _: None) -> Published:
             balance=None if release.budget is None else ledger.balance(release.account),
             totals=ready.totals,
             unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
+            changes=changes,
         )
 
 
@@ -153,7 +160,7 @@ def _given(planned: PlannedTable, answers: Answers, question: str, digest: str) 
     """The answer to publish: in parts when there are several, and the table need not be seen as a whole."""
     found = answers.in_parts(question, digest)
     if found is None or len(found) == 1 or not planned.in_parts:
-        return answers.read(question, digest)
+        return as_asked(answers.read(question, digest), planned)
     return found
 
 

@@ -111,7 +111,7 @@ def test_a_cube_is_charged_once_with_its_controls_and_published_again_for_nothin
     assert again.charged == ()
     assert (again.bundle / "cubes/people.parquet").read_bytes() == before
     kinds = [entry.kind for entry in Ledger.open(tmp_path / "ledger.sqlite").history()]
-    assert kinds == ["budget", "charge", "answer"]
+    assert kinds == ["budget", "data", "charge", "answer"]
 
 
 @pytest.mark.parametrize(

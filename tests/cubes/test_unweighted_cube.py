@@ -183,7 +183,7 @@ def test_an_answer_of_version_0_1_is_published_again_without_its_second_draw(tmp
     one_draw = (run(load(release(tmp_path / "now", UNWEIGHTED))).bundle / "cubes/people.parquet").read_bytes()
     loaded = load(release(tmp_path / "before", UNWEIGHTED))
     with checked(loaded) as ready:
-        (charge,) = ready.plan.charges(ready.fingerprint)
+        (charge,) = ready.identity.charges(ready.plan)
         open_ledger(loaded).charge(loaded.account, [charge], loaded.about.title, budget=loaded.budget)
         kept = {"question": charge.question, "table": charge.table}
         keep_answer(

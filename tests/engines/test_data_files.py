@@ -123,6 +123,11 @@ def put(storage: FileSystem, folder: Path, name: str) -> str:
 def test_data_in_object_storage_give_what_files_on_a_disk_give(arranged: Path, storage: FileSystem) -> None:
     here = published(arranged, "here", at="data")
     assert published(arranged, "there", at=put(storage, arranged / "data", "some data")) == here
+    found = []
+    for name in ("here", "there"):
+        with checked(load(arranged / f"{name}.toml")) as ready:
+            found.append(ready.identity.content)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("path", ["people", "people/*/x.parquet"])
@@ -154,7 +159,7 @@ def test_an_object_that_was_written_again_is_another_question_even_with_the_same
     published(arranged, "there", at=at)
     release = load(arranged / "there.toml")
     with checked(release) as ready:
-        before = ready.fingerprint
+        before = ready.identity.content
         states = [file.state() for files in data_files(release.data).values() for file in files]
     people = pq.read_table(arranged / "data" / "people" / "all.parquet")
     swapped = people.set_column(
@@ -164,7 +169,7 @@ def test_an_object_that_was_written_again_is_another_question_even_with_the_same
     pq.write_table(swapped, "office/changing/people/all.parquet", filesystem=storage)
     assert [file.state() for files in data_files(release.data).values() for file in files] != states
     with checked(release) as ready:
-        assert ready.fingerprint != before
+        assert ready.identity.content.changed_since(before) == ["workers: other values in sex"]
 
 
 @pytest.mark.usefixtures("storage")

@@ -132,7 +132,7 @@ def test_brackets_in_a_title_or_a_note_are_text(release_folder: Path) -> None:
     assert "[/all]" in call("assess", file).stdout
     account = ("--population", "jobs", "--period", "2025", "--alpha", "0.1", "--epsilon", "4", "--ledger", file)
     assert "[draft] of [/minutes/3]" in call("budget", "set", *account, "--note", "[draft] of [/minutes/3]").stdout
-    assert len(Ledger.open(release_folder / "ledger.sqlite").history()) == 8
+    assert len(Ledger.open(release_folder / "ledger.sqlite").history()) == 9
 
 
 def test_damaged_and_unlike_files_are_named_without_quoting_a_record(tiny: Path) -> None:

@@ -89,7 +89,7 @@ def noise_of(release: Release) -> tuple[PlannedTable, Cells, np.ndarray]:
     with checked(release) as ready:
         (planned,) = ready.plan.tables
         true = ready.count({TABLE: planned})[TABLE]
-        question = planned.digest(ready.fingerprint)
+        question = ready.identity.charge(planned).question
     assert isinstance(true, Cells)
     digest = Ledger.open(release.ledger).answer(question)
     assert digest is not None

@@ -22,6 +22,7 @@ from sfumato.check import Progress, checked, stored_answers
 from sfumato.engine.opened import OpenJobs, OpenRecords
 from sfumato.engine.question import SampleQuestion
 from sfumato.errors import LedgerError, ReleaseError
+from sfumato.laid_out import as_asked
 from sfumato.noise.factors import ONE
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
@@ -51,14 +52,13 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
     with checked(release, progress) as ready:
         answers = stored_answers(release)
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
-        charged = {entry.question for entry in history if entry.kind == "charge" and entry.account == release.account}
-        plan = ready.plan.as_charged(charged, ready.fingerprint)
+        plan = ready.plan
         planned = {table.table.name: table for table in plan.tables}
         _refuse_too_large(plan)
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
         kept = {}
         for part in plan.parts:
-            question = part.digest(ready.fingerprint)
+            question = ready.identity.charge(part).question
             if question not in answered:
                 raise LedgerError(
                     f"{'table' if part.name in planned else 'cube'} '{part.name}'",
@@ -67,7 +67,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                     do="publish the release first: sfumato run",
                 )
             kept[part.name] = (question, answered[question])
-        given = {name: answers.read(*kept[name]) for name in planned}
+        given = {name: as_asked(answers.read(*kept[name]), table) for name, table in planned.items()}
         given, shown = nested_sums(plan, given), agreeing(plan, given)  # as they are published
         progress("tabulate")
         counted = ready.count(planned) if planned else {}

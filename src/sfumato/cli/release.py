@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.screen import AsJson, progress, show
+from sfumato.cli.screen import AsJson, messages, progress, show
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
@@ -38,10 +38,13 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
     """
     from sfumato.release_file import load
     from sfumato.run import run as run_release
+    from sfumato.terminal.plan import data_changed
     from sfumato.terminal.run import run_summary
 
     with progress(hidden=as_json) as update:
-        published = run_release(load(file), progress=_steps(update))
+        published = run_release(
+            load(file), progress=_steps(update), notice=lambda words: messages.print(data_changed(words))
+        )
     show(run_summary(published), as_json)
 
 

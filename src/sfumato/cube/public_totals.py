@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -32,6 +32,13 @@ class PublicTotals:
     """`count`, `weighted` or both, with one axis for each attribute, in the order of `by`."""
     source: str
     """Where they come from, in words for readers."""
+
+    def in_order(self, dimensions: Mapping[str, Dimension]) -> "PublicTotals":
+        """The same numbers with attributes and codes in the order of their names."""
+        axes = sorted(range(len(self.by)), key=lambda axis: self.by[axis])
+        codes = [np.argsort(np.array(dimensions[self.by[axis]].codes)) for axis in axes]
+        columns = {name: values.transpose(axes)[np.ix_(*codes)] for name, values in self.columns.items()}
+        return replace(self, by=tuple(self.by[axis] for axis in axes), columns=columns)
 
     def digest(self) -> str:
         """Name the numbers: with others the cube is another question."""

@@ -14,7 +14,8 @@ from sfumato.cube.cube import Cube
 from sfumato.cube.figures import Figures
 
 _ROWS = 1 << 20
-_ABOUT = b"sfumato"
+ABOUT = b"sfumato"
+"""The entry of the file's metadata that describes the cube."""
 
 
 def stored(cube: Cube, figures: Figures) -> bytes:
@@ -26,7 +27,7 @@ def stored(cube: Cube, figures: Figures) -> bytes:
     }
     codes = [(d.name, pa.dictionary(pa.int32(), pa.string())) for d in cube.dimensions]
     numbers = [(name, pa.int64()) for name in cube.columns]
-    schema = pa.schema([*codes, *numbers], metadata={_ABOUT: json.dumps(about).encode()})
+    schema = pa.schema([*codes, *numbers], metadata={ABOUT: json.dumps(about).encode()})
     file = BytesIO()
     # Numbers of cells hardly repeat: their differences are smaller than a dictionary of them, and quicker to read.
     encoding = dict.fromkeys(cube.columns, "DELTA_BINARY_PACKED")
@@ -42,7 +43,7 @@ def read_stored(content: bytes) -> tuple[Cube, Figures]:
     """The cube and its figures; codes of rows are not read, because rows are in the order of the product."""
     # One column at a time has no use for Arrow's threads, which can abort a process that ends while they start.
     file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-    about: dict[str, Any] = json.loads(file.schema_arrow.metadata[_ABOUT])
+    about: dict[str, Any] = json.loads(file.schema_arrow.metadata[ABOUT])
     dimensions = tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in about["dimensions"])
     shape = tuple(map(len, dimensions))
     columns = {
@@ -54,13 +55,13 @@ def read_stored(content: bytes) -> tuple[Cube, Figures]:
 
 def read_figures(content: bytes) -> Figures:
     """The figures alone, without reading a cell."""
-    about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[_ABOUT])
+    about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[ABOUT])
     return Figures.read(about["figures"])
 
 
 def with_columns(content: bytes, columns: Collection[str]) -> bytes:
     """The file with no other columns than these; as it is, if it has none."""
-    about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[_ABOUT])
+    about = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[ABOUT])
     kept = [name for name in about["parts"] if name in columns]
     if len(kept) == len(about["parts"]):
         return content

@@ -35,6 +35,11 @@ class CubeQuestion:
     """What every weight is rounded to a multiple of first; None leaves them as they are, in millionths."""
 
     @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset([*(dimension.name for dimension in self.by), *self.measures])
+
+    @property
     def cells(self) -> int:
         """The number of cells, empty ones included."""
         return prod(map(len, self.by))

@@ -13,6 +13,7 @@ from sfumato.errors import DataError
 from sfumato.frame import Data
 
 if TYPE_CHECKING:
+    from pyarrow import NativeFile
     from pyarrow.dataset import Dataset
     from pyarrow.fs import FileSystem
 
@@ -62,6 +63,14 @@ class DataFile:
     def open(self) -> Iterator[BinaryIO]:
         """The content of the file, to be read from its beginning."""
         with self._readable(), self._opened() as file:
+            yield file
+
+    @contextmanager
+    def seekable(self) -> "Iterator[NativeFile]":
+        """The same file for Arrow, to be read at any place."""
+        from pyarrow.fs import LocalFileSystem
+
+        with self._readable(), (self.storage or LocalFileSystem()).open_input_file(self.path) as file:
             yield file
 
     def _opened(self) -> AbstractContextManager[Any]:

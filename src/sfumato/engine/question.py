@@ -38,6 +38,11 @@ class Question:
         return tuple(dict.fromkeys([*(dimension.name for dimension in self.by), *self.where]))
 
     @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset(self.attributes)
+
+    @property
     def cells(self) -> int:
         """The number of cells, those without any establishment included."""
         return prod(map(len, self.by))
@@ -69,6 +74,11 @@ class IndicatorQuestion:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute whose values decide the answer."""
+        return frozenset([*(dimension.name for dimension in self.by), *self.where])
+
+    @property
     def cells(self) -> int:
         """The number of cells, those without any establishment included."""
         return prod(map(len, self.by))
@@ -96,6 +106,12 @@ class PairQuestion:
     """Which of its two employers' factors an edge takes."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Codes of worker attributes and periods to keep; only in flows."""
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute whose values decide the answer."""
+        others = (dimension.name for dimension in self.by[2 * len(self.attributes) :])
+        return frozenset([*self.attributes, *others, *self.where])
 
     @property
     def cells(self) -> int:
@@ -126,6 +142,11 @@ class ContributorQuestion:
     ratio: bool = False
     """Whether the sampling error of the mean is asked for too."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset([*(dimension.name for dimension in self.by), *self.where, *filter(None, [self.measure])])
 
     @property
     def cells(self) -> int:
@@ -182,6 +203,12 @@ class SampleQuestion:
     """Attributes of calibration classes; every group must be in one class, whose place is the column `class`."""
     needs: frozenset[str] = frozenset({"count"})
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        classified = (dimension.name for dimension in (*self.groups, *self.classes))
+        return frozenset([*classified, *self.where, *(measure.name for measure in (self.x, self.y) if measure)])
 
     @property
     def by(self) -> tuple[Dimension, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from sfumato.engine.column_faults import check_attribute_type, check_measure_type, codes_of, need
@@ -109,10 +108,7 @@ def replicate_columns(data: Microdata, tables: RecordTables) -> tuple[str, ...]:
         return ()
     found: dict[str, None] = {}
     for pattern in described.columns:
-        if pattern in tables.records.columns:
-            matching = [pattern]
-        else:
-            matching = [column for column in tables.records.columns if fnmatchcase(column, pattern)]
+        matching = described.matching(pattern, tables.records.columns)
         if not matching:
             raise DataError(
                 f"{HOLDER}, replicate weights '{pattern}'",

@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from sfumato.check import Checked, checked, stored_answers
+from sfumato.content import Content
 from sfumato.durable import alone
 from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
+from sfumato.laid_out import as_asked
 from sfumato.live.asked import Where, in_order, live_table
 from sfumato.live.quota import Quotas
 from sfumato.methods.method import PlannedError
@@ -140,7 +142,9 @@ class FormalLive:
         assert isinstance(guarantee, EmployerEmployee)
         answered = self._costs_nothing(charge.question, analyst)
         new = replace(charge, question=_NEW)
-        refusal = self.ledger.refusal(self.release.account, [new], self._budget, release=LIVE, most=self.most)
+        refusal = self.ledger.refusal(
+            self.release.account, [new], self._budget, release=LIVE, most=self.most, content=self._content
+        )
         cost = None
         try:
             cost = balance(self.release.account, self.most, [guarantee])
@@ -187,7 +191,7 @@ class FormalLive:
             # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
             with self._one_at_a_time, alone(release.store / "lock"):
                 digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
-        return published_table(planned, self.answers.read(charge.question, digest))
+        return published_table(planned, as_asked(self.answers.read(charge.question, digest), planned))
 
     def count(self, planned: PlannedTable, analyst: str | None) -> None:
         """Charge a question, if it is new, and count it against the quota of whoever asks, before it is answered."""
@@ -208,7 +212,9 @@ class FormalLive:
         if refusal is not None:
             raise refusal
         try:
-            self.ledger.charge(self.release.account, [charge], LIVE, budget=self._budget, most=self.most)
+            self.ledger.charge(
+                self.release.account, [charge], LIVE, budget=self._budget, most=self.most, content=self._content
+            )
         except Overdraft:
             raise
         except BudgetError as error:
@@ -262,7 +268,11 @@ class FormalLive:
         return () if protect.method in fitting else fitting
 
     def _charge(self, planned: PlannedTable) -> Charge:
-        return planned.charge(self.ready.fingerprint)
+        return self.ready.identity.charge(planned)
+
+    @property
+    def _content(self) -> Content:
+        return self.ready.identity.content
 
     @property
     def _budget(self) -> EmployerEmployee:
@@ -325,7 +335,7 @@ def open_formal(
             found="none" if most is None else plain(most),
             do="start the server with --budget-epsilon, or write budget = … under [live]",
         )
-    with checked(release, progress) as ready:
+    with checked(release, progress, further=[[name] for name in release.data.attributes]) as ready:
         limit_memory(ready.opened.tables.backend, release.live.most_memory)
         yield FormalLive(
             release=release,

@@ -1,7 +1,7 @@
 """Capped two-sided geometric noise in every cell of a cube, and what it guarantees; docs/methods/hypercube.md."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
@@ -70,6 +70,11 @@ class TruncatedLaplace:
     def exact_controls(self) -> tuple[ControlNoise, ...]:
         """The controls that are disclosed as they are."""
         return tuple(control for control in self.controls if control.counts is None)
+
+    def in_order(self) -> "TruncatedLaplace":
+        """The same noise with controls in one order, however they are written."""
+        controls = [replace(control, by=tuple(sorted(control.by))) for control in self.controls]
+        return replace(self, controls=tuple(sorted(controls, key=lambda control: control.by)))
 
     def guarantee(self) -> EmployerEmployee:
         """For one record more or less, from the parameters alone: ε and δ of the cube and of its noisy controls add up.

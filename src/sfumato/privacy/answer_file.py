@@ -1,6 +1,7 @@
 """The file of an answer: protected cells and their dimensions, to the bit as they were drawn."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.cells import Cells, Dimension
+from sfumato.cube.stored import ABOUT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """In which order the answer to a question is stored."""
+
+    by: tuple[Dimension, ...]
+    columns: tuple[str, ...]
+
+
+def layout_of(content: Any) -> Layout:
+    """How the file of an answer is laid out, be it cells or a cube."""
+    schema = pq.read_schema(pa.BufferReader(content))
+    of_cells = schema.metadata.get(b"dimensions")
+    dimensions = json.loads(of_cells) if of_cells else json.loads(schema.metadata[ABOUT])["dimensions"]
+    by = tuple(Dimension(name=d["name"], codes=tuple(d["codes"])) for d in dimensions)
+    return Layout(by=by, columns=tuple(schema.names))
 
 
 def content_of(answer: Cells) -> pa.Buffer:

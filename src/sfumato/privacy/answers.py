@@ -14,7 +14,7 @@ from sfumato.cells import Cells
 from sfumato.durable import private_folder, room_for, sync_folder, write_durably
 from sfumato.errors import LedgerError
 from sfumato.parts import Part, listing, read_listing, settled
-from sfumato.privacy.answer_file import cells_of, content_of
+from sfumato.privacy.answer_file import Layout, cells_of, content_of, layout_of
 
 LISTING = "listing.json"
 """In the folder of an answer in parts: its files. The digest of this one names the answer."""
@@ -145,6 +145,13 @@ class Answers:
         if not folder.is_dir():
             return None
         return AnswerParts(folder=folder, parts=read_listing(_kept(folder / LISTING, sha256)))
+
+    def layout(self, question: str, sha256: str) -> Layout:
+        """In which order of dimensions and codes an answer is stored."""
+        found = self.in_parts(question, sha256)
+        if found is None:
+            return layout_of(self.read_file(question, sha256))
+        return layout_of(_kept(found.folder / found.parts[0].name, found.parts[0].sha256))
 
     def _draft(self, question: str) -> Path:
         return self._folder / f".{question}.draft"

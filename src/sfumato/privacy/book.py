@@ -1,16 +1,18 @@
 """The verified entries of a ledger as one transaction sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError, SfumatoError
 from sfumato.privacy import chain, spending
 from sfumato.privacy.account import Account, Balance
 from sfumato.privacy.entry import Entry, Kind, Row, guarantee_columns, read_entry
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.known_data import known_data, names_of, note
 from sfumato.privacy.store import Store
 
 
@@ -64,17 +66,27 @@ class Book:
         """The entry that recorded a question's answer, whichever account paid for it."""
         return next((e for e in self.entries if e.kind == "answer" and e.question == question), None)
 
-    def refuse_renamed(self, account: Account, data: str) -> None:
-        """Raise BudgetError when these data already spent another account's budget.
+    def names(self, content: Content | None, data: Iterable[str]) -> frozenset[str]:
+        """Every name of some data in this ledger, those of the same data among them where their content is known."""
+        return frozenset(data) | (frozenset() if content is None else names_of(content, known_data(self.entries)))
+
+    def note_data(self, account: Account, content: Content, names: Iterable[str], fingerprint: str = "") -> None:
+        """Note what data are known by, unless it is noted already."""
+        for known in known_data(self.of(account, "data")):
+            if known.content == content and known.names >= set(names) and fingerprint in ("", known.fingerprint):
+                return
+        self.append("data", account, data=content.digest, note=note(content, names, fingerprint))
+
+    def refuse_renamed(self, account: Account, names: frozenset[str]) -> None:
+        """Raise BudgetError when data of these names already spent another account's budget.
 
         A population under a new name would start with a full budget. The officer may want just that and says
-        so by setting the budget; what a release opens by itself carries the fingerprint of its data and does
-        not count.
+        so by setting the budget; what a release opens by itself carries a name of its data and does not count.
         """
         paying = {
             entry.account
             for entry in self.entries
-            if entry.kind == "charge" and entry.data == data and isinstance(entry.guarantee, EmployerEmployee)
+            if entry.kind == "charge" and entry.data in names and isinstance(entry.guarantee, EmployerEmployee)
         }
         deliberate = any(not entry.data for entry in self.of(account, "budget"))
         if paying and account not in paying and not deliberate:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sfumato.privacy.account import Account
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 
-Kind = Literal["budget", "charge", "answer"]
+Kind = Literal["budget", "charge", "answer", "data"]
 Row = dict[str, Any]
 
 COLUMNS = (
@@ -20,7 +20,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A budget that was set, a table that was charged, or the answer that a charge paid for.
+    """A budget that was set, a table that was charged, the answer that a charge paid for, or what data are known by.
 
     Only `identifier`, drawn at random, may be published, and what all charges of an account add up to, which statements
     give: every other field says something about the data or about how often they were asked.
@@ -35,7 +35,7 @@ class Entry:
     question: str
     data: str
     guarantee: Guarantee | None
-    """The budget, or what the table is protected by; None for an answer."""
+    """The budget, or what the table is protected by; None for an answer and for data."""
     answer: str
     """The SHA-256 of the published table, for an answer."""
     note: str
@@ -46,7 +46,7 @@ class Entry:
 
 def read_entry(row: Mapping[str, Any]) -> Entry:
     """The entry that a row of the file holds; ValueError when it holds none."""
-    if row["kind"] not in ("budget", "charge", "answer"):
+    if row["kind"] not in get_args(Kind):
         raise ValueError(f"kind {row['kind']!r} is unknown")
     same = (
         *("identifier", "kind", "release", "table", "question"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.privacy import spending
 from sfumato.privacy.account import Account, Balance, Charge
@@ -87,7 +88,12 @@ class Ledger:
     def ensure_budget(self, account: Account, budget: EmployerEmployee, data: str) -> Entry:
         """The budget in force, which must be the one a release states; opens a new account with it."""
         with self._writing() as book:
-            return _ensure_budget(book, account, budget, data)
+            return _ensure_budget(book, account, budget, data, book.names(None, [data]))
+
+    def note_data(self, account: Account, content: Content, fingerprint: str) -> None:
+        """Note that data with this content are those that were charged under the fingerprint of their bytes."""
+        with self._writing() as book:
+            book.note_data(account, content, (), fingerprint)
 
     def charge(
         self,
@@ -97,20 +103,25 @@ class Ledger:
         *,
         budget: EmployerEmployee | None = None,
         most: EmployerEmployee | None = None,
+        content: Content | None = None,
     ) -> Receipt:
         """Charge all or none; a question that was charged before is not charged again.
 
         With `budget` the account is opened, or its budget compared, in the same transaction: a refused charge opens
         nothing. With `most`, everything ever charged under the name of this release may cost no more than that.
+        `content` is what the data are known by: it is noted beside the charges, and the same data are recognised by it.
         """
         with self._writing() as book:
+            names = book.names(content, (charge.data for charge in charges))
             if budget is not None:
                 for data in dict.fromkeys(charge.data for charge in charges):
-                    _ensure_budget(book, account, budget, data)
-            new = self._admitted(book, account, charges, book.balance)
+                    _ensure_budget(book, account, budget, data, names)
+            new = self._admitted(book, account, charges, book.balance, names)
             _refuse_beyond(book, account, new, release, most)
             known = {entry.question: entry for entry in book.of(account, "charge")}
             before = set(known)
+            if content is not None and new:
+                book.note_data(account, content, {charge.data for charge in new.values()})
             for charge in new.values():
                 known[charge.question] = book.append(
                     "charge",
@@ -135,15 +146,20 @@ class Ledger:
         *,
         release: str = "",
         most: EmployerEmployee | None = None,
+        content: Content | None = None,
     ) -> BudgetError | None:
         """What `charge` would raise for a release with this budget, without charging or opening anything."""
         with self._reading() as book:
+            names = book.names(content, (charge.data for charge in charges))
             try:
-                for data in dict.fromkeys(charge.data for charge in charges):
-                    _refuse_other_budget(book, account, budget, data)
+                _refuse_other_budget(book, account, budget, names)
                 unopened = spending.balance(account, budget, [])
                 new = self._admitted(
-                    book, account, charges, lambda of: book.balance(of) if book.budget(of) is not None else unopened
+                    book,
+                    account,
+                    charges,
+                    lambda of: book.balance(of) if book.budget(of) is not None else unopened,
+                    names,
                 )
                 _refuse_beyond(book, account, new, release, most)
             except BudgetError as error:
@@ -286,7 +302,12 @@ class Ledger:
         return book
 
     def _admitted(
-        self, book: Book, account: Account, charges: Sequence[Charge], balance: Callable[[Account], Balance]
+        self,
+        book: Book,
+        account: Account,
+        charges: Sequence[Charge],
+        balance: Callable[[Account], Balance],
+        names: frozenset[str],
     ) -> dict[str, Charge]:
         """The charges that are new, by question, once the balance allows them."""
         known = {entry.question: entry for entry in book.of(account, "charge")}
@@ -296,8 +317,7 @@ class Ledger:
             self._refuse_ambiguous(charge, first)
         formal = [c for c in new.values() if not isinstance(c.guarantee, NoFormalGuarantee)]
         if formal:
-            for data in {charge.data for charge in formal}:
-                book.refuse_renamed(account, data)
+            book.refuse_renamed(account, names)
             spending.refuse_overdraft(balance(account), [charge.guarantee for charge in formal])
         return new
 
@@ -331,14 +351,14 @@ def _refuse_beyond(
         spending.refuse_overdraft(part, [charge.guarantee for charge in new.values()])
 
 
-def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry:
-    current = _refuse_other_budget(book, account, budget, data)
+def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str, names: frozenset[str]) -> Entry:
+    current = _refuse_other_budget(book, account, budget, names)
     return current or book.append("budget", account, guarantee=budget, data=data, note="opened by a release")
 
 
-def _refuse_other_budget(book: Book, account: Account, budget: EmployerEmployee, data: str) -> Entry | None:
+def _refuse_other_budget(book: Book, account: Account, budget: EmployerEmployee, names: frozenset[str]) -> Entry | None:
     """The budget in force, if any; BudgetError when it is not the one a release states."""
-    book.refuse_renamed(account, data)
+    book.refuse_renamed(account, names)
     current = book.budget(account)
     if current is not None and current.guarantee != budget:
         raise BudgetError(

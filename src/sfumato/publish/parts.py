@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.laid_out import as_asked
 from sfumato.parts import Part, write_part
 from sfumato.plan import PlannedTable
 from sfumato.privacy.answers import AnswerParts
@@ -23,7 +24,7 @@ class PublishPart:
 
     def __call__(self, number: int) -> Part:
         """Lay out one part as readers get it and put it on the disk."""
-        table = published_table(self.planned, self.answer.read(number), listed=False)
+        table = published_table(self.planned, as_asked(self.answer.read(number), self.planned), listed=False)
         return write_part(self.folder, number, parquet(table), rows=len(table))
 
 

@@ -45,8 +45,8 @@ def budget_summary(ledger: "Ledger") -> Summary:
         if len(periods.formal) > 1:
             sums.append(Text(_in_all_periods(periods)))
     for entry in ledger.history():
-        if entry.kind == "answer":
-            continue  # it only says that a charge was answered
+        if entry.kind in ("answer", "data"):
+            continue  # these only say that a charge was answered, and what data are known by
         what = "budget set" if entry.kind == "budget" else entry.table
         where = f"{entry.account.population}, {entry.account.period}"
         epsilon = at_most(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"

@@ -59,6 +59,7 @@ def plan_summary(findings: "Findings") -> Summary:
         *map(Text, meaning_of(plan)),
         *map(Text, operator_notes(plan)),
     ]
+    lines += [Text(data_changed(words), style="yellow") for words in findings.changes]
     if findings.refusal is not None:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
     elif due > left:
@@ -73,8 +74,14 @@ def plan_summary(findings: "Findings") -> Summary:
         "refusal": None if findings.refusal is None else str(findings.refusal),
         "data_validated": read is not None,
         "read": None if read is None else read.figures(),
+        "data_changed": list(findings.changes),
         "notes": operator_notes(plan),
     }
+
+
+def data_changed(words: str) -> str:
+    """What is said of data that changed, and so make tables cost once more."""
+    return f"The data changed, and tables are charged anew. {words[0].upper()}{words[1:]}."
 
 
 def plan_data(plan: "Plan") -> dict[str, Any]:

@@ -42,6 +42,7 @@ def run_summary(published: "Published") -> Summary:
         "read": published.totals.figures(),
         "charged": list(published.charged),
         "charged_before": list(published.finished),
+        "data_changed": list(published.changes),
         "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
         "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
         "controls_not_met": {

@@ -101,7 +101,7 @@ def evaluate_report(file: Path, *, draws: int, seed: int) -> EmployeeReport:
                 do="name another folder with --data, or leave --data out",
             )
         counted = ready.count({table.name: table for table in tables.values()})
-        guarantees = [charge.guarantee for charge in ready.plan.charges(ready.fingerprint)]
+        guarantees = [charge.guarantee for charge in ready.identity.charges(ready.plan)]
     charged = sum((g.epsilon for g in guarantees if isinstance(g, EmployerEmployee)), Fraction(0))
     spending = [line for name, table in tables.items() for line in _spending(name, table)]
     differences: list[Difference] = []

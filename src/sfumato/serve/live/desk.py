@@ -64,7 +64,7 @@ class Desk:
 
     def answered(self, planned: PlannedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
-        key = planned.digest("")
+        key = planned.digest_as_laid_out("")  # the same question in another order is another page
         if isinstance(self.live, FormalLive):
             refuse_unwaited()  # the last moment: what comes now is charged
             self.live.count(planned, quota_of(user))

@@ -47,7 +47,7 @@ class Described(OpenBundle):
             structure=structure(plan),
             statement=Statement.read(statement(plan)),
             updated=_updated(release),
-            digest=planned.digest(""),
+            digest=planned.digest_as_laid_out(""),
             codelists=live.codelists,
         )
 

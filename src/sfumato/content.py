@@ -1,0 +1,118 @@
+"""What data are known by: digests of their columns, whatever the order of their rows and however files were written."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+MAIN = ("jobs", "records")
+"""The table whose rows are protected; every frame has one of them."""
+
+
+def together(columns: Iterable[str]) -> str:
+    """The name of several columns that are known together, where no key tells which values share a row.
+
+    >>> together(["sex", "age"])
+    'age, sex'
+    """
+    return ", ".join(sorted(columns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableContent:
+    """One table: a digest of the keys of its rows, and of every column beside these keys."""
+
+    keys: str
+    columns: Mapping[str, str]
+    keyed: bool = True
+    """Whether the keys tell rows apart. Where they do not, columns that are asked for together are known together."""
+
+    def part(self, columns: Iterable[str]) -> "TableContent | None":
+        """The same of some columns; None when one of them was not read."""
+        asked = tuple(columns)
+        names = asked if self.keyed or not asked else (together(asked),)
+        if any(name not in self.columns for name in names):
+            return None
+        return TableContent(keys=self.keys, columns={name: self.columns[name] for name in names}, keyed=self.keyed)
+
+    def agrees_with(self, other: "TableContent") -> bool:
+        """Whether the keys are the same, and every column that is known of both."""
+        return self.keys == other.keys and not self.differing(other)
+
+    def differing(self, other: "TableContent") -> list[str]:
+        """The columns that are known of both and differ."""
+        return sorted(n for n in self.columns.keys() & other.columns.keys() if self.columns[n] != other.columns[n])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """All tables of a frame by name, as far as they were read; it holds no value, and no number of rows."""
+
+    tables: Mapping[str, TableContent]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+
+    @property
+    def digest(self) -> str:
+        """One name of all that was read."""
+        return sha256(json.dumps(self._described(), sort_keys=True).encode()).hexdigest()
+
+    def part(self, columns: Mapping[str, Iterable[str]]) -> "Content | None":
+        """What a question looks at: the keys of every table, and some columns; None when one was not read."""
+        parts = {name: table.part(tuple(columns.get(name, ()))) for name, table in self.tables.items()}
+        found = {name: part for name, part in parts.items() if part is not None}
+        return Content(tables=found) if len(found) == len(parts) else None
+
+    def with_more(self, other: "Content") -> "Content":
+        """The same data with the columns that were read in another pass."""
+        tables = {
+            name: replace(table, columns={**table.columns, **other.tables[name].columns})
+            for name, table in self.tables.items()
+        }
+        return Content(tables=tables)
+
+    def same_as(self, other: "Content") -> bool:
+        """Whether both are about the same records: the same keys, and the same values wherever both looked.
+
+        Two releases that look at different columns of the same files know each other by the keys alone.
+        """
+        main = next((name for name in MAIN if name in self.tables), None)
+        if main is None or main not in other.tables:
+            return False
+        return all(
+            self.tables[name].agrees_with(other.tables[name]) for name in self.tables.keys() & other.tables.keys()
+        )
+
+    def changed_since(self, other: "Content") -> list[str]:
+        """What differs from other data, table by table, in words that name columns and quote nothing."""
+        words = []
+        for name in self.tables.keys() & other.tables.keys():
+            here, there = self.tables[name], other.tables[name]
+            if here.keys != there.keys:
+                words.append(f"{name}: rows were added, removed or have other keys")
+            elif columns := here.differing(there):
+                words.append(f"{name}: other values in {', '.join(columns)}")
+        return sorted(words)
+
+    def text(self, **more: Any) -> str:
+        """All digests as text for the ledger, with what else is to be noted beside them."""
+        return json.dumps({"tables": self._described(), **more}, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> "tuple[Content, dict[str, Any]]":
+        """The content that a text describes, and what was noted beside it."""
+        described = json.loads(text)
+        tables = {
+            name: TableContent(keys=table["keys"], columns=table["columns"], keyed=table["keyed"])
+            for name, table in described.pop("tables").items()
+        }
+        return cls(tables=tables), described
+
+    def _described(self) -> dict[str, Any]:
+        return {
+            name: {"keys": table.keys, "columns": dict(table.columns), "keyed": table.keyed}
+            for name, table in self.tables.items()
+        }

@@ -1,0 +1,145 @@
+"""Under which names the ledger knows data and questions: by content, and by the names of earlier versions.
+
+Version 0.1 knew data by the bytes of their files, and a question by the order in which it was written. What was charged
+and answered under such names stays so: where the files are those, or have the content that those had when they were
+last seen, a question keeps its old name, its charge and its answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sfumato.content import Content
+from sfumato.engine.read_content import ContentReader
+from sfumato.plan import Plan, PlannedTable
+from sfumato.planned_cube import PlannedCube
+from sfumato.privacy.account import Account, Charge
+from sfumato.privacy.answer_file import Layout
+from sfumato.privacy.answers import Answers
+from sfumato.privacy.entry import Entry
+from sfumato.privacy.known_data import known_data, names_of, old_names
+
+Planned = PlannedTable | PlannedCube
+
+
+@dataclass(kw_only=True, eq=False)
+class Identity:
+    """Data that were opened, as a ledger knows them."""
+
+    content: Content
+    """As far as it was read; a question that looks at more has it read."""
+    reader: ContentReader = field(repr=False)
+    history: tuple[Entry, ...] = field(default=(), repr=False)
+    """The entries of the ledger when the data were opened."""
+    fingerprint: str = ""
+    """Of the bytes of the files; empty where the ledger has no charges that were made under one."""
+    answers: Answers = field(repr=False)
+    _layouts: dict[str, Layout] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._charged = {entry.question: entry for entry in self.history if entry.kind == "charge"}
+        self._answered = {entry.question: entry.answer for entry in self.history if entry.kind == "answer"}
+        self._known = known_data(self.history)
+        old = old_names(self.history)
+        self._old = [entry for entry in self._charged.values() if entry.data in old]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name under which these data were charged."""
+        return names_of(self.content, self._known) | {self.fingerprint} - {""}
+
+    def charges(self, plan: Plan) -> list[Charge]:
+        """What the ledger is asked to charge, for every table and every cube."""
+        return [self.charge(planned) for planned in plan.parts]
+
+    def charge(self, planned: Planned) -> Charge:
+        """What the ledger is asked to charge for a question, under the name it has had since it was first asked."""
+        data = self._data(planned).digest
+        charge = planned.charge(data)
+        if charge.question in self._charged:
+            return charge
+        for fingerprint in self._fingerprints(planned):
+            for name in self._old_names(planned, fingerprint):
+                if name in self._charged:
+                    return planned.charge(fingerprint, name)
+        return charge
+
+    def as_charged(self, plan: Plan) -> Plan:
+        """The plan in which a table that an earlier version asked for in another way is asked for so again."""
+        return replace(plan, tables=tuple(map(self._as_charged, plan.tables)))
+
+    def _as_charged(self, planned: PlannedTable) -> PlannedTable:
+        before = planned.before
+        if before is None or self.charge(planned).question in self._charged:
+            return planned
+        return before if self.charge(before).question in self._charged else planned
+
+    def asks(self, planned: PlannedTable, entry: Entry, question: str) -> bool:
+        """Whether a question under any key is the one that an entry was charged for."""
+        if question == planned.digest(self._data(planned).digest, any_key=True):
+            return True
+        if entry.data not in self._fingerprints(planned):
+            return False
+        if question == planned.digest(entry.data, any_key=True):  # charged to another account under its old name
+            return True
+        layouts = [None, self._layout(entry.question) if entry.question in self._answered else None]
+        return any(question == planned.digest_as_laid_out(entry.data, layout, any_key=True) for layout in layouts)
+
+    def changes(self, plan: Plan, account: Account) -> tuple[str, ...]:
+        """What changed in the data, and since when, where that makes an account pay for a table once more."""
+        paid = {entry.question for entry in self._charged.values() if entry.account == account}
+        due = [planned for planned in plan.distinct_parts() if self.charge(planned).question not in paid]
+        return tuple(sorted({words for planned in due for words in self._changes(planned, account)}))
+
+    def _changes(self, planned: Planned, account: Account) -> list[str]:
+        looked, columns = self._data(planned), self.reader.looked_at(planned.looks_at)
+        noted = [known for known in self._known if known.entry.account == account and known.names]
+        if noted:
+            last = next((known for known in reversed(noted) if known.content.part(columns) is not None), noted[-1])
+            return [f"{words}, since {_day(last.entry)}" for words in looked.changed_since(last.content)]
+        charged = [entry for entry in self._old if entry.account == account]
+        if not charged or charged[-1].data in self.names:
+            return []
+        return [
+            f"the files are not those that were charged on {_day(charged[-1])} by version 0.1, which knew the bytes of "
+            "files and not what is in them: files that were only saved again cannot be told from changed ones"
+        ]
+
+    def _data(self, planned: Planned) -> Content:
+        """What a question looks at."""
+        columns = self.reader.looked_at(planned.looks_at)
+        found = self.content.part(columns)
+        if found is None:
+            more = self.reader.read([planned.looks_at])
+            self.content = self.content.with_more(more)
+            found = self.content.part(columns)
+        if found is None:
+            raise ValueError("what was read is known")
+        return found
+
+    def _fingerprints(self, planned: Planned) -> list[str]:
+        """The fingerprints of bytes under which a question to these data may have been charged by version 0.1."""
+        looked = self._data(planned)
+        columns = self.reader.looked_at(planned.looks_at)
+        seen = [
+            known.fingerprint for known in self._known if known.fingerprint and known.content.part(columns) == looked
+        ]
+        return list(dict.fromkeys([*filter(None, [self.fingerprint]), *seen]))
+
+    def _old_names(self, planned: Planned, fingerprint: str) -> Iterator[str]:
+        """The names that version 0.1 may have given a question: as it is written, and as answers are laid out."""
+        yield planned.digest_as_laid_out(fingerprint)
+        for entry in self._old:
+            if entry.data == fingerprint and entry.guarantee == planned.guarantee and entry.question in self._answered:
+                yield planned.digest_as_laid_out(fingerprint, self._layout(entry.question))
+
+    def _layout(self, question: str) -> Layout:
+        """How the stored answer to a question is laid out."""
+        if question not in self._layouts:
+            self._layouts[question] = self.answers.layout(question, self._answered[question])
+        return self._layouts[question]
+
+
+def _day(entry: Entry) -> str:
+    """When an entry was written, as people say it."""
+    return f"{datetime.fromisoformat(entry.time):%Y-%m-%d %H:%M} (UTC)"

@@ -1,0 +1,157 @@
+"""Release files with a question of every kind, whose codes are declared, so that they are planned without any data."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sfumato.check import _declared_codes
+from sfumato.keys import new_key
+from sfumato.plan import Plan, make_plan
+from sfumato.release_file import load
+from tests.cubes.survey import CUBE, RELEASE
+from tests.release.people import ALL
+
+JOBS = """
+[release]
+title = "Jobs"
+period = "2025"
+key = "sfumato.key"
+budget = { alpha = 0.1, epsilon = 4, delta = 0.01, definition = "weak" }
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "workplace" }
+workplaces = { path = "workplaces.parquet", key = "workplace" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["place", "industry"]
+
+[data.attributes]
+place = { codes = ["A", "B"] }
+industry = { codes = ["62", "11"] }
+sex = { codes = ["F", "M"] }
+age = { codes = ["1", "2", "3"] }
+
+[[table]]
+name = "count"
+count = "jobs"
+by = ["place", "industry", "sex"]
+where = { age = ["3", "2"] }
+protect = { method = "smooth-laplace", epsilon = 3, delta = 0.001 }
+
+[[table]]
+name = "keyed"
+count = "jobs"
+by = ["sex", "place"]
+protect = { method = "noise-infusion" }
+
+[[table]]
+name = "graph"
+graph = { attribute = ["place", "industry"] }
+protect = { method = "noise-infusion" }
+"""
+PANEL = """
+[release]
+title = "Histories"
+period = "2024-2025"
+key = "sfumato.key"
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "employer", period = "quarter", first = "2024-Q1", \
+last = "2025-Q2", earnings = "earnings" }
+workplaces = { path = "employers.parquet", key = "employer" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["state", "agency"]
+
+[data.attributes]
+state = { codes = ["A", "B"] }
+agency = { codes = ["X", "Y"] }
+sex = { codes = ["F", "M"] }
+
+[[table]]
+name = "indicators"
+indicators = "all"
+by = ["state", "quarter", "sex"]
+protect = { method = "noise-infusion" }
+
+[[table]]
+name = "flow"
+flow = { attribute = ["state", "agency"] }
+by = ["quarter", "sex"]
+protect = { method = "noise-infusion" }
+
+[[table]]
+name = "exchange"
+flow = { attribute = "state", directed = false, weight = "edges" }
+by = ["quarter"]
+protect = { method = "noise-infusion" }
+"""
+BUSINESSES = """
+[release]
+title = "Businesses"
+population = "businesses"
+period = "2025"
+key = "sfumato.key"
+
+[data]
+records = { path = "records.parquet", unit = "business", levels = ["enterprise"], weight = "weight" }
+public = ["state"]
+
+[data.attributes]
+state = { codes = ["A", "B"] }
+industry = { codes = ["Y", "X"] }
+
+[data.measures]
+profit = { minimum = -1000000 }
+
+[[table]]
+name = "total"
+total = "profit"
+by = ["state", "industry"]
+totals = true
+protect = { method = "top-contributors" }
+
+[[table]]
+name = "mean"
+mean = "profit"
+by = ["industry"]
+protect = { method = "top-contributors" }
+
+[[table]]
+name = "records"
+count = "records"
+by = ["industry", "state"]
+where = { industry = ["X"] }
+protect = { method = "top-contributors" }
+"""
+TOTALS = "".join(f"{region},{count}\n" for region, count in (("region", "count"), *((r, 100) for r in "NESW")))
+LEVELS = """
+[[cube]]
+name = "levels"
+by = ["job", "level"]
+epsilon = 1
+cap = 9
+approach = "several-levels"
+levels = [["job"], ["level"]]
+"""
+PUBLIC = """
+[[cube]]
+name = "public"
+by = ["level", "region"]
+epsilon = 1
+cap = 7
+controls = [{ by = ["region"], totals = "totals.csv" }, { by = ["level"], exact = true }]
+"""
+CUBES = RELEASE + CUBE + LEVELS + PUBLIC
+FILES = {"jobs": JOBS, "panel": PANEL, "businesses": BUSINESSES, "people": ALL, "cubes": CUBES}
+
+
+def planned(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The plan of a release file, whose key is always the same; no data file is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr("secrets.token_bytes", lambda length: bytes(range(length)))
+    if not (folder / "sfumato.key").exists():
+        new_key(folder / "sfumato.key", a=Fraction("1.1"), b=Fraction("1.2"))
+    (folder / "totals.csv").write_text(TOTALS, encoding="utf-8")
+    (folder / "release.toml").write_text(text, encoding="utf-8")
+    release = load(folder / "release.toml")
+    return make_plan(release, _declared_codes(release))

@@ -1,0 +1,190 @@
+"""The same data are charged once, whatever their files look like and under whatever name; changed data are named."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.check import check
+from sfumato.cli import app
+from sfumato.errors import BudgetError
+from sfumato.manifest import read_manifest
+from sfumato.privacy.ledger import Ledger
+from sfumato.release import Release
+from sfumato.release_file import load
+from sfumato.run import run
+from tests.identity.earlier import run_by_version_0_1
+
+RELEASE = """
+[release]
+title = "Jobs"
+population = "{population}"
+period = "2025"
+budget = {{ alpha = 0.1, epsilon = 9, definition = "weak" }}
+bundle = "{population}"
+
+[data]
+jobs = {{ path = "jobs.parquet", worker = "worker", workplace = "workplace" }}
+workplaces = {{ path = "workplaces.parquet", key = "workplace" }}
+workers = {{ path = "workers.parquet", key = "worker" }}
+public = ["place", "industry"]
+
+[data.attributes]
+place = {{ codes = ["A", "B"] }}
+industry = {{ codes = ["11", "62"] }}
+{attributes}
+
+[[table]]
+name = "counted"
+count = "jobs"
+by = {by}
+protect = {{ method = "log-laplace", epsilon = 2 }}
+"""
+SEX = 'sex = { codes = ["F", "M"] }'
+AGE = 'age = { codes = ["1", "2", "3"] }'
+
+
+def release(
+    folder: Path, by: tuple[str, ...] = ("place", "sex"), *, population: str = "jobs", attributes: str = SEX
+) -> Release:
+    """A release of one table, all of them with the same ledger."""
+    file = folder / f"{population}.toml"
+    text = RELEASE.format(population=population, by=json.dumps(by), attributes=attributes)
+    file.write_text(text, encoding="utf-8")
+    return load(file)
+
+
+def save_again(folder: Path) -> None:
+    """The same data in other files: rows the other way round, another compression, a note, a column nobody uses."""
+    for name in ("jobs", "workers", "workplaces"):
+        table = pq.read_table(folder / f"{name}.parquet")
+        table = table.take(list(range(len(table)))[::-1]).append_column("unused", pa.array(range(len(table))))
+        table = table.replace_schema_metadata({"saved": "again"})
+        pq.write_table(table, folder / f"{name}.parquet", compression="gzip", row_group_size=3)
+
+
+def change_sex(folder: Path) -> None:
+    workers = pq.read_table(folder / "workers.parquet")
+    at = workers.column_names.index("sex")
+    pq.write_table(workers.set_column(at, "sex", pa.array(["M"] * len(workers))), folder / "workers.parquet")
+
+
+def tables(bundle: Path) -> dict[str, str]:
+    """The digests of the published tables."""
+    return {name: file["sha256"] for name, file in read_manifest(bundle)["files"].items() if name.startswith("tables")}
+
+
+def charges(of: Release) -> list[str]:
+    return [entry.question for entry in Ledger.open(of.ledger).history() if entry.kind == "charge"]
+
+
+def test_data_that_were_saved_again_get_the_same_answer_at_no_charge(tiny: Path) -> None:
+    first = run(release(tiny))
+    published = tables(first.bundle)
+    save_again(tiny)
+    assert check(release(tiny)).paid == {"counted"}
+    again = run(release(tiny))
+    assert (first.charged, again.charged) == (("counted",), ())
+    assert tables(again.bundle) == published
+    assert len(charges(release(tiny))) == 1
+
+
+def test_data_that_were_saved_again_are_not_a_new_population(tiny: Path) -> None:
+    run(release(tiny))
+    save_again(tiny)
+    with pytest.raises(BudgetError, match="the account these data were charged to: 'jobs' in '2025'"):
+        run(release(tiny, population="employment"))
+    refused = check(release(tiny, population="employment")).refusal
+    assert refused is not None
+
+
+def test_a_release_that_looks_at_other_columns_is_of_the_same_population(tiny: Path) -> None:
+    run(release(tiny))
+    save_again(tiny)
+    with pytest.raises(BudgetError, match="the account these data were charged to"):
+        run(release(tiny, ("industry", "age"), population="employment", attributes=AGE))
+
+
+def test_an_attribute_more_in_the_description_makes_no_other_question(tiny: Path) -> None:
+    run(release(tiny))
+    assert run(release(tiny, attributes=f"{SEX}\n{AGE}")).charged == ()
+
+
+def test_data_that_changed_where_a_question_does_not_look_are_the_same_to_it(tiny: Path) -> None:
+    run(release(tiny, ("place", "industry")))
+    change_sex(tiny)
+    assert run(release(tiny, ("place", "industry"))).charged == ()
+
+
+def test_what_changed_and_will_cost_is_named_with_its_date_before_the_charge(tiny: Path) -> None:
+    run(release(tiny))
+    assert check(release(tiny)).changes == ()
+    assert check(release(tiny, ("industry",))).changes == ()  # a new question costs, but nothing changed
+    change_sex(tiny)
+    day = Ledger.open(release(tiny).ledger).history()[0].time[:10]
+    (words,) = check(release(tiny)).changes
+    assert words.startswith(f"workers: other values in sex, since {day}")
+    told: list[tuple[str, int]] = []
+    published = run(release(tiny), notice=lambda said: told.append((said, len(charges(release(tiny))))))
+    assert told == [(words, 1)]
+    assert (published.changes, published.charged) == ((words,), ("counted",))
+    assert check(release(tiny)).changes == ()
+
+
+def test_the_commands_say_what_changed_to_people_and_machines(tiny: Path) -> None:
+    run(release(tiny))
+    change_sex(tiny)
+    file = str(tiny / "jobs.toml")
+    told = CliRunner().invoke(app, ["check", file]).output
+    assert "The data changed, and tables are charged anew. Workers: other values in sex, since" in " ".join(
+        told.split()
+    )
+    found = json.loads(CliRunner().invoke(app, ["check", file, "--json"]).stdout)["data_changed"]
+    result = CliRunner().invoke(app, ["run", file, "--json"])
+    assert json.loads(result.stdout)["data_changed"] == found
+    assert "other values in sex" in result.stderr
+
+
+def test_an_answer_of_version_0_1_stays_the_answer_also_after_its_files_were_saved_again(tiny: Path) -> None:
+    names = run_by_version_0_1(release(tiny))
+    first = run(release(tiny))  # the files are those that were charged
+    published = tables(first.bundle)
+    assert (first.charged, charges(release(tiny))) == ((), [names["counted"]])
+    save_again(tiny)
+    assert run(release(tiny)).charged == ()
+    assert tables(first.bundle) == published
+    with pytest.raises(BudgetError, match="the account these data were charged to"):
+        run(release(tiny, population="employment"))
+    assert charges(release(tiny)) == [names["counted"]]
+
+
+def test_a_check_is_enough_to_see_the_files_of_version_0_1(tiny: Path) -> None:
+    run_by_version_0_1(release(tiny))
+    assert check(release(tiny)).paid == {"counted"}
+    save_again(tiny)
+    assert check(release(tiny)).paid == {"counted"}
+
+
+def test_files_of_version_0_1_that_were_never_seen_since_are_not_known_and_it_is_said(tiny: Path) -> None:
+    run_by_version_0_1(release(tiny))
+    save_again(tiny)
+    found = check(release(tiny))
+    assert found.paid == frozenset()
+    (words,) = found.changes
+    assert "by version 0.1, which knew the bytes of files" in words
+
+
+def test_a_question_of_version_0_1_in_another_order_is_never_answered_a_second_time(tiny: Path) -> None:
+    names = run_by_version_0_1(release(tiny, ("sex", "industry", "place")))
+    published = run(release(tiny, ("industry", "place", "sex")))
+    assert (published.charged, charges(release(tiny))) == ((), [names["counted"]])
+
+
+def test_a_new_ledger_does_not_pay_for_fingerprints_of_bytes(tiny: Path) -> None:
+    run(release(tiny))
+    run(release(tiny))
+    memory = json.loads((release(tiny).store / "memory.json").read_text(encoding="utf-8"))
+    assert memory["files"] == {}
