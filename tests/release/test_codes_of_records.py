@@ -63,8 +63,7 @@ def test_attributes_that_no_table_with_a_guarantee_uses_need_no_codes(tmp_path: 
 
 def test_a_record_with_another_code_is_refused_before_any_charge_and_not_shown(tmp_path: Path) -> None:
     columns = people()
-    columns["sector"][5] = "ZZ"
-    write(tmp_path / "people.parquet", columns)
+    write(tmp_path / "people.parquet", columns | {"sector": [*columns["sector"][:-1], "ZZ"]})
     public = ("\n[data.attributes]", '\npublic = ["sector"]\n[data.attributes]')
     with pytest.raises(DataError, match="1 rows with 1 other values") as error:
         run(load(written(tmp_path, HEAD + EMPLOYMENT, public)))

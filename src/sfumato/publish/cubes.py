@@ -141,9 +141,10 @@ def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> s
         )
     elif method.further:
         scale = "within each code of " + section.stratum if section.stratum else "of all records"
-        what, average = ("Weighted counts", "weight") if planned.weighted else ("Totals of measures", "record")
+        of_weights = ("Weighted counts", "the average weight")
+        what, unit = of_weights if planned.weighted else ("Totals of measures", "their average")
         text += (
-            f" {what} got as much noise, drawn anew, in units of the average {average} {scale} (in three digits; "
+            f" {what} got as much noise, drawn anew, in units of {unit} {scale} (in three digits; "
             "fewer than 30 records take the average of all), after they were rounded to whole units by chance."
         )
     if method.empty_cells < 1:
