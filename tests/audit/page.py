@@ -6,6 +6,7 @@
 import re
 import sys
 from collections.abc import Iterable
+from math import isinf
 from pathlib import Path
 
 from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PEOPLE
@@ -44,8 +45,9 @@ def row(finding: Finding) -> str:
     one, delta = float(finding.stated.epsilon), finding.stated.after(case.steps)[1]
     stated = f"{one:.4g}" if case.steps == 1 else f"{case.steps} × {one:.4g}"
     stated += f", δ {delta:.2g}" if delta else ""
+    estimate = "∞" if isinf(loss.estimate) else f"{loss.estimate:.2f}"
     together = f"{len(finding.columns)}: {', '.join(names)}"
-    return f"| {case.name} | {case.neighbour} | {together} | {stated} | {loss.lower:.3f} | {loss.estimate:.2f} |"
+    return f"| {case.name} | {case.neighbour} | {together} | {stated} | {loss.lower:.3f} | {estimate} |"
 
 
 def between(page: str, marker: str, content: str) -> str:

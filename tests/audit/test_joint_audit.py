@@ -8,6 +8,7 @@ from sfumato.cube.section import CubeSection
 from sfumato.methods.registry import KEYED, METHODS
 from tests.audit.cases import CASES, FULL_DRAWS, QUICK, QUICK_DRAWS
 from tests.audit.harness import Case, audit
+from tests.audit.page import KINDS, PAGE
 
 SHOWN_ONLY = {"name", "title", "by", "epsilon", "cap", "sampling", "least_count", "largest_cv"}
 """Keys of a cube that every cube has, or that change no number of it."""
@@ -40,3 +41,10 @@ def test_every_option_of_a_cube_is_audited_in_every_round() -> None:
 
 def test_cases_have_names_of_their_own() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_the_page_has_what_was_found_for_every_case() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    listed = {kind: page.split(f"<!-- generated: {kind} -->")[1].split("<!-- end -->")[0] for kind in KINDS}
+    missing = [case.name for kind, cases in KINDS.items() for case in cases if f"\n| {case.name} |" not in listed[kind]]
+    assert not missing, "run python -m tests.audit.page"
