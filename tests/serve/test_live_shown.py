@@ -17,7 +17,7 @@ from sfumato.release_file import load
 from sfumato.serve.live.asked import LiveQuestion
 from sfumato.serve.live.desk import Desk
 from sfumato.serve.live.figures import live_tables
-from sfumato.serve.live.made import one_unit_apart
+from sfumato.serve.live.made import few_units_apart
 from sfumato.serve.model import Answer, ServedTable
 from sfumato.serve.selection import everything
 from sfumato.serve.status import APART, NUMBERS
@@ -167,7 +167,7 @@ def test_a_cell_is_marked_for_one_that_is_shown_and_for_no_other(records: Record
     expected = Expected.of(records, codes, [])
     answer = asked(records, records.fresh("flag"), codes)
     assert cells(answer) == {cell: (value, cell in expected.near) for cell, value in expected.values.items()}
-    assert [note for note in answer.notes if "by one unit" in note] == [*one_unit_apart(len(expected.near))]
+    assert [note for note in answer.notes if "by few units" in note] == [*few_units_apart(len(expected.near))]
 
 
 @pytest.mark.parametrize("guard", ["refuse", "flag"])
