@@ -117,7 +117,8 @@ class LiveSettings(Described):
     """The `[live]` section: how ad-hoc tables over records are answered."""
 
     guard: Literal["refuse", "flag", "off"] = Field(
-        "refuse", description="what is done to a cell that differs by one unit from a cell answered before"
+        "refuse",
+        description="what is done to a cell that differs by few units, or by none, from a cell answered before",
     )
     most_cells: int = Field(100_000, ge=1, description="larger tables are refused")
     most_seconds: int = Field(60, ge=1, description="a question that takes the engine longer is stopped")

@@ -286,31 +286,34 @@ def test_a_table_that_is_too_large_is_refused(survey: Path) -> None:
         live.answer(total="turnover", by=["industry"])
 
 
-def attack(live: Live, frame: Any) -> dict[tuple[str, str], tuple[bool, bool]]:
-    """Of every industry of a state: whether the state without it is withheld, and whether it equals the state.
-
-    The release publishes the turnover of the states. The reader asks for the turnover of a state without an industry.
-    """
+def attack(live: Live, frame: Any, asked: dict[str, str], industries: list[str]) -> dict[tuple[str, str], str]:
+    """What a reader makes of the state with and without an industry: equal is empty, withheld is one, else more."""
     found = {}
-    industries = sorted(set(frame["industry"]))
-    published = cells(live.answer(total="turnover", by=["state"]), "state")
+    codes = sorted(set(frame["industry"]))
+    whole = cells(live.answer(by=["state"], **asked), "state")
     for industry in industries:
-        kept = [other for other in industries if other != industry]
-        for (state,), row in cells(
-            live.answer(total="turnover", by=["state"], where={"industry": kept}), "state"
-        ).items():
-            found[state, industry] = (row[0] is None, row[:1] == published[state,][:1])
+        kept = [other for other in codes if other != industry]
+        for state, row in cells(live.answer(by=["state"], where={"industry": kept}, **asked), "state").items():
+            found[state[0], industry] = (
+                "withheld" if row[0] is None else "equal" if row == whole[state] else "different"
+            )
     return found
 
 
 def test_no_answer_tells_whether_a_cell_holds_no_unit_or_one_or_two(survey: Path) -> None:
-    """Thirty-six cells of none, one or two businesses: all are withheld alike, those of more than two never are so."""
+    """Thirty-six cells of no, one or two businesses or more: the reader was right about all of them, and is no more."""
     frame = pq.read_table(survey / "businesses.parquet").to_pandas().astype({"state": str, "industry": str})
-    sizes = frame.groupby(["state", "industry"]).size().to_dict()
+    sizes = {(state, i): 0 for state in STATES for i in set(frame["industry"])}
+    sizes |= frame.groupby(["state", "industry"]).size().to_dict()
+    few = [cell for cell, size in sizes.items() if size <= 2]
+    sparse = sorted({industry for _, industry in few}, key=lambda i: -sum(industry == i for _, industry in few))
     with opened(survey, "refuse") as live:
-        found = attack(live, frame)
-    few = [cell for cell in found if sizes.get(cell, 0) <= 2]
-    assert {sizes.get(cell, 0) for cell in few} == {0, 1, 2}
-    assert len(few) >= 36
-    assert {found[cell] for cell in few} == {(True, False)}, "withheld, whether empty or not"
-    assert all(not equal for _, equal in found.values())
+        found = attack(live, frame, {"total": "turnover"}, sparse[:9])  # the release publishes the states' turnover
+        found_otherwise = [attack(live, frame, one, sparse[:2]) for one in ({"count": "records"}, {"mean": "profit"})]
+    asked = [cell for cell in few if cell in found]
+    assert len(asked) >= 36
+    assert {sizes[cell] for cell in asked} == {0, 1, 2}
+    for answers in (found, *found_otherwise):
+        assert {said for cell, said in answers.items() if sizes[cell] <= 2} == {"withheld"}
+        assert "equal" not in answers.values()
+    assert "different" in found.values(), "differences of more units are answered"

@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 CountUnits = Callable[[Sequence[Mapping[str, Sequence[str]]]], Integers]
 """The number of records within each of some filters."""
 
-MOST_COUNTED = 64
+MOST_COUNTED = 10_000
 """So many pairs of cells that overlap are looked into with the data; if there are more, all count as too near."""
 _UNDEFINED = -1
 """In place of the set of a cell that an earlier version remembered: it kept numbers and sums only."""

@@ -301,7 +301,7 @@ def _public(plan: Plan) -> str:
     if not isinstance(frame, Frame):
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
-            "record and cells with very few look the same."
+            "record and cells with very few look the same." + _live(plan)
         )
     named = ", ".join(frame.label(name).lower() for name in frame.public)
     if frame.joined:
@@ -317,6 +317,20 @@ def _public(plan: Plan) -> str:
             if isinstance(plan.guarantee, NoFormalGuarantee)
             else " A combination with establishments but without jobs was protected like any other."
         )
+    )
+
+
+def _live(plan: Plan) -> str:
+    """What that means for tables that people ask for over the same records, should the office answer them."""
+    if plan.release.live.guard != "refuse":
+        return (
+            " That does not hold for readers who may also ask for tables of their own: two answers that are equal, or "
+            "differ by few units, tell how many there are between them."
+        )
+    return (
+        " Where readers may also ask for tables of their own, a figure is withheld when it differs from one given "
+        "before by no unit or by as few as would be suppressed, so that these two look the same there too. Differences "
+        "of more units, and what follows from many answers together, are not withheld."
     )
 
 

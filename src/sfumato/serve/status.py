@@ -28,15 +28,16 @@ class CellStatus:
 _PERTURBED = CellStatus(
     text="mostly perturbation", symbol="p", meaning="use with care: most of the error comes from the protection"
 )
-_ONE_UNIT = CellStatus(
-    text="one unit apart",
+_FEW_UNITS = CellStatus(
+    text="few units apart",
     symbol="d",
-    meaning="differs by one unit from a cell of this answer or one given before: the difference may tell of that unit",
+    meaning="differs by few units, or by none, from a cell of this answer or one given before: the difference may tell "
+    "of them",
 )
 _BOTH = CellStatus(
-    text=f"{_PERTURBED.text}, {_ONE_UNIT.text}",
-    symbol=f"{_PERTURBED.symbol} {_ONE_UNIT.symbol}",
-    meaning=f"{_PERTURBED.meaning}; {_ONE_UNIT.meaning}",
+    text=f"{_PERTURBED.text}, {_FEW_UNITS.text}",
+    symbol=f"{_PERTURBED.symbol} {_FEW_UNITS.symbol}",
+    meaning=f"{_PERTURBED.meaning}; {_FEW_UNITS.meaning}",
 )
 STATUSES = (
     CellStatus(text="", symbol="", meaning=""),
@@ -47,7 +48,7 @@ STATUSES = (
     CellStatus(text="too few records", symbol="f", meaning="use with care: too few records are behind this figure"),
     CellStatus(text="not defined", symbol="-", meaning="no such figure: nothing to divide by", hides=True),
     CellStatus(text="too uncertain", symbol="u", meaning="use with care: the error is large beside the figure"),
-    _ONE_UNIT,
+    _FEW_UNITS,
     _BOTH,
     CellStatus(
         text="below", symbol="<", meaning="less than this value, by how much nothing published tells", bounds=True
@@ -89,8 +90,8 @@ BEYOND = CellStatus(
 )
 """Of an error or an end of an interval that a value has, and that cannot be put into a figure."""
 NUMBERS = {status.text: number for number, status in enumerate(STATUSES)}
-APART = {"": _ONE_UNIT.text, _PERTURBED.text: _BOTH.text}
-"""By its status otherwise, what an ad-hoc cell has that differs by one unit from another."""
+APART = {"": _FEW_UNITS.text, _PERTURBED.text: _BOTH.text}
+"""By its status otherwise, what an ad-hoc cell has that differs by few units from another."""
 
 if not {*OF_TABLES, *OF_CUBES} <= NUMBERS.keys():
     raise AssertionError("every status of a bundle needs a symbol")
@@ -128,7 +129,7 @@ class Said:
 def _said() -> Iterator[Said]:
     for mark, reliability in enumerate(RELIABILITY):
         for status in STATUSES:
-            own = (_PERTURBED, _ONE_UNIT) if status is _BOTH else (status,)
+            own = (_PERTURBED, _FEW_UNITS) if status is _BOTH else (status,)
             yield Said(parts=tuple(part for part in (*own, reliability) if part.symbol), mark=mark)
     yield Said(parts=(NO_FIGURE,))
     yield Said(parts=(BEYOND,))

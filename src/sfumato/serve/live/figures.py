@@ -12,7 +12,7 @@ from sfumato.engine.question import TOTAL
 from sfumato.live import Live
 from sfumato.live.asked import in_order
 from sfumato.plan import PlannedTable
-from sfumato.serve.live.made import Described, made_table, one_unit_apart
+from sfumato.serve.live.made import Described, few_units_apart, made_table
 from sfumato.serve.metrics import table_metrics
 from sfumato.serve.model import Column, Figures, Selection, ServedDimension, ServedTable
 from sfumato.serve.roles import role_of
@@ -90,7 +90,7 @@ class LiveFigures:
         columns = tuple(_shaped(column, shape) for column in found.columns)
         status = columns[0].status  # the same of all figures of a cell
         apart = 0 if status is None else int(np.isin(status, [NUMBERS[text] for text in APART.values()]).sum())
-        return Figures(columns=columns, notes=(*one_unit_apart(apart), *found.notes))
+        return Figures(columns=columns, notes=(*few_units_apart(apart), *found.notes))
 
     def _chosen(self, selection: Selection) -> dict[str, tuple[str, ...]]:
         """The codes that are shown, by attribute; one of which only the total is shown is not asked for."""

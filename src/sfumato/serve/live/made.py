@@ -72,12 +72,14 @@ def made_table(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -
     )
 
 
-def one_unit_apart(cells: int) -> tuple[str, ...]:
-    """What is to be said of an answer in which so many cells differ by one unit from another."""
+def few_units_apart(cells: int) -> tuple[str, ...]:
+    """What is to be said of an answer in which so many cells differ by few units, or by none, from another."""
     if not cells:
         return ()
     which = "1 cell differs" if cells == 1 else f"{cells:,} cells differ"
-    return (f"{which} by one unit from a cell of this answer or one given before it; the status says which.",)
+    return (
+        f"{which} by few units, or by none, from a cell of this answer or one given before it; the status says which.",
+    )
 
 
 def _updated(release: Release) -> datetime:
@@ -112,7 +114,7 @@ def _notes(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -> tu
         f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in planned.table.where.items()
     ]
     apart = pc.sum(pc.not_equal(rows[DIFFERENCING], "")).as_py() if DIFFERENCING in rows.column_names else 0
-    return (*notes, *one_unit_apart(apart or 0))
+    return (*notes, *few_units_apart(apart or 0))
 
 
 def _marked(rows: pa.Table) -> pa.Table:

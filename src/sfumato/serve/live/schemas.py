@@ -46,7 +46,9 @@ class LiveConfig(BaseModel):
     measures: dict[str, str] = Field(description="unit by measure, for totals and means")
     most_cells: int
     most_seconds: int
-    guard: str | None = Field(description="what is done to cells that differ by one unit from one answered before")
+    guard: str | None = Field(
+        description="what is done to cells that differ by few units, or by none, from one answered before"
+    )
     budget: LiveBudget | None = Field(description="where questions cost something")
 
 
