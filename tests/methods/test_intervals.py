@@ -1,5 +1,6 @@
 """Errors and intervals of counts never contradict the values beside them, and hold small counts, too."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from sfumato.errors import MethodError
 from sfumato.methods.vector_figures import PublishedFigures
+from sfumato.noise.truncated_geometric import TruncatedGeometric
 from tests.methods.intervals import CONFIDENCE, FORMAL, SMALL, method_at, page_row, protected
 
 PAGE = Path(__file__).parents[2] / "docs" / "bundle.md"
@@ -69,6 +71,17 @@ def test_an_interval_without_an_upper_end_stays_without_one() -> None:
     error, low, high = beside(-7, low=0.0, high=float("nan"))
     assert (error, low) == (7, 0)
     assert np.isnan(high)
+
+
+@pytest.mark.parametrize("cells", [1, 4, 16, 64])
+@pytest.mark.parametrize("epsilon", ["0.25", "0.5", "1", "2", "4"])
+def test_records_of_a_cube_lie_within_1_645_errors_and_half_a_record(epsilon: str, cells: int) -> None:
+    noise = TruncatedGeometric(epsilon=Fraction(epsilon), cap=round(20 / float(epsilon)) + 5)
+    chances = np.array([1.0])
+    for _ in range(cells):
+        chances = np.convolve(chances, noise.probabilities)
+    off = np.arange(len(chances)) - len(chances) // 2
+    assert chances[np.abs(off) <= 1.645 * np.sqrt(cells * noise.variance) + 0.5].sum() >= CONFIDENCE
 
 
 @pytest.mark.slow
