@@ -111,7 +111,8 @@ class ContentReader:
         missing = [group for group in columns if known is None or together(group) not in known.columns]
         if known is None or missing:
             groups = range(_footer(file).num_row_groups)
-            fresh = sum(pool.map(lambda group: _of_row_group(file, group, keys, missing), groups), NO_ROWS)
+            none = replace(NO_ROWS, columns={together(group): _NOTHING for group in missing})  # a file may have no rows
+            fresh = sum(pool.map(lambda group: _of_row_group(file, group, keys, missing), groups), none)
             known = replace(fresh, columns={**({} if known is None else known.columns), **fresh.columns})
             self._memory.remember_sums(name, state, known.described())
         return known
