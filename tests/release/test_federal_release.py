@@ -222,10 +222,13 @@ def spoken(words: list[str], *, fails: bool = False) -> str:
 def test_the_report_has_the_attacks_the_error_of_every_cell_and_the_shape_of_the_graph(
     workforce: Path, tmp_path: Path
 ) -> None:
-    release = load(copied(workforce, tmp_path / "federal"))
+    # Coarse payrolls leave shares and growth of such small agencies uncertain by more than half a percent.
+    exact = ('"noise-infusion" }', '"noise-infusion", earnings_rounding = 1 }')
+    release = load(copied(workforce, tmp_path / "federal", exact))
     run(release)
     assessment = assess(release)
     attacks = {found.attack: found for exposure in assessment.exposures for found in exposure.attacks}
+    assert attacks.pop("factor").targets > 0
     assert {"ratio", "size", "growth"} <= set(attacks)
     assert all(found.targets > 100 for found in attacks.values())
     assert all(found.success_rate == 1 for found in attacks.values()), "one factor cancels: this is not hidden"

@@ -13,8 +13,13 @@ Sets = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Where = Mapping[str, Sequence[str]]
 
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The places of the first cells and of the second ones."""
+
 EVERYTHING = 0
 """The number of the set of all codes of an attribute."""
+UNDEFINED = -1
+"""In place of the set of a cell of which it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,16 +43,29 @@ class Definitions:
                 found[:, column] = np.array(single, dtype=np.int32)[places]
         return found
 
-    def relations(self, first: Sets, second: Sets) -> tuple[Flags, Flags]:
-        """Of pairs of cells: whether one lies within the other by definition, and whether they can share records."""
-        below, above, meeting = (np.ones(len(first), dtype=np.bool_) for _ in range(3))
-        for column, name in enumerate(self.codes):
-            within, meets = self._matrices(name)
+    def meeting(self, first: Sets, second: Sets, pairs: Pairs) -> Pairs:
+        """Those of some pairs of cells that can share records; a cell that is not defined can with all."""
+        one, other = pairs
+        # Attributes with many sets leave the fewest pairs to look at.
+        for name in sorted(self.codes, key=lambda name: -len(self._sets(name))):
+            column, (_, meets) = self._columns[name], self._matrices(name)
+            kept = meets[first[one, column], second[other, column]]
+            one, other = one[kept], other[kept]
+        return one, other
+
+    def nested(self, first: Sets, second: Sets) -> Flags:
+        """Whether one cell of each pair lies within the other by definition; none that is not defined does."""
+        below, above = (np.ones(len(first), dtype=np.bool_) for _ in range(2))
+        for name, column in self._columns.items():
+            within, _ = self._matrices(name)
             one, other = first[:, column], second[:, column]
             below &= within[one, other]
             above &= within[other, one]
-            meeting &= meets[one, other]
-        return below | above, meeting
+        return below | above
+
+    @property
+    def _columns(self) -> dict[str, int]:
+        return {name: column for column, name in enumerate(self.codes)}
 
     def shared(self, first: Sets, second: Sets) -> list[dict[str, tuple[str, ...]]]:
         """What both cells of each pair are about, as a filter."""
@@ -74,6 +92,8 @@ class Definitions:
         for row, codes in enumerate(sets):
             held[row, [place[code] for code in codes]] = 1
         common = held @ held.T
-        within: Flags = common == held.sum(axis=1)[:, None]
-        meets: Flags = common > 0
+        # The last row and column are of cells that are not defined, whose number is −1.
+        within, meets = (np.full((len(sets) + 1, len(sets) + 1), whole) for whole in (False, True))
+        within[:-1, :-1] = common == held.sum(axis=1)[:, None]
+        meets[:-1, :-1] = common > 0
         return within, meets

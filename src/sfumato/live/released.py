@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.cells import Cells, Dimension
 from sfumato.durable import private_folder, room_for
 from sfumato.engine.unit_keys import PRIME
-from sfumato.live.definitions import Definitions, Sets
+from sfumato.live.definitions import UNDEFINED, Definitions, Sets
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -31,8 +31,6 @@ CountUnits = Callable[[Sequence[Mapping[str, Sequence[str]]]], Integers]
 
 MOST_COUNTED = 10_000
 """So many pairs of cells that overlap are looked into with the data; if there are more, all count as too near."""
-_UNDEFINED = -1
-"""In place of the set of a cell that an earlier version remembered: it kept numbers and sums only."""
 _ROW = 24  # bytes of such a cell: what is summed at which level, number of units, sum of their words
 _MOST_PAIRS = 1 << 22
 _NOTHING_READ: "tuple[int, list[tuple[str, AnsweredCells]]]" = (0, [])
@@ -53,12 +51,13 @@ class AnsweredCells:
         """Some of them."""
         return type(self)(sets=self.sets[chosen], units=self.units[:, chosen], sums=self.sums[:, chosen])
 
-    def followed_by(self, others: Self) -> Self:
+    def followed_by(self, *others: Self) -> Self:
         """These, and others behind them."""
+        every = (self, *others)
         return type(self)(
-            sets=np.concatenate([self.sets, others.sets]),
-            units=np.concatenate([self.units, others.units], axis=1),
-            sums=np.concatenate([self.sums, others.sums], axis=1),
+            sets=np.concatenate([one.sets for one in every]),
+            units=np.concatenate([one.units for one in every], axis=1),
+            sums=np.concatenate([one.sums for one in every], axis=1),
         )
 
     def names(self) -> list[bytes]:
@@ -111,9 +110,10 @@ class Released:
         unsettled = []
         for level in range(len(self.words)):
             for cell, other in _about_as_many(asked.units[level], every.units[level], within):
-                counts = (other >= turns) | (other < since[cell])
-                counts &= (asked.sets[cell] != every.sets[other]).any(axis=1)
-                chosen, known = cell[counts], other[counts]
+                chosen, known = self.definitions.meeting(asked.sets, every.sets, (cell, other))
+                counts = (known >= turns) | (known < since[chosen])
+                counts &= (asked.sets[chosen] != every.sets[known]).any(axis=1)
+                chosen, known = chosen[counts], known[counts]
                 pairs = _Pairs(cell=chosen, first=asked.at(chosen), second=every.at(known))
                 left = self._judge(level, pairs, found)
                 if level == 0:
@@ -155,12 +155,10 @@ class Released:
 
     def _judge(self, level: int, pairs: "_Pairs", found: Flags) -> "_Pairs":
         """Mark cells of pairs that are known to be too near, and give back those that have to be looked into."""
-        legacy = pairs.second.sets[:, 0] == _UNDEFINED
-        nested, meeting = self.definitions.relations(pairs.first.sets, np.maximum(pairs.second.sets, 0))
-        nested &= ~legacy
+        nested = self.definitions.nested(pairs.first.sets, pairs.second.sets)
         found[pairs.cell[nested]] = True
-        rest = (meeting | legacy) & ~nested
-        pairs, legacy = pairs.at(rest), legacy[rest]
+        pairs = pairs.at(~nested)
+        legacy = pairs.second.sets[:, 0] == UNDEFINED
         more = pairs.second.units[level] - pairs.first.units[level]
         apart = (pairs.second.sums[level] - pairs.first.sums[level]) * np.where(more < 0, -1, 1) % PRIME
         # What an earlier version remembered may be the same cell, which it answered.
@@ -180,11 +178,7 @@ class Released:
 
     def _remembered(self, topic: str) -> AnsweredCells:
         """Everything remembered of a topic, in order; those of an earlier version come first."""
-        cells = self._earlier(topic)
-        for read_topic, found in self._lines():
-            if read_topic == topic:
-                cells = cells.followed_by(found)
-        return cells
+        return self._earlier(topic).followed_by(*(found for of, found in self._lines() if of == topic))
 
     def _lines(self) -> list[tuple[str, AnsweredCells]]:
         """The cells of the file, which other processes may have made longer; what is known is not read again."""
@@ -213,7 +207,7 @@ class Released:
         )
 
     def _earlier(self, topic: str) -> AnsweredCells:
-        """Cells of an earlier version, level by level; where a level has none of a cell, nothing is near."""
+        """Cells of an earlier version, which kept numbers and sums only, each at its level."""
         content = self.path.read_bytes() if self.path.exists() else b""
         rows = np.frombuffer(content[: len(content) // _ROW * _ROW], dtype="<i8").reshape(-1, 3).astype(np.int64)
         levels = range(len(self.words))
@@ -225,7 +219,7 @@ class Released:
         for level, found in enumerate(of_level):
             units[level, begin : begin + len(found)], sums[level, begin : begin + len(found)] = found.T
             begin += len(found)
-        sets = np.full((length, len(self.definitions.codes)), _UNDEFINED, dtype=np.int32)
+        sets = np.full((length, len(self.definitions.codes)), UNDEFINED, dtype=np.int32)
         return AnsweredCells(sets=sets, units=units, sums=sums)
 
 
