@@ -61,18 +61,21 @@ class Content:
         return sha256(json.dumps(self._described(), sort_keys=True).encode()).hexdigest()
 
     def part(self, columns: Mapping[str, Iterable[str]]) -> "Content | None":
-        """What a question looks at: the keys of every table, and some columns; None when one was not read."""
-        parts = {name: table.part(tuple(columns.get(name, ()))) for name, table in self.tables.items()}
+        """What a question looks at: the keys of some tables, and columns beside them; None when one was not read."""
+        if not columns.keys() <= self.tables.keys():
+            return None
+        parts = {name: self.tables[name].part(asked) for name, asked in columns.items()}
         found = {name: part for name, part in parts.items() if part is not None}
         return Content(tables=found) if len(found) == len(parts) else None
 
     def with_more(self, other: "Content") -> "Content":
         """The same data with the columns that were read in another pass."""
-        tables = {
+        more = {
             name: replace(table, columns={**table.columns, **other.tables[name].columns})
             for name, table in self.tables.items()
+            if name in other.tables
         }
-        return Content(tables=tables)
+        return Content(tables={**self.tables, **other.tables, **more})
 
     def same_as(self, other: "Content") -> bool:
         """Whether both are about the same records: the same keys, and the same values wherever both looked.

@@ -296,6 +296,10 @@ class Data(Described):
         """Whether the keys of a table tell all its rows apart."""
         return True
 
+    def counts_by_itself(self, table: str) -> bool:  # noqa: ARG002 (a frame may have workers of whom nothing is asked)
+        """Whether the rows of a table decide answers also where no column beside its keys is looked at."""
+        return True
+
     def holders(self, column: str) -> tuple[str, ...]:
         """The tables in which an attribute or measure may be a column."""
         raise NotImplementedError
@@ -388,6 +392,13 @@ class Frame(Data):
     def names_every_row(self, table: str) -> bool:
         """Whether the keys of a table tell all its rows apart: jobs without a worker have none of their own."""
         return table != "jobs" or self.jobs.worker is not None
+
+    def counts_by_itself(self, table: str) -> bool:
+        """Whether the rows of a table decide answers also where no column beside its keys is looked at.
+
+        Jobs are counted, and so are workplaces without any; workers only by what is known of them.
+        """
+        return table != "workers"
 
     def holders(self, column: str) -> tuple[str, ...]:
         """The tables in which an attribute may be a column: workplaces for a public one, workers or jobs for others."""

@@ -16,6 +16,7 @@ import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, SubTreeFileSystem, copy_files
 
 from sfumato.check import checked
+from sfumato.content import Content
 from sfumato.engine.data_files import DataFile, data_files, files
 from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
@@ -72,9 +73,16 @@ def published(folder: Path, name: str, *, at: str, engine: str = "duckdb") -> di
     return {path: file["sha256"] for path, file in read_manifest(bundle)["files"].items() if path.startswith("tables")}
 
 
+def content_of(file: Path) -> Content:
+    """What the data of a release are known by."""
+    with checked(load(file)) as ready:
+        return ready.identity.content
+
+
 def test_addresses_of_files_give_what_their_paths_give(arranged: Path, engine: str) -> None:
     here = published(arranged, "here", at="data")
     assert published(arranged, "there", at=(arranged / "data").as_uri(), engine=engine) == here
+    assert content_of(arranged / "there.toml") == content_of(arranged / "here.toml")
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +131,7 @@ def put(storage: FileSystem, folder: Path, name: str) -> str:
 def test_data_in_object_storage_give_what_files_on_a_disk_give(arranged: Path, storage: FileSystem) -> None:
     here = published(arranged, "here", at="data")
     assert published(arranged, "there", at=put(storage, arranged / "data", "some data")) == here
-    found = []
-    for name in ("here", "there"):
-        with checked(load(arranged / f"{name}.toml")) as ready:
-            found.append(ready.identity.content)
-    assert found[0] == found[1]
+    assert content_of(arranged / "there.toml") == content_of(arranged / "here.toml")
 
 
 @pytest.mark.parametrize("path", ["people", "people/*/x.parquet"])

@@ -1,6 +1,7 @@
 """The same data are charged once, whatever their files look like and under whatever name; changed data are named."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,13 @@ from typer.testing import CliRunner
 from sfumato.check import check
 from sfumato.cli import app
 from sfumato.errors import BudgetError
+from sfumato.live import open_formal
 from sfumato.manifest import read_manifest
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
+from tests.conftest import write
 from tests.identity.earlier import run_by_version_0_1
 
 RELEASE = """
@@ -119,6 +122,14 @@ def test_data_that_changed_where_a_question_does_not_look_are_the_same_to_it(tin
     assert run(release(tiny, ("place", "industry"))).charged == ()
 
 
+def test_a_worker_more_without_a_job_changes_no_count_of_jobs_by_place(tiny: Path) -> None:
+    run(release(tiny, ("place", "industry")))
+    workers = pq.read_table(tiny / "workers.parquet")
+    one_more = pa.table({"worker": [99], "sex": ["F"], "age": [1]})
+    pq.write_table(pa.concat_tables([workers, one_more]), tiny / "workers.parquet")
+    assert run(release(tiny, ("place", "industry"))).charged == ()
+
+
 def test_what_changed_and_will_cost_is_named_with_its_date_before_the_charge(tiny: Path) -> None:
     run(release(tiny))
     assert check(release(tiny)).changes == ()
@@ -188,3 +199,26 @@ def test_a_new_ledger_does_not_pay_for_fingerprints_of_bytes(tiny: Path) -> None
     run(release(tiny))
     memory = json.loads((release(tiny).store / "memory.json").read_text(encoding="utf-8"))
     assert memory["files"] == {}
+
+
+def test_jobs_that_nothing_names_are_known_by_the_values_that_share_a_row(tmp_path: Path) -> None:
+    """Also where a live question puts columns together that no table of the release does."""
+    text = RELEASE.format(population="jobs", by='["place", "sex"]', attributes=f"{SEX}\n{AGE}")
+    before, after = text.index("jobs = {"), text.index("public =")
+    text = f'{text[:before]}jobs = {{ path = "jobs.parquet", workplace = "workplace" }}\n{text[after:]}'
+    (tmp_path / "joined.toml").write_text(text, encoding="utf-8")
+    columns: dict[str, list[object]] = {
+        "workplace": [1, 1, 2],
+        "place": ["A", "A", "B"],
+        "industry": ["11", "11", "62"],
+    }
+    columns |= {"sex": ["F", "M", "F"], "age": ["1", "2", "3"]}
+    write(tmp_path / "jobs.parquet", columns)
+    questions = []
+    for ages in (["1", "2", "3"], ["2", "1", "3"], ["1", "2", "3"]):
+        write(tmp_path / "jobs.parquet", columns | {"age": ages})
+        assert run(load(tmp_path / "joined.toml")).charged == (() if questions else ("counted",))
+        with open_formal(load(tmp_path / "joined.toml"), epsilon=Fraction(4)) as live:
+            planned = live.planned(by=("sex", "age"), epsilon=Fraction(2), method="log-laplace")
+            questions.append(live.ready.identity.charge(planned).question)
+    assert questions[0] == questions[2] != questions[1]

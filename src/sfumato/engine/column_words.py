@@ -7,6 +7,8 @@ by chance, which is some 2⁻⁶⁴. They are no defence against somebody who lo
 be none: whoever can write the data can make them look changed, and made to look unchanged they get an old answer.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -140,23 +142,18 @@ def text_words(column: pa.Array) -> Words:
     return words
 
 
-def key_words(columns: list[pa.Array]) -> tuple[Words, Words]:
-    """Two independent words for every row, made of its keys: whole numbers or text, in this order."""
+def key_words(columns: Sequence[pa.Array]) -> tuple[Words, Words]:
+    """Two words for every row, made of its keys: whole numbers or text, in this order."""
     parts = [whole_numbers(c) if pa.types.is_integer(c.type) and not c.null_count else column_words(c) for c in columns]
-    lanes = []
-    for lane in range(2):
-        words = np.full(len(parts[0]), _TEXT if lane else _BITS, dtype=np.uint64)
-        for place, part in enumerate(parts):
-            words += part * _FACTORS[lane][place]
-        lanes.append(mixed(words))
-    return lanes[0], lanes[1]
+    first = parts[0] * _FACTORS[0]
+    for part, factor in zip(parts[1:], _FACTORS[1:], strict=False):
+        first += part * factor
+    mixed(first)
+    second = first >> U(32)
+    np.bitwise_xor(second, first, out=second)
+    np.multiply(second, ONE_MORE, out=second)
+    return first, second
 
 
-_FACTORS = tuple(
-    tuple(U(factor) for factor in lane)
-    for lane in (
-        (0xD1B54A32D192ED03, 0xAEF17502108EF2D9, 0xF1357AEA2E62A9C5, 0x9FB21C651E98DF25),
-        (0x8CB92BA72F3D8DD7, 0xC2B2AE3D27D4EB4F, 0xA0761D6478BD642F, 0xE7037ED1A0B428DB),
-    )
-)
+_FACTORS = tuple(map(U, (0xD1B54A32D192ED03, 0xAEF17502108EF2D9, 0xF1357AEA2E62A9C5, 0x9FB21C651E98DF25)))
 """Odd numbers without a pattern, one for each key of a row."""

@@ -70,13 +70,18 @@ class ContentReader:
         self._columns = {name: _columns_of(listed[0]) for name, listed in files.items()}
 
     def looked_at(self, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """The columns of every table that a question about these attributes and measures looks at, beside the keys."""
+        """The columns that a question about these attributes and measures looks at, beside the keys, by their table.
+
+        A table that plays no part is left out.
+        """
         data, found = self._data, {}
         described = [name for name in names if name in data.attributes or name in data.measures]
         for table, columns in self._columns.items():
             held = {name for name in described if table in data.holders(name)}
             held |= set(data.always(columns)) if table in MAIN else set()
-            found[table] = tuple(sorted(held & set(columns)))
+            looked = tuple(sorted(held & set(columns)))
+            if looked or data.counts_by_itself(table):
+                found[table] = looked
         return found
 
     def read(self, questions: Iterable[Iterable[str]]) -> Content:
@@ -84,10 +89,10 @@ class ContentReader:
         asked = [frozenset(names) for names in questions]
         alone = self.looked_at(self._data.known_by(frozenset().union(*asked)))
         tables = {}
-        for table, keys in self._data.keys().items():
-            keyed = self._data.names_every_row(table)
-            columns: set[tuple[str, ...]] = {(name,) for name in alone[table]}
-            columns |= set() if keyed else {self.looked_at(names)[table] for names in asked}
+        for table, columns_alone in alone.items():
+            keys, keyed = self._data.keys()[table], self._data.names_every_row(table)
+            columns: set[tuple[str, ...]] = {(name,) for name in columns_alone}
+            columns |= set() if keyed else {self.looked_at(names).get(table, ()) for names in asked}
             summed = self._summed(table, keys, sorted(columns - {()}))
             tables[table] = TableContent(
                 keys=_named(summed.rows, summed.keys),
