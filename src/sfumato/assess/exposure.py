@@ -27,7 +27,7 @@ class Exposure:
     exact: float | None
     """The share of cells published as they are."""
     exact_with_jobs: float | None
-    """The same among cells with jobs."""
+    """The same among cells that are not 0."""
     uniques: Uniques
     zero_changes: ZeroChanges
     suppression: Suppression | None
@@ -42,7 +42,7 @@ def measure_exposure(view: View) -> Exposure:
     """Compare what was published with the true cells, as an attacker would like to."""
     planned, counted, protected = view.planned, view.counted, view.shown
     true = counted["count"]
-    some = true > 0
+    some = true != 0
     return Exposure(
         name=view.name,
         exact=defined(share_exact(true=true, protected=protected)),
