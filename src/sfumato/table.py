@@ -121,7 +121,7 @@ class Bins(Described):
         None,
         ge=2,
         le=1000,
-        description="number of bins that share it equally; with the adaptive curve the first and the last are divided further",
+        description="number of bins that share it equally; with the adaptive curve the outer two are divided further",
     )
 
     @model_validator(mode="before")
