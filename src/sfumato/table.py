@@ -117,7 +117,12 @@ class Bins(Described):
     )
     median: Exact | None = Field(None, description="median of the log-normal distribution that is guessed; not of data")
     sigma: Exact | None = Field(None, description="standard deviation of its logarithm, such as 0.6")
-    number: int | None = Field(None, ge=2, le=1000, description="number of bins that share it equally")
+    number: int | None = Field(
+        None,
+        ge=2,
+        le=1000,
+        description="number of bins that share it equally; with the adaptive curve the outer two are divided further",
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -79,7 +79,7 @@ class PublicBins:
 
         >>> bins = PublicBins.of_guess(median=45_000, sigma=Fraction("0.7"), number=8, minimum=0)
         >>> len(bins), bins.tails, bins.edges[1], bins.edges[-2]
-        (32, (13, 13), 1593, 1270898)
+        (30, (12, 12), 1674, 1209661)
         """
         reach = max(_FAR_OUT * float(sigma), log(_REACH)) if sigma > 0 else 0.0
         low, high = (round(float(median) * exp(side * reach)) for side in (-1, 1))
