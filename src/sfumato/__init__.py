@@ -1,3 +1,3 @@
 """sfumato turns confidential employer-employee data into published, protected tables."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -120,7 +120,7 @@ def _beside_counts(plan: Plan) -> list[str]:
     return [
         f"**{what}{also}{names} are not covered by this.** They have noise of their own, in whole averages. It hides a "
         "record of up to one average as well as counts do, which is as much epsilon again for each such column; for a "
-        "record of k averages it is k times as much. Heavy records are protected that much less."
+        "record of k averages, k rounded up, it is k times as much. Heavy records are protected that much less."
         + (' `sensitivity = "weight"` covers them all.' if _is_weighted(plan) else "")
     ]
 
@@ -218,10 +218,13 @@ def error_text(plan: Plan) -> str:
 
 def computed_without_noise(plan: Plan) -> list[str]:
     """What is told of the data as it is, outside of any guarantee."""
-    loose = [cube.name for cube in plan.cubes if cube.method.further]
+    further = [cube for cube in plan.cubes if cube.method.further]
+    loose = [cube.name for cube in further]
     if not loose:
         return []
-    averages = "average weights" if _is_weighted(plan) else "averages of measures"
+    measures = any(cube.section.measures for cube in further)
+    told = {"average weights": _is_weighted(plan), "averages of measures": measures}
+    averages = " and ".join(words for words, is_told in told.items() if is_told)
     also = " and the parameters of the sampling variance" if _has_replicates(plan) else ""
     return [
         f"The {averages}{also} of {', '.join(loose)} are computed from the data without noise and published in "
