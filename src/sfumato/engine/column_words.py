@@ -7,7 +7,7 @@ by chance, which is some 2⁻⁶⁴. They are no defence against somebody who lo
 be none: whoever can write the data can make them look changed, and made to look unchanged they get an old answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ def mixed(words: Words) -> Words:
 def column_words(column: pa.Array) -> Words:
     """The word of every value."""
     if isinstance(column, pa.DictionaryArray):
-        return _of_dictionary(column)
+        return words_of_rows(column)(0, len(column))
     if column.null_count == len(column):
         return np.full(len(column), _EMPTY, dtype=np.uint64)
     if column.type == pa.string_view():
@@ -60,13 +60,16 @@ def column_words(column: pa.Array) -> Words:
     return laid
 
 
-def _of_dictionary(column: pa.DictionaryArray) -> Words:
+def words_of_rows(column: pa.Array) -> Callable[[int, int], Words]:
+    """What tells the words of some rows, from one to before another: the words of a dictionary are made once."""
+    if not isinstance(column, pa.DictionaryArray):
+        return lambda begin, end: column_words(column.slice(begin, end - begin))
     known = np.append(column_words(column.dictionary), _EMPTY)
     places = column.indices
     if places.null_count:
         places = pc.fill_null(places.cast(pa.int64()), len(known) - 1)
-    found: Words = known.take(places.to_numpy(zero_copy_only=False))
-    return found
+    places = places.to_numpy(zero_copy_only=False)
+    return lambda begin, end: known.take(places[begin:end], mode="clip")
 
 
 def _of_values(column: pa.Array) -> Words:

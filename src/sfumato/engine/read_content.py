@@ -8,7 +8,7 @@ files, whatever the engine is, so that all engines and storages give the same su
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.content import MAIN, Content, TableContent, together
-from sfumato.engine.column_words import ONE_MORE, Words, column_words, key_words, mixed
+from sfumato.engine.column_words import ONE_MORE, Words, key_words, mixed, words_of_rows
 from sfumato.engine.data_files import DataFile
 from sfumato.engine.memory import Memory
 from sfumato.frame import Data
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-_ROWS = 1 << 15
+_BATCH = 1 << 18
+"""Rows that are read at a time."""
+_ROWS = 1 << 14
 """Rows that are worked on at a time: their words stay in the processor's cache."""
 _MASK = 2**64 - 1
 Sums = tuple[int, int]
@@ -131,20 +133,24 @@ def _of_row_group(file: DataFile, group: int, keys: Sequence[str], columns: Sequ
     found = NO_ROWS
     with file.seekable() as source:
         opened = pq.ParquetFile(source, pre_buffer=False)
-        for batch in opened.iter_batches(_ROWS, row_groups=[group], columns=needed, use_threads=False):
-            found += _of_rows(batch, keys, columns)
+        for batch in opened.iter_batches(_BATCH, row_groups=[group], columns=needed, use_threads=False):
+            found = sum(_of_rows(batch, keys, columns), found)
     return found
 
 
-def _of_rows(batch: "pa.RecordBatch", keys: Sequence[str], columns: Sequence[tuple[str, ...]]) -> FileSums:
-    rows = key_words([batch.column(name) for name in keys])
-    sums = {}
-    for names in columns:
-        values = column_words(batch.column(names[0]))
-        for name in names[1:]:  # which values share a row: the order of the names is that of the alphabet
-            values = mixed(values * ONE_MORE + column_words(batch.column(name)))
-        sums[together(names)] = _summed([words * values for words in rows])
-    return FileSums(rows=len(batch), keys=_summed(rows), columns=sums)
+def _of_rows(batch: "pa.RecordBatch", keys: Sequence[str], columns: Sequence[tuple[str, ...]]) -> Iterator[FileSums]:
+    """The sums of rows, a part of them at a time."""
+    words = {name: words_of_rows(batch.column(name)) for names in columns for name in names}
+    for begin in range(0, len(batch), _ROWS):
+        end = min(begin + _ROWS, len(batch))
+        rows = key_words([batch.column(name).slice(begin, end - begin) for name in keys])
+        sums = {}
+        for names in columns:
+            values = words[names[0]](begin, end)
+            for name in names[1:]:  # which values share a row: the order of the names is that of the alphabet
+                values = mixed(values * ONE_MORE + words[name](begin, end))
+            sums[together(names)] = _summed(key * values for key in rows)
+        yield FileSums(rows=end - begin, keys=_summed(rows), columns=sums)
 
 
 def _summed(lanes: Iterable[Words]) -> Sums:
