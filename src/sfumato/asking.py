@@ -170,15 +170,12 @@ def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
 
 
 def asked_before(table: Table, question: Asked) -> SampleQuestion | None:
-    """The question as version 0.1.0 asked it, where it asked for the same table in another way.
-
-    Its bins of a guess ended where the guess ends.
-    """
-    if not isinstance(question, SampleQuestion) or question.tails == (1, 1) or table.quantiles is None:
+    """The question about percentiles as version 0.1.0 asked it: bins of a guess ended where the guess ends."""
+    if not isinstance(question, SampleQuestion) or table.quantiles is None or question.y is None:
         return None
     bins, of = table.quantiles.bins, question.y
-    if of is None or bins.median is None or bins.sigma is None or bins.number is None:
-        return None
+    if bins.median is None or bins.sigma is None or bins.number is None:
+        return question
     with suppress(MethodError):
         even = PublicBins.equal_mass(
             median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high

@@ -32,6 +32,7 @@ from sfumato.in_parts import is_in_parts
 from sfumato.indicators import INDICATORS, NAME, ROUNDED_INDICATORS
 from sfumato.keys import Secret
 from sfumato.methods.method import ADDED, Method
+from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.registry import KEYED
 from sfumato.methods.rounding import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
 from sfumato.methods.top_contributors import TopContributors
@@ -338,10 +339,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
             key=key,
             in_parts=in_parts,
         )
-        before = asked_before(table, question)
-        if before is not None:
-            made = replace(made, before=replace(made, question=before, method=release.method(table, before)))
-        planned.append(made)
+        planned.append(replace(made, before=_before(release, made)))
     plan = Plan(
         release=release,
         tables=_rounded(planned),
@@ -367,6 +365,17 @@ def _rounded(planned: Sequence[PlannedTable]) -> tuple[PlannedTable, ...]:
         pay = said.get("earnings_rounding", EARNINGS * jobs if jobs > WHOLE_NUMBERS else WHOLE_NUMBERS)
         found.append(table.at_rounding(jobs, pay if earns else WHOLE_NUMBERS))
     return tuple(found)
+
+
+def _before(release: Release, planned: PlannedTable) -> PlannedTable | None:
+    """The table as version 0.1.0 asked for it, where that was another question."""
+    question = asked_before(planned.table, planned.question)
+    if question is None:
+        return None
+    method = release.method(planned.table, question)
+    if not isinstance(method, NoisyQuantiles):
+        return None
+    return replace(planned, question=question, method=replace(method, bounds=False))
 
 
 def _refuse_two_noises(plan: Plan) -> None:

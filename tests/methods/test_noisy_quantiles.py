@@ -84,13 +84,13 @@ def test_a_percentile_in_the_first_or_the_last_bin_is_a_bound_without_an_error(c
     assert (error[high == ABOVE, 2] == -1).all()
 
 
-def test_bins_that_are_not_divided_make_the_question_they_always_made() -> None:
+def test_a_question_of_an_earlier_version_is_told_as_that_version_told_it() -> None:
     # Its text is part of the name under which answers are kept: another one would charge the table again.
-    assert repr(NoisyQuantiles(alpha=Fraction(1), epsilon=Fraction(2))) == (
+    assert repr(NoisyQuantiles(alpha=Fraction(1), epsilon=Fraction(2), bounds=False)) == (
         "NoisyQuantiles(alpha=Fraction(1, 1), epsilon=Fraction(2, 1), worker_cells=0, curve='adaptive', minimum=30, "
         "at=(Fraction(25, 1), Fraction(50, 1), Fraction(75, 1)), edges=(0, 1, 2), periods=1, decimals=0)"
     )
-    assert "tails=(2, 1)" in repr(method(tails=(2, 1)))
+    assert "tails=(1, 1), bounds=True" in repr(method())
 
 
 @pytest.mark.parametrize("curve", CURVES)

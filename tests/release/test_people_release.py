@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import assess
-from sfumato.check import check
+from sfumato.check import check, checked, stored_answers
 from sfumato.errors import BudgetError, DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.manifest import read_manifest
 from sfumato.methods.public_bins import PublicBins
@@ -20,7 +20,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.publish.statement import statement
 from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.run import keep_answer, open_ledger, run
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
 
@@ -165,20 +165,40 @@ def test_percentiles_in_the_end_bins_are_published_as_bounds_without_an_error(tm
     assert all(part.published == 1 for part in assessed.by_size)
 
 
-def test_a_table_that_an_earlier_version_published_keeps_its_answer_and_its_bins(tmp_path: Path) -> None:
-    guess = "{ median = 40000, sigma = 0.6, number = 16 }"
-    old = PublicBins.equal_mass(median=40_000, sigma=Fraction("0.6"), number=16, minimum=0, maximum=200_000).edges
-    # Version 0.1.0 made these bins of the guess, and named the question by them.
-    earlier = run(load(written(tmp_path, HEAD + PERCENTILES, (guess, str(list(old))))))
-    assert earlier.charged == ("percentiles",)
-    release = load(written(tmp_path, HEAD + PERCENTILES))
+LISTED = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 20000, 30000, 40000, 50000, 70000, 200000]")
+
+
+@pytest.mark.parametrize("bins", [(), (LISTED,)], ids=["a guess", "a list"])
+def test_a_table_that_an_earlier_version_published_keeps_its_answer_and_its_bins(
+    tmp_path: Path, bins: tuple[tuple[str, str], ...]
+) -> None:
+    release = load(written(tmp_path, HEAD + PERCENTILES, *bins))
+    with checked(release) as ready:
+        [before] = [table.before for table in ready.plan.tables if table.before is not None]
+        data = ready.fingerprint
+        true = ready.count({"percentiles": before})["percentiles"]
+    # What version 0.1.0 leaves behind: a charge, and an answer that tells an error everywhere.
+    answer = before.answer(true, None)
+    ledger, answers = open_ledger(release), stored_answers(release)
+    ledger.charge(release.account, [before.charge(data)], release.about.title, budget=release.budget)
+    question = before.digest(data)
+    keep_answer(answer, release=release, ledger=ledger, answers=answers, question=question, table="percentiles")
     assert check(release).paid == {"percentiles"}
     again = run(release)
-    assert again.charged == ()
-    assert published(again.bundle, "percentiles").equals(published(earlier.bundle, "percentiles"))
+    assert again.charged == again.finished == ()
+    table = published(again.bundle, "percentiles")
+    assert table["value"].tolist() == answer["value"].tolist()
     [described] = json.loads((again.bundle / "structure.json").read_text())["tables"]
-    assert described["edges"] == list(old)
+    even = PublicBins.equal_mass(median=40_000, sigma=Fraction("0.6"), number=16, minimum=0, maximum=200_000).edges
+    assert described["edges"] == ([0, 20000, 30000, 40000, 50000, 70000, 200000] if bins else list(even))
+    text = (again.bundle / "statement.md").read_text()
+    assert "drawn by version 0.1.0" in text
+    assert 'marked "below"' not in text
     assert [assessed.name for assessed in assess(release).people] == ["percentiles"]
+
+
+def test_a_table_that_was_never_charged_gets_bins_that_reach_further(tmp_path: Path) -> None:
+    run(load(written(tmp_path, HEAD + PERCENTILES)))
     other = run(load(written(tmp_path, HEAD + PERCENTILES, ("number = 16", "number = 17"))))
     assert other.charged == ("percentiles",)
     [described] = json.loads((other.bundle / "structure.json").read_text())["tables"]

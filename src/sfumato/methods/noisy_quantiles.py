@@ -63,6 +63,9 @@ class NoisyQuantiles:
     """Of the bins, in the smallest unit."""
     tails: tuple[int, int] = of_table((1, 1))
     """How many bins make up the first bin of equal mass, and how many the last one."""
+    bounds: bool = of_table(True)
+    """Whether percentiles in the end bins are bounds. Questions that version 0.1.0 answered have False: its answers
+    tell an error there."""
     periods: int = of_table(1)
     """Of the table: a person may be in a cell of each, so that each gets an even part of ε."""
     decimals: int = of_table(0)
@@ -83,6 +86,7 @@ class NoisyQuantiles:
             ),
             (self.periods >= 1, "periods", "at least one"),
             (0 <= self.decimals <= 6, "decimals", "a whole number from 0 to 6"),
+            (self.bounds or self.tails == (1, 1), "tails", "one bin, as in version 0.1.0"),
         )
         for holds, option, expected in rules:
             if not holds:
@@ -94,8 +98,8 @@ class NoisyQuantiles:
         _ = self.bins  # refuses edges that do not increase, before anything is charged
 
     def __repr__(self) -> str:
-        """All parameters; bins that are not divided are told as before there were others, so that answers are found."""
-        told = [part.name for part in fields(self) if part.name != "tails" or self.tails != (1, 1)]
+        """All parameters; questions of version 0.1.0 are told as it told them, so that their answers are found."""
+        told = [part.name for part in fields(self) if self.bounds or part.name not in ("tails", "bounds")]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
 
     @cached_property

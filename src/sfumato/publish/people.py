@@ -164,6 +164,11 @@ def people_text(plan: Plan, planned: PlannedTable) -> str:
     if not (isinstance(asked, SampleQuestion) and isinstance(data, Microdata)):
         raise TypeError("a table of people")
     text = f" {expected_error(planned)}"
+    if isinstance(planned.method, NoisyQuantiles) and not planned.method.bounds:
+        text += (
+            " These percentiles were drawn by version 0.1.0: in the first and the last bin, which are not marked, and "
+            "in groups far from the middle of the bins they can be off by far more than their errors say."
+        )
     if isinstance(guarantee, EmployerEmployee):
         if guarantee.condition:
             together = people_guarantee(plan)
@@ -230,7 +235,7 @@ def errors_of_people(plan: Plan) -> str:
             "of the protection, worked out from published numbers only: 1.96 times it to either side hold the value "
             "without protection about 95 times in 100. "
         )
-    if "quantiles" in statistics:
+    if any(isinstance(planned.method, NoisyQuantiles) and planned.method.bounds for planned in of_people(plan)):
         text += (
             "For percentiles that is so over all groups together, also where the guess behind the bins is wrong; in "
             "single groups whose people are distributed very unevenly it can be fewer. A percentile in the first or "
