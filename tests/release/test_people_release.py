@@ -12,6 +12,8 @@ import pytest
 
 from sfumato.assess.assess import assess
 from sfumato.check import check, checked, stored_answers
+from sfumato.engine.data_files import data_files
+from sfumato.engine.memory import Memory
 from sfumato.errors import BudgetError, DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.manifest import read_manifest
 from sfumato.methods.public_bins import PublicBins
@@ -175,13 +177,13 @@ def test_a_table_that_an_earlier_version_published_keeps_its_answer_and_its_bins
     release = load(written(tmp_path, HEAD + PERCENTILES, *bins))
     with checked(release) as ready:
         [before] = [table.before for table in ready.plan.tables if table.before is not None]
-        data = ready.fingerprint
+        data = Memory(release.store / "none.json").fingerprint(data_files(release.data))
         true = ready.count({"percentiles": before})["percentiles"]
     # What version 0.1.0 leaves behind: a charge, and an answer that tells an error everywhere.
     answer = before.answer(true, None)
     ledger, answers = open_ledger(release), stored_answers(release)
-    ledger.charge(release.account, [before.charge(data)], release.about.title, budget=release.budget)
-    question = before.digest(data)
+    question = before.digest_as_laid_out(data)
+    ledger.charge(release.account, [before.charge(data, question)], release.about.title, budget=release.budget)
     keep_answer(answer, release=release, ledger=ledger, answers=answers, question=question, table="percentiles")
     assert check(release).paid == {"percentiles"}
     again = run(release)
