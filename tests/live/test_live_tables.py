@@ -39,7 +39,8 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(survey: Path, guard: str = "off") -> Any:
     text = (survey / "release.toml").read_text() + f'\n[live]\nguard = "{guard}"\n'
     path = survey / f"live-{guard}.toml"
-    path.write_text(text.replace("[data]", f'ledger = "{guard}-{os.urandom(4).hex()}.sqlite"\n\n[data]', 1))
+    own = f"{guard}-{os.urandom(4).hex()}"
+    path.write_text(text.replace("[data]", f'ledger = "{own}.sqlite"\nbundle = "{own}"\n\n[data]', 1))
     return open_live(load(path))
 
 
@@ -121,6 +122,16 @@ def test_cells_of_the_release_are_remembered_too(survey: Path) -> None:
         assert live.answer(total="turnover", by=["state"], where=where).to_pylist()[0]["value"] is None
 
 
+def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> None:
+    """A total divided by its mean is the number of units, of whatever is summed."""
+    where = one_less(survey)
+    with opened(survey, "refuse") as live:
+        for statistic in ({"total": "employees"}, {"mean": "employees"}, {"mean": "profit"}, {"count": "records"}):
+            assert live.answer(by=["state"], where=where, **statistic).to_pylist()[0]["value"] is None
+        state = {"state": where["state"]}
+        assert live.answer(by=["state"], where=state, total="employees").to_pylist()[0]["value"] is not None
+
+
 def test_what_was_answered_survives_a_restart(survey: Path) -> None:
     where, path = one_less(survey), survey / "restart.toml"
     text = (survey / "release.toml").read_text().replace("[data]", 'ledger = "restart.sqlite"\n\n[data]', 1)
@@ -145,7 +156,9 @@ ATTRIBUTES = {"unit": tuple(map(str, range(1_000))), "kind": ("x", "y", "z")}
 
 
 def guard(folder: Path) -> Released:
-    return Released(path=folder / "live.cells", words=(WORDS,), definitions=Definitions(codes=ATTRIBUTES))
+    return Released(
+        path=folder / "live.cells", words=(WORDS,), definitions=Definitions(codes=ATTRIBUTES), topics=("t",)
+    )
 
 
 class Guarded:
@@ -160,17 +173,15 @@ class Guarded:
         sets = self.released.definitions.of_cells((), where, ())
         return AnsweredCells(sets=sets, units=np.array([[units]]), sums=np.array([[total]])), where
 
-    def remember(self, units: int, topic: str = "t", **kinds: Any) -> None:
+    def remember(self, units: int, **kinds: Any) -> None:
         cells, where = self.cell(units, **kinds)
-        self.released.remember(topic, cells, (), where, np.zeros(1, dtype=np.int64))
+        self.released.remember(cells, (), where, np.zeros(1, dtype=np.int64))
 
-    def near(
-        self, *units: int, topic: str = "t", shared: int = 0, first: bool = False, within: int = 2, **kinds: Any
-    ) -> list[bool]:
+    def near(self, *units: int, shared: int = 0, first: bool = False, within: int = 2, **kinds: Any) -> list[bool]:
         cells = [self.cell(number, **kinds)[0] for number in units]
         together = reduce(AnsweredCells.followed_by, cells)
         found: list[bool] = self.released.near(
-            topic, together, within=within, count=lambda filters: np.full(len(filters), shared), first=first
+            together, within=within, count=lambda filters: np.full(len(filters), shared), first=first
         ).tolist()
         return found
 
@@ -183,7 +194,6 @@ def test_a_cell_within_another_is_near_when_it_differs_by_few_units_or_by_none(t
     assert guarded.near(10) == [False], "the very same cell was answered"
     assert guarded.near(10, kinds=("x", "y")) == [True], "another definition of the same units"
     assert guarded.near(20, 21) == [True, True], "two new cells are compared with each other"
-    assert guarded.near(11, topic="other") == [False]
 
 
 def test_cells_that_overlap_are_near_when_all_but_few_records_are_in_both(tmp_path: Path) -> None:

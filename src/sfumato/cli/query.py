@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.screen import AsJson, number, show
+from sfumato.cli.screen import AsJson, number, screen, show
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:  # only names for types: the command imports what it runs
@@ -85,7 +85,10 @@ def query(
             {**given, **({"by": by} if by else {}), **({"where": where} if where else {})},
             "a cube or table to ask, after the bundle",
         )
-        show(contents_summary(folder, tuple(parts.values())), as_json)
+        listed = contents_summary(folder, tuple(parts.values()))
+        show(listed, as_json)
+        if not as_json:  # in one line, however narrow the terminal is: it is to be copied
+            screen.print(f"Ask for one: {listed[1]['example']}", soft_wrap=True, markup=False, highlight=False)
         return
     if name not in parts:
         raise unknown(f"bundle {folder}", "one of its cubes and tables", name, tuple(parts))

@@ -167,14 +167,17 @@ class FormalLive:
         )
 
     def left(self, analyst: str | None = None) -> Balance:
-        """What ad-hoc questions may still cost: never more than the whole account, or an analyst's quota, has left."""
+        """What ad-hoc questions may still cost: never more than what is left of the whole account.
+
+        An analyst is told what is left of the own quota, and nothing of what others spent.
+        """
         part = self.ledger.balance_of(self.release.account, LIVE, self.most)
-        limits = [part.remaining_epsilon]
-        if self.ledger.has_budget(self.release.account):
-            limits.append(self.ledger.balance(self.release.account).remaining_epsilon)
         if analyst is not None:
-            limits.append(self.quotas.left(analyst))
-        return replace(part, spent_epsilon=part.budget.epsilon - min(limits))
+            return replace(part, spent_epsilon=part.budget.epsilon - self.quotas.left(analyst))
+        left = part.remaining_epsilon
+        if self.ledger.has_budget(self.release.account):
+            left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
+        return replace(part, spent_epsilon=part.budget.epsilon - left)
 
     def answered(self, planned: PlannedTable, *, analyst: str | None = None) -> pa.Table:
         """The protected table; its charge and the answer itself are on the disk before this returns.

@@ -33,7 +33,7 @@ MOST_COUNTED = 10_000
 """So many pairs of cells that overlap are looked into with the data; if there are more, all count as too near."""
 _ROW = 24  # bytes of such a cell: what is summed at which level, number of units, sum of their words
 _MOST_PAIRS = 1 << 22
-_NOTHING_READ: "tuple[int, list[tuple[str, AnsweredCells]]]" = (0, [])
+_NOTHING_READ: "tuple[int, list[AnsweredCells]]" = (0, [])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +76,12 @@ class Released:
     words: tuple[Integers, ...] = field(repr=False)
     """The words of all units, ascending, by level."""
     definitions: Definitions = field(repr=False)
-    _read: "dict[str, tuple[int, list[tuple[str, AnsweredCells]]]]" = field(default_factory=dict, repr=False)
+    topics: tuple[str, ...]
+    """What earlier versions kept apart: counts, and every measure.
+
+    All are compared together: a total divided by a mean is the number of units, whatever the measure.
+    """
+    _read: "dict[str, tuple[int, list[AnsweredCells]]]" = field(default_factory=dict, repr=False)
 
     @property
     def file(self) -> Path:
@@ -93,13 +98,13 @@ class Released:
             sums=np.stack([counted[f"guard_{level}"][chosen] for level in levels]),
         )
 
-    def near(self, topic: str, asked: AnsweredCells, *, within: int, count: CountUnits, first: bool = False) -> Flags:
+    def near(self, asked: AnsweredCells, *, within: int, count: CountUnits, first: bool = False) -> Flags:
         """Which cells differ by at most so many units, or by none, from a remembered one or from another of them.
 
         A cell that is remembered itself was answered, and may be again. With `first`, it is compared with those that
         were remembered before it: the same cells then always get what they got at first, whatever was answered since.
         """
-        remembered = self._remembered(topic)
+        remembered = self._remembered()
         places: dict[bytes, int] = {}
         for place, name in enumerate(remembered.names()):
             places.setdefault(name, place)
@@ -124,19 +129,17 @@ class Released:
 
     def remember(
         self,
-        topic: str,
         asked: AnsweredCells,
         by: Sequence[Dimension],
         where: Mapping[str, Sequence[str]],
         at: Integers,
     ) -> None:
         """Add cells that are not in the file yet, on the disk when this returns; `at` are their positions."""
-        known = set(self._remembered(topic).names())
+        known = set(self._remembered().names())
         new = np.flatnonzero([name not in known for name in asked.names()])
         if not len(new):
             return
         line = {
-            "topic": topic,
             "by": [[dimension.name, list(dimension.codes)] for dimension in by],
             "where": {name: list(codes) for name, codes in where.items()},
             "positions": _text(at[new]),
@@ -176,11 +179,11 @@ class Released:
             apart = pairs.first.units[0] + pairs.second.units[0] - 2 * common
             found[pairs.cell[apart <= within]] = True
 
-    def _remembered(self, topic: str) -> AnsweredCells:
-        """Everything remembered of a topic, in order; those of an earlier version come first."""
-        return self._earlier(topic).followed_by(*(found for of, found in self._lines() if of == topic))
+    def _remembered(self) -> AnsweredCells:
+        """Everything remembered, in order; those of an earlier version come first."""
+        return self._earlier().followed_by(*self._lines())
 
-    def _lines(self) -> list[tuple[str, AnsweredCells]]:
+    def _lines(self) -> list[AnsweredCells]:
         """The cells of the file, which other processes may have made longer; what is known is not read again."""
         size = self.file.stat().st_size if self.file.exists() else 0
         begin, lines = self._read.get("lines", _NOTHING_READ)
@@ -195,23 +198,23 @@ class Released:
             self._read["lines"] = (begin + whole, lines)
         return lines
 
-    def _parsed(self, line: bytes) -> tuple[str, AnsweredCells]:
+    def _parsed(self, line: bytes) -> AnsweredCells:
         read = json.loads(line)
         by = tuple(Dimension(name=name, codes=tuple(codes)) for name, codes in read["by"])
         positions = _array(read["positions"])
         codes = np.unravel_index(positions, tuple(map(len, by))) if by else ()
-        return read["topic"], AnsweredCells(
+        return AnsweredCells(
             sets=self.definitions.of_cells(by, read["where"], codes),
             units=np.stack([_array(part) for part in read["units"]]),
             sums=np.stack([_array(part) for part in read["sums"]]),
         )
 
-    def _earlier(self, topic: str) -> AnsweredCells:
+    def _earlier(self) -> AnsweredCells:
         """Cells of an earlier version, which kept numbers and sums only, each at its level."""
         content = self.path.read_bytes() if self.path.exists() else b""
         rows = np.frombuffer(content[: len(content) // _ROW * _ROW], dtype="<i8").reshape(-1, 3).astype(np.int64)
         levels = range(len(self.words))
-        of_level = [rows[rows[:, 0] == _topic(topic, level), 1:] for level in levels]
+        of_level = [rows[np.isin(rows[:, 0], [_topic(topic, level) for topic in self.topics]), 1:] for level in levels]
         length = sum(map(len, of_level))
         units = np.full((len(levels), length), np.iinfo(np.int64).max // 2)
         sums = np.zeros_like(units)

@@ -107,7 +107,6 @@ class Live:
         refuse = self.release.live.guard == "refuse"
         with self._alone():
             near[seen] = self.released.near(
-                _topic(planned.table),
                 self.released.cells(counted, planned.question.where, seen),
                 within=_few(planned),
                 count=self._count,
@@ -119,8 +118,7 @@ class Live:
     def _remember(self, planned: PlannedTable, counted: Cells, chosen: NDArray[np.intp]) -> None:
         where = planned.question.where
         cells = self.released.cells(counted, where, chosen)
-        topic, positions = _topic(planned.table), counted.positions[chosen]
-        self.released.remember(topic, cells, counted.dimensions, where, positions)
+        self.released.remember(cells, counted.dimensions, where, counted.positions[chosen])
 
     def _count(self, filters: Sequence[Mapping[str, Sequence[str]]]) -> NDArray[np.int64]:
         with self._one_at_a_time:
@@ -183,7 +181,12 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
         words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
         codelists = ready.opened.codelists()
         definitions = Definitions(codes={name: codelists[name].codes for name in codelists})
-        released = Released(path=release.store / "live.cells", words=words, definitions=definitions)
+        released = Released(
+            path=release.store / "live.cells",
+            words=words,
+            definitions=definitions,
+            topics=("records", *release.data.measures),
+        )
         live = Live(release=release, codelists=codelists, prepared=prepared, released=released)
         live.remember_release()
         yield live
@@ -200,11 +203,6 @@ def _few(planned: PlannedTable) -> int:
     if not isinstance(planned.method, TopContributors):
         raise TypeError("live tables are protected by top-contributors")
     return max(planned.method.suppress, 1)
-
-
-def _topic(table: Table) -> str:
-    """What a cell is compared for: totals and means of one measure, or counts."""
-    return table.measure or "records"
 
 
 def _within(cells: Cells, shown: Mapping[str, Sequence[str]]) -> Flags:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.cube.query import open_cube
-from sfumato.engine.question import TOTAL
+from sfumato.engine.question import AT, TOTAL
 from sfumato.errors import BundleError
 from sfumato.manifest import MANIFEST, read_listed, read_manifest
 from sfumato.publish.rows import all_rows
@@ -147,6 +147,8 @@ class OpenBundle:
             codes = tuple(code for code in codes if code in about["where"][name])
         if name == "indicator":
             codes = tuple(code for code in codes if code in about["units"])
+        if name == AT and len(codes) != described["codes"]:  # one file for all tables of people, of which this has some
+            codes = tuple(code for code in codes if code in found)
         totalled = TOTAL in found and _of_records(about)
         codes = (*(code for code in codes if code != TOTAL or not totalled), *([TOTAL] if totalled else []))
         if not found <= set(codes):

@@ -43,7 +43,8 @@ def contents_summary(bundle: Path, parts: Sequence["Part"]) -> Summary:
         dimensions = ", ".join(f"{name} ({codes:,})" for name, codes in part.dimensions.items())
         measures = f"; means of {', '.join(part.measures)}" if part.measures else ""
         table.add_row(part.kind, part.name, part.title, dimensions + measures, part.method)
-    return Group(table, Text(f"Ask for one: {_first_question(bundle, parts[0])}", no_wrap=True, overflow="ignore")), {
+    return table, {
+        "example": _first_question(bundle, parts[0]),
         "bundle": str(bundle),
         "cubes": [_described(part) for part in parts if part.kind == "cube"],
         "tables": [_described(part) for part in parts if part.kind == "table"],
