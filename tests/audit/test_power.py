@@ -56,6 +56,15 @@ def test_an_establishment_more_which_is_public_is_seen_at_once() -> None:
     assert "jobs, codes" in found.changed
 
 
+def test_a_release_that_withholds_all_its_values_is_no_audit() -> None:
+    case = NAMED["noisy-regression"]
+    withheld = replace(case, tables=case.tables.replace('unknown_errors = "published"', ""))
+    found = audit(withheld, 200)
+    assert found.untold == ("people",)
+    assert not found.holds, str(found)
+    assert audit(replace(withheld, untold=frozenset(found.untold)), 200).holds
+
+
 Leak = Callable[[NDArray[np.bool_], np.random.Generator], Floats]
 LEAKS: dict[str, Leak] = {
     "a row that is there": lambda there, _: np.where(there, 0.0, ABSENT),
