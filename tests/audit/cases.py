@@ -329,6 +329,7 @@ OF_JOBS = (
 
 _COUNT = 'count = "records"'
 _PREDICT = 'predict = { outcome = "pay", on = "rank", at = [20, 80] }\ndecimals = 1'
+_SHOWN = f'{_PREDICT}\nunknown_errors = "published"'
 _QUANTILES = 'quantiles = { of = "pay", at = [25, 50, 75], bins = [0, 20, 40, 60, 80, 100] }\ndecimals = 0'
 _LINE = tuple(Record(person=person, rank=10 * (person % 11), pay=50) for person in range(22))
 _AGAIN = tuple(replace(record, person=record.person + 22) for record in _LINE)
@@ -386,7 +387,7 @@ OF_PEOPLE = (
         after=group(*_LINE, Record(person=22, rank=0, pay=100)),
         neighbour=PERSON,
         budget=PEOPLE,
-        tables=table("block", method("noisy-regression", "2"), statistic=_PREDICT),
+        tables=table("block", method("noisy-regression", "2"), statistic=_SHOWN),
     ),
     Case(
         name="noisy-regression, nobody before",
@@ -395,7 +396,7 @@ OF_PEOPLE = (
         after=group(Record(person=0, rank=0, pay=100)),
         neighbour=PERSON,
         budget=PEOPLE,
-        tables=table("block", method("noisy-regression", "2", minimum="0"), statistic=_PREDICT),
+        tables=table("block", method("noisy-regression", "2", minimum="0"), statistic=_SHOWN),
     ),
     Case(
         name="noisy-regression, another record",
@@ -405,7 +406,7 @@ OF_PEOPLE = (
         neighbour=ANSWER,
         steps=2,
         budget=PEOPLE,
-        tables=table("block", method("noisy-regression", "2"), statistic=_PREDICT),
+        tables=table("block", method("noisy-regression", "2"), statistic=_SHOWN),
     ),
     Case(
         name="theil-sen",
@@ -413,7 +414,7 @@ OF_PEOPLE = (
         after=group(*_LINE[:4], Record(person=22, rank=100, pay=100)),
         neighbour=PERSON,
         budget=PEOPLE,
-        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_PREDICT),
+        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_SHOWN),
     ),
     Case(
         name="theil-sen, the first pair",
@@ -422,7 +423,7 @@ OF_PEOPLE = (
         after=group(Record(person=0, rank=0, pay=100), Record(person=1, rank=100, pay=100)),
         neighbour=PERSON,
         budget=PEOPLE,
-        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_PREDICT),
+        tables=table("block", method("theil-sen", "3", minimum="0", partners="1"), statistic=_SHOWN),
     ),
     *(
         Case(

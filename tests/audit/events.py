@@ -33,6 +33,7 @@ _MOST_EQUAL = 12
 _DIVISORS = (2, 10, 10**6)
 _MOST_COLUMNS = 8
 _BINS = 24
+_REPEATED = 0.5
 _SEED = 1934
 
 
@@ -148,7 +149,9 @@ def _candidates(columns: Mapping[str, Floats], split: _Split) -> Iterator[_Event
     numbers: dict[str, Values] = {name: column.__getitem__ for name, column in columns.items()}
     for name, values in numbers.items():
         yield _of_number(name, values, split, ONE)
-    base = _base(columns, split)
+    base, decided = _base(columns, split)
+    for one, other in decided.items():
+        yield _of_number(f"{one} - {other}", partial(_sum, columns[one], -columns[other]), split, TWO)
     for one, other in combinations(base, 2):
         yield _of_number(f"{one} + {other}", partial(_sum, columns[one], columns[other]), split, TWO)
         yield _of_number(f"{one} - {other}", partial(_sum, columns[one], -columns[other]), split, TWO)
@@ -227,15 +230,35 @@ def _either(one: Holds, other: Holds, places: Places) -> Flags:
     return one(places) | other(places)
 
 
-def _base(columns: Mapping[str, Floats], split: _Split) -> list[str]:
-    """The columns that no other one decides, the most telling first: errors and intervals follow from values."""
+def _base(columns: Mapping[str, Floats], split: _Split) -> tuple[list[str], dict[str, str]]:
+    """The columns that no other one decides, the most telling first, and of each of the rest one that decides it.
+
+    Errors and intervals follow from values.
+    """
     codes = {name: np.unique(column[split.teach], return_inverse=True)[1] for name, column in columns.items()}
-    kinds = {name: int(code.max()) + 1 for name, code in codes.items()}
-    kept: list[str] = []
-    for name in sorted(columns, key=lambda name: -kinds[name]):
-        if not any(len(np.unique(codes[other] * kinds[name] + codes[name])) == kinds[other] for other in kept):
+    kept, decided = list[str](), dict[str, str]()
+    for name in sorted(columns, key=lambda name: -int(codes[name].max())):
+        by = next((other for other in kept if _decides(codes[other], codes[name])), None)
+        if by is None:
             kept.append(name)
-    return sorted(kept, key=lambda name: -_told(columns[name], split))[:_MOST_COLUMNS]
+        else:
+            decided[name] = by
+    return sorted(kept, key=lambda name: -_told(columns[name], split))[:_MOST_COLUMNS], decided
+
+
+def _decides(one: Places, other: Places) -> bool:
+    """Whether the second number follows from the first: both have one order, or equal firsts have equal seconds.
+
+    A first that occurs once has any second, which proves nothing. So most draws must have a first that occurs again,
+    and so must most of those whose second is not the usual one.
+    """
+    if np.array_equal(one, other) or np.array_equal(one.max() - one, other):
+        return True
+    again = np.bincount(one)[one] > 1
+    unusual = other != np.argmax(np.bincount(other))
+    if np.mean(again) < _REPEATED or (unusual.any() and np.mean(again[unusual]) < _REPEATED):
+        return False
+    return len(np.unique(one * (int(other.max()) + 1) + other)) == int(one.max()) + 1
 
 
 def _told(column: Floats, split: _Split) -> float:

@@ -29,6 +29,7 @@ Flags = NDArray[np.bool_]
 ABSENT, EMPTY = -2.0e15, -1.0e15
 """Stand for a row that is not there, and for a number that is not told."""
 STATEMENT = "statement.md"
+VALUE = "value"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,8 @@ class Case:
     """How many average weights the changed record of a weighted cube has."""
     quick: bool = True
     """Whether it is audited in every round of tests; the full audit has all."""
+    untold: frozenset[str] = frozenset()
+    """The tables whose values are known to be the same for all blocks; any other such table fails the audit."""
     runs: int = 1
     """How many ledgers publish the same data. More than one reveals more than one states: the audit has to see it."""
 
@@ -99,6 +102,8 @@ class Finding:
     loss: Loss
     changed: tuple[str, ...]
     """What differs between the neighbouring bundles beside noisy numbers: nothing may."""
+    untold: tuple[str, ...]
+    """The tables whose values are the same for all blocks, as if all were withheld: nothing is audited there."""
 
     @property
     def allowed(self) -> float:
@@ -108,12 +113,14 @@ class Finding:
     @property
     def holds(self) -> bool:
         """Whether nothing was found that the statement excludes."""
-        return self.loss.lower <= self.allowed and not self.changed
+        return self.loss.lower <= self.allowed and not self.changed and set(self.untold) <= self.case.untold
 
     def __str__(self) -> str:
         found = f"{self.loss.lower:.3f} (estimate {self.loss.estimate:.3f}) by {self.loss.event}"
         changed = f"; neighbours differ in {', '.join(self.changed)}" if self.changed else ""
-        return f"{self.case.name}: stated {self.allowed:.4g}, lower bound {found}, {self.loss.draws:,} draws{changed}"
+        untold = f"; all values are the same in {', '.join(self.untold)}" if self.untold else ""
+        stated = f"stated {self.allowed:.4g}, lower bound {found}, {self.loss.draws:,} draws"
+        return f"{self.case.name}: {stated}{changed}{untold}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,7 +151,21 @@ def audit(case: Case, draws: int) -> Finding:
         columns=tuple(one.columns),
         loss=largest_loss(Draws(before=told["before"], after=told["after"]), delta=delta),
         changed=tuple(name for name, fixed in one.fixed.items() if other.fixed.get(name) != fixed),
+        untold=_untold({name: np.concatenate([told[side][name] for side in told]) for name in one.columns}),
     )
+
+
+def _untold(columns: Mapping[str, Floats]) -> tuple[str, ...]:
+    """The tables without a value that varies; all numbers of a cube are values."""
+    varies: dict[str, dict[str, bool]] = {}
+    for name, column in columns.items():
+        table, number = name.split(": ")
+        varies.setdefault(table, {})[number] = bool(np.ptp(column))
+    values = {
+        table: [of[number] for number in of if number.split(" ")[-1] == VALUE] or [*of.values()]
+        for table, of in varies.items()
+    }
+    return tuple(table for table, of in values.items() if not any(of))
 
 
 def _published(case: Case, is_after: Flags) -> Published:

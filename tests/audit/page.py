@@ -1,6 +1,7 @@
 """Audits every case with many draws and writes what was found into docs/audit.md: python -m tests.audit.page.
 
 `python -m tests.audit.page excess` writes those that reveal more than they state into the table of that name instead.
+`python -m tests.audit.page people` audits the cases of one table alone.
 """
 
 import re
@@ -21,14 +22,15 @@ _HEAD = (
 )
 
 
-def main(excess: bool) -> None:
-    """Audit all cases and rewrite the tables of the page."""
-    found = [_audited(case) for case in CASES]
+def main(*asked: str) -> None:
+    """Audit all cases, or those of some tables, and rewrite these tables of the page."""
+    kinds = {kind: cases for kind, cases in KINDS.items() if kind in asked} or KINDS
+    found = [_audited(case) for case in CASES if any(case in cases for cases in kinds.values())]
     page = PAGE.read_text(encoding="utf-8")
-    if excess:
+    if EXCESS in asked:
         page = between(page, EXCESS, rows(finding for finding in found if not finding.holds))
     else:
-        for kind, cases in KINDS.items():
+        for kind, cases in kinds.items():
             page = between(page, kind, rows(finding for finding in found if finding.case in cases))
     PAGE.write_text(page, encoding="utf-8")
 
@@ -66,4 +68,4 @@ def _audited(case: Case) -> Finding:
 
 
 if __name__ == "__main__":
-    main(excess=sys.argv[1:] == [EXCESS])
+    main(*sys.argv[1:])

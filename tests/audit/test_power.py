@@ -56,6 +56,15 @@ def test_an_establishment_more_which_is_public_is_seen_at_once() -> None:
     assert "jobs, codes" in found.changed
 
 
+def test_a_release_that_withholds_all_its_values_is_no_audit() -> None:
+    case = NAMED["noisy-regression"]
+    withheld = replace(case, tables=case.tables.replace('unknown_errors = "published"', ""))
+    found = audit(withheld, 200)
+    assert found.untold == ("people",)
+    assert not found.holds, str(found)
+    assert audit(replace(withheld, untold=frozenset(found.untold)), 200).holds
+
+
 Leak = Callable[[NDArray[np.bool_], np.random.Generator], Floats]
 LEAKS: dict[str, Leak] = {
     "a row that is there": lambda there, _: np.where(there, 0.0, ABSENT),
@@ -87,6 +96,24 @@ def test_columns_that_tell_nothing_alone_are_found_together() -> None:
         after={"x": sign[1][0], "y": sign[1][1] * np.abs(noise[3])},
     )
     assert largest_loss(drawn).lower > 0.4
+
+
+@pytest.mark.parametrize("noise", [False, True], ids=["alone", "beside noise"])
+def test_a_column_of_different_values_hides_no_other(noise: bool) -> None:
+    """Values that never occur again decide no other column, so that two others are still looked at together."""
+    rng = np.random.default_rng(5)
+    n = 20_000
+
+    def lower(before: dict[str, Floats], after: dict[str, Floats]) -> float:
+        sides = [({"x": rng.standard_normal(n)} if noise else {}) | side for side in (before, after)]
+        return largest_loss(Draws(before=sides[0], after=sides[1])).lower
+
+    drawn = [{name: count + geometric(rng, n, 1) for name in "yz"} for count in (3, 4)]
+    assert 1.3 < lower(drawn[0], drawn[1]) <= 2
+    one, other = geometric(rng, n, 0.05), geometric(rng, n, 0.05)
+    assert lower({"y": one, "z": one}, {"y": other, "z": other + 1}) > 4
+    one, other = rng.standard_normal(n), rng.standard_normal(n)
+    assert lower({"y": one, "z": one}, {"y": other, "z": other + 1e-9}) > 4
 
 
 def test_a_bound_is_above_the_true_loss_no_more_often_than_it_says() -> None:
