@@ -226,7 +226,7 @@ def test_a_run_that_is_killed_between_parts_leaves_a_charge_and_no_answer_and_th
     for parts in (1, 20, 40):
         killed += kill_after(parts, file, release)
         seen = check_invariants(release, seen)
-        assert [entry.kind for entry in seen] == ["budget", "charge"], (
+        assert [entry.kind for entry in seen] == ["budget", "data", "charge"], (
             "charged once, and no half of an answer is recorded"
         )
         assert not release.bundle.exists()
@@ -236,7 +236,7 @@ def test_a_run_that_is_killed_between_parts_leaves_a_charge_and_no_answer_and_th
     said = run_summary(finished)[0].plain
     assert f"Charged before by a run that did not finish, and answered now at no further charge: {TABLE}." in said
     assert "answered from what is stored" not in said
-    assert [entry.kind for entry in entries(release)] == ["budget", "charge", "answer"]
+    assert [entry.kind for entry in entries(release)] == ["budget", "data", "charge", "answer"]
     assert len(files_of(release.bundle)) == 60
     assert list(release.store.glob("answers/.*")) == [], "what the killed runs drew is gone"
     noise_of(release)

@@ -153,10 +153,10 @@ def test_a_run_that_is_killed_between_parts_is_finished_by_the_next_one_without_
     for parts in (1, 100):
         assert kill_after(parts, file, release)
         seen = check_invariants(release, seen)
-        assert [entry.kind for entry in seen] == ["budget", "charge"]
+        assert [entry.kind for entry in seen] == ["budget", "data", "charge"]
         assert not release.bundle.exists()
     assert run(release).charged == ()
-    assert [entry.kind for entry in entries(release)] == ["budget", "charge", "answer"]
+    assert [entry.kind for entry in entries(release)] == ["budget", "data", "charge", "answer"]
     assert len(files_of(release.bundle)) == 300
     assert list(release.store.glob("answers/.*")) == [], "what the killed runs drew is gone"
 
