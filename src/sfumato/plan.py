@@ -356,7 +356,9 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
 
 def _rounded(planned: Sequence[PlannedTable]) -> tuple[PlannedTable, ...]:
     """The tables, those with factors rounded to a base that hides the factor of an employer in all of them."""
-    base = least_base(sum(table.values_of_one_employer for table in planned))
+    values = [table.values_of_one_employer for table in planned if table.values_of_one_employer]
+    # An employer alone in its cell has the same sum in several tables, each rounded by itself: their mean tells more.
+    base = least_base(sum(values) * len(values))
     found = []
     for table in planned:
         said = table.table.protect.options

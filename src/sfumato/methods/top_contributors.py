@@ -68,7 +68,8 @@ class TopContributors:
     name: ClassVar[str] = "top-contributors"
     description: ClassVar[str] = (
         "every total was moved up or down by an amount that follows from its largest contributors and a secret key, "
-        "counts by a few units, and cells with very few contributors are not published"
+        "counts by a few units (of weighted counts, a few times the average weight), and cells with very few "
+        "contributors are not published"
     )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"records"})

@@ -219,6 +219,14 @@ def in_columns(planned: PlannedTable) -> tuple[str, str]:
     return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
 
 
+def _wrong_guess(plan: Plan) -> str:
+    """Only the default curve allows for a wrong guess of the bins."""
+    curves = {planned.method.curve for planned in of_people(plan) if isinstance(planned.method, NoisyQuantiles)}
+    if curves == {NoisyQuantiles.curve}:
+        return ", also where the guess behind the bins is wrong"
+    return " as long as the guess behind the bins is about right"
+
+
 def errors_of_people(plan: Plan) -> str:
     """How to read the error figures of tables of people."""
     statistics = {planned.table.statistic for planned in of_people(plan)}
@@ -237,8 +245,9 @@ def errors_of_people(plan: Plan) -> str:
         )
     if any(isinstance(planned.method, NoisyQuantiles) and planned.method.bounds for planned in of_people(plan)):
         text += (
-            "For percentiles that is so over all groups together, also where the guess behind the bins is wrong; in "
-            "single groups whose people are distributed very unevenly it can be fewer. A percentile in the first or "
+            "For percentiles that is so over all groups together" + _wrong_guess(plan) + "; in "
+            "single groups whose people are distributed very unevenly, or many of whom have the same value, it can be "
+            "far fewer. A percentile in the first or "
             'the last bin has no error: it is marked "below" or "above", and its value is the edge of the bins that it '
             "is below, or not below, in at least 95 of 100 such cases. "
         )

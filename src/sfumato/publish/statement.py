@@ -220,7 +220,9 @@ def _table(plan: Plan, planned: PlannedTable) -> str:
     elif isinstance(planned.guarantee, NoFormalGuarantee):
         text += " Published numbers are not right on average: the factors stay what they are."
     elif table.name in reconciled_tables(plan):
-        text += " Nothing was clamped or suppressed, so a small cell can be negative. Then tables were made to agree."
+        raised = any(planned.table.nonnegative for planned in plan.tables)
+        text += "" if raised else " Nothing was clamped or suppressed, so a small cell can be negative."
+        text += " Then tables were made to agree."
     else:
         text += " Nothing was clamped or suppressed, so " + (
             "a small cell can be negative. Published numbers are not right on average, and sums of many neither."
@@ -268,6 +270,14 @@ def _agreement(plan: Plan) -> list[str]:
     names = reconciled_tables(plan)
     if not names:
         return []
+    raised = [planned.name for planned in plan.tables if planned.table.nonnegative and planned.name in names]
+    upwards = (
+        f" Negative results of {', '.join(f'`{name}`' for name in raised)} were raised to 0, and the other tables were "
+        "made to agree with that: their values come out too high, and by more than their `error` where many cells are "
+        "small."
+        if raised
+        else ""
+    )
     return [
         "## How the tables were made to agree",
         f"After the noise was added, the tables {', '.join(f'`{name}`' for name in names)} were changed so that the "
@@ -277,7 +287,7 @@ def _agreement(plan: Plan) -> list[str]:
         "weights depend on the noise: where small epsilons were reconciled, totals were seen to shift by 35 to 78 % of "
         "their error. `error`, `low` and `high` are still those of the value before this step, widened where they "
         "would contradict the new one: the interval holds the true value as often as stated, and the published value, "
-        "unless that is negative.",
+        "unless that is negative." + upwards,
     ]
 
 

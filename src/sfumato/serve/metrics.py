@@ -44,9 +44,12 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             additive=not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys(),
         )
     ]
+    estimated = {"mean", "predict", "quantiles"} & about["statistic"].keys()
     for name, text in about["columns"].items():
         if name in _KINDS:
             kind, label = _KINDS[name]
+            if name == "error" and estimated:
+                label = "Standard error of the protection"
             metrics.append(
                 Metric(
                     code=name,
