@@ -113,6 +113,11 @@ class PlannedCube:
             totals=[[totals.by, totals.digest()] for totals in self.totals],
         )
 
+    def can_be_laid_out_as(self, layout: Layout) -> bool:
+        """Whether a stored cube has the dimensions, codes and measures that are asked for, in whatever order."""
+        measures = set(layout.columns) - {dimension.name for dimension in layout.by} - {COUNT, WEIGHTED}
+        return layout.is_by(self.question.by) and measures == set(self.question.measures)
+
     def _digest(
         self, data: str, *, by: list[Any], measures: Sequence[str], method: TruncatedLaplace, totals: list[Any]
     ) -> str:

@@ -248,6 +248,12 @@ def test_a_question_of_version_0_1_in_another_order_is_never_answered_a_second_t
     assert (published.charged, charges(release(tiny))) == ((), [names["counted"]])
 
 
+@pytest.mark.parametrize("by", [("place", "sex"), ("place", "industry", "sex", "age")])
+def test_a_question_of_version_0_1_is_no_other_one_that_has_the_same_guarantee(tiny: Path, by: tuple[str, ...]) -> None:
+    run_by_version_0_1(release(tiny, ("sex", "industry", "place")))
+    assert run(release(tiny, by, attributes=f"{SEX}\n{AGE}")).charged == ("counted",)
+
+
 def test_a_new_ledger_does_not_pay_for_fingerprints_of_bytes(tiny: Path) -> None:
     run(release(tiny))
     run(release(tiny))
