@@ -106,7 +106,7 @@ class Identity:
 
     def _changes(self, planned: Planned, account: Account) -> list[str]:
         looked, columns = self._data(planned), self.reader.looked_at(planned.looks_at)
-        noted = [known for known in self._known if known.entry.account == account and known.names]
+        noted = [known for known in self._known if known.entry.account == account]
         if noted:
             last = next((known for known in reversed(noted) if known.content.part(columns) is not None), noted[-1])
             return [f"{words}, since {_day(last.entry)}" for words in looked.changed_since(last.content)]
@@ -141,13 +141,14 @@ class Identity:
 
     def _old_names(self, planned: Planned, fingerprint: str) -> Iterator[str]:
         """The names that version 0.1 may have given a question: as it is written, and as answers are laid out."""
-        yield planned.digest_as_laid_out(fingerprint)
+        written = list(planned.in_every_order()) if isinstance(planned, PlannedCube) else [planned]
+        yield from (one.digest_as_laid_out(fingerprint) for one in written)
         for entry in self._old:
             # Of a cube the same question may have had another guarantee, which was then worked out otherwise.
             fits = isinstance(planned, PlannedCube) or entry.guarantee == planned.guarantee
             layout = self._layout_for(planned, entry) if fits and entry.data == fingerprint else None
             if layout is not None:
-                yield planned.digest_as_laid_out(fingerprint, layout)
+                yield from (one.digest_as_laid_out(fingerprint, layout) for one in written)
 
     def _layout_for(self, planned: Planned, entry: Entry) -> Layout | None:
         """How the stored answer to an entry's question is laid out, if it has all that is asked and nothing else."""

@@ -99,9 +99,10 @@ def test_a_cube_in_another_order_is_the_stored_one_with_the_same_figures(tmp_pat
     assert run(load(survey(tmp_path, *change))).charged == ()
 
 
-def test_a_cube_of_version_0_1_in_another_order_is_never_drawn_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turned", [CUBE_TURNED[:1], CUBE_TURNED[1:3], CUBE_TURNED])
+def test_a_cube_of_version_0_1_in_another_order_is_never_drawn_again(tmp_path: Path, turned: Any) -> None:
     names = run_by_version_0_1(load(survey(tmp_path)))
-    again = run(load(survey(tmp_path, CUBE_TURNED[0])))
+    again = run(load(survey(tmp_path, *turned)))
     assert again.charged == ()
     assert charges(load(tmp_path / "release.toml")) == list(names.values())
 

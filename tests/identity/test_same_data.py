@@ -226,6 +226,14 @@ def test_an_answer_of_version_0_1_stays_the_answer_also_after_its_files_were_sav
     assert charges(release(tiny)) == [names["counted"]]
 
 
+def test_what_changed_since_files_of_version_0_1_were_seen_is_named(tiny: Path) -> None:
+    run_by_version_0_1(release(tiny))
+    assert check(release(tiny)).changes == ()
+    change_sex(tiny)
+    (words,) = check(release(tiny)).changes
+    assert words.startswith("workers: other values in sex, since ")
+
+
 def test_a_check_is_enough_to_see_the_files_of_version_0_1(tiny: Path) -> None:
     run_by_version_0_1(release(tiny))
     assert check(release(tiny)).paid == {"counted"}
