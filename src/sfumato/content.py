@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,12 @@ class TableContent:
     columns: Mapping[str, str]
     keyed: bool = True
     """Whether the keys tell rows apart. Where they do not, columns that are asked for together are known together."""
+    key_columns: tuple[str, ...] = field(default=(), compare=False)
+    """The columns that were described as keys. What follows knows a table again that is described by other keys."""
+    alone: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """A digest of each key column whose values, without any other, tell data from all others."""
+    files: str = field(default="", compare=False)
+    """A digest of the size, the beginning and the end of every file."""
 
     def part(self, columns: Iterable[str]) -> "TableContent | None":
         """The same of some columns; None when one of them was not read."""
@@ -40,6 +46,16 @@ class TableContent:
     def agrees_with(self, other: "TableContent") -> bool:
         """Whether the keys are the same, and every column that is known of both."""
         return self.keys == other.keys and not self.differing(other)
+
+    def described_as(self, other: "TableContent") -> bool:
+        """Whether the same columns are the keys of both, so that other digests mean other data."""
+        return self.key_columns == other.key_columns
+
+    def has_rows_of(self, other: "TableContent") -> bool:
+        """Whether the rows are the same, also where one is described with a key more, one less, or another."""
+        if self.agrees_with(other) or (self.files != "" and self.files == other.files):
+            return True
+        return not self.described_as(other) and not set(self.alone.values()).isdisjoint(other.alone.values())
 
     def differing(self, other: "TableContent") -> list[str]:
         """The columns that are known of both and differ."""
@@ -80,14 +96,19 @@ class Content:
     def same_as(self, other: "Content") -> bool:
         """Whether both are about the same records: the same keys, and the same values wherever both looked.
 
-        Two releases that look at different columns of the same files know each other by the keys alone.
+        Two releases that look at different columns of the same files know each other by the keys alone. Digests that
+        were made with different keys cannot be compared: such tables are known again by their files, and jobs by
+        their workplaces or workers.
         """
-        main = next((name for name in MAIN if name in self.tables), None)
-        if main is None or main not in other.tables:
+        here, there = self._main, other._main
+        if here is None or there is None or not here.has_rows_of(there):
             return False
-        return all(
-            self.tables[name].agrees_with(other.tables[name]) for name in self.tables.keys() & other.tables.keys()
-        )
+        both = [(self.tables[name], other.tables[name]) for name in self.tables.keys() & other.tables.keys()]
+        return all(one.agrees_with(two) or not one.described_as(two) for one, two in both)
+
+    @property
+    def _main(self) -> TableContent | None:
+        return next((self.tables[name] for name in MAIN if name in self.tables), None)
 
     def changed_since(self, other: "Content") -> list[str]:
         """What differs from other data, table by table, in words that name columns and quote nothing."""
@@ -102,14 +123,18 @@ class Content:
 
     def text(self, **more: Any) -> str:
         """All digests as text for the ledger, with what else is to be noted beside them."""
-        return json.dumps({"tables": self._described(), **more}, sort_keys=True, separators=(",", ":"))
+        tables = self._described()
+        for name, table in self.tables.items():
+            again = {"key_columns": list(table.key_columns), "alone": dict(table.alone), "files": table.files}
+            tables[name] |= {key: value for key, value in again.items() if value}
+        return json.dumps({"tables": tables, **more}, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> "tuple[Content, dict[str, Any]]":
         """The content that a text describes, and what was noted beside it."""
         described = json.loads(text)
         tables = {
-            name: TableContent(keys=table["keys"], columns=table["columns"], keyed=table["keyed"])
+            name: TableContent(**table | {"key_columns": tuple(table.get("key_columns", ()))})
             for name, table in described.pop("tables").items()
         }
         return cls(tables=tables), described

@@ -292,6 +292,10 @@ class Data(Described):
         """The columns that name the rows of every table, by its name."""
         raise NotImplementedError
 
+    def telling_keys(self) -> tuple[str, ...]:
+        """The keys of the main table whose values, each column alone, tell data from all others."""
+        return ()
+
     def names_every_row(self, table: str) -> bool:  # noqa: ARG002 (a frame may have jobs that nothing names)
         """Whether the keys of a table tell all its rows apart."""
         return True
@@ -388,6 +392,10 @@ class Frame(Data):
         jobs = (self.jobs.workplace, *filter(None, (self.jobs.worker, self.jobs.period)))
         units = {"workplaces": self.workplaces, "workers": self.workers}
         return {"jobs": jobs, **{name: (unit.key,) for name, unit in units.items() if unit is not None}}
+
+    def telling_keys(self) -> tuple[str, ...]:
+        """Workplaces and workers, each with the number of their jobs; periods are those of many files."""
+        return tuple(filter(None, (self.jobs.workplace, self.jobs.worker)))
 
     def names_every_row(self, table: str) -> bool:
         """Whether the keys of a table tell all its rows apart: jobs without a worker have none of their own."""

@@ -57,12 +57,23 @@ class Identity:
         data = self._data(planned).digest
         charge = planned.charge(data)
         if charge.question in self._charged:
-            return charge
+            return self._as_recorded(planned, charge)
         for fingerprint in self._fingerprints(planned):
             for name in self._old_names(planned, fingerprint):
                 if name in self._charged:
-                    return planned.charge(fingerprint, name)
+                    return self._as_recorded(planned, planned.charge(fingerprint, name))
         return charge
+
+    def _as_recorded(self, planned: Planned, charge: Charge) -> Charge:
+        """The charge of a cube that is paid whatever guarantee was worked out for it then: its answer stays the answer.
+
+        Its statement tells the guarantee that is worked out now.
+        """
+        if not isinstance(planned, PlannedCube):
+            return charge
+        entries = [entry for entry in self.history if entry.kind == "charge" and entry.question == charge.question]
+        recorded = dict.fromkeys(entry.guarantee for entry in entries if entry.guarantee is not None)
+        return replace(charge, charged_as=tuple(recorded))
 
     def as_charged(self, plan: Plan) -> Plan:
         """The plan in which a table that an earlier version asked for in another way is asked for so again."""
@@ -82,8 +93,10 @@ class Identity:
             return False
         if question == planned.digest(entry.data, any_key=True):  # charged to another account under its old name
             return True
-        layouts = [None, self._layout(entry.question) if entry.question in self._answered else None]
-        return any(question == planned.digest_as_laid_out(entry.data, layout, any_key=True) for layout in layouts)
+        if question == planned.digest_as_laid_out(entry.data, any_key=True):
+            return True
+        layout = self._layout_for(planned, entry)
+        return layout is not None and question == planned.digest_as_laid_out(entry.data, layout, any_key=True)
 
     def changes(self, plan: Plan, account: Account) -> tuple[str, ...]:
         """What changed in the data, and since when, where that makes an account pay for a table once more."""
@@ -93,7 +106,7 @@ class Identity:
 
     def _changes(self, planned: Planned, account: Account) -> list[str]:
         looked, columns = self._data(planned), self.reader.looked_at(planned.looks_at)
-        noted = [known for known in self._known if known.entry.account == account and known.names]
+        noted = [known for known in self._known if known.entry.account == account]
         if noted:
             last = next((known for known in reversed(noted) if known.content.part(columns) is not None), noted[-1])
             return [f"{words}, since {_day(last.entry)}" for words in looked.changed_since(last.content)]
@@ -128,10 +141,21 @@ class Identity:
 
     def _old_names(self, planned: Planned, fingerprint: str) -> Iterator[str]:
         """The names that version 0.1 may have given a question: as it is written, and as answers are laid out."""
-        yield planned.digest_as_laid_out(fingerprint)
+        written = list(planned.in_every_order()) if isinstance(planned, PlannedCube) else [planned]
+        yield from (one.digest_as_laid_out(fingerprint) for one in written)
         for entry in self._old:
-            if entry.data == fingerprint and entry.guarantee == planned.guarantee and entry.question in self._answered:
-                yield planned.digest_as_laid_out(fingerprint, self._layout(entry.question))
+            # Of a cube the same question may have had another guarantee, which was then worked out otherwise.
+            fits = isinstance(planned, PlannedCube) or entry.guarantee == planned.guarantee
+            layout = self._layout_for(planned, entry) if fits and entry.data == fingerprint else None
+            if layout is not None:
+                yield from (one.digest_as_laid_out(fingerprint, layout) for one in written)
+
+    def _layout_for(self, planned: Planned, entry: Entry) -> Layout | None:
+        """How the stored answer to an entry's question is laid out, if it has all that is asked and nothing else."""
+        if entry.question not in self._answered:
+            return None
+        layout = self._layout(entry.question)
+        return layout if planned.can_be_laid_out_as(layout) else None
 
     def _layout(self, question: str) -> Layout:
         """How the stored answer to a question is laid out."""

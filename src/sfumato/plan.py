@@ -162,6 +162,10 @@ class PlannedTable:
         by = self.question.by if layout is None else layout.by
         return self._digest(data, as_laid_out(self.table, self.question, by), self.method, any_key=any_key)
 
+    def can_be_laid_out_as(self, layout: Layout) -> bool:
+        """Whether an answer has the dimensions and codes that are asked for, in whatever order."""
+        return layout.is_by(self.question.by)
+
     def _digest(self, data: str, asked: dict[str, Any], method: Method, *, any_key: bool) -> str:
         named = {
             **asked,

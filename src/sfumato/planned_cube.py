@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations, product
+from math import factorial, prod
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ from sfumato.privacy.answer_file import Layout, layout_of
 from sfumato.privacy.guarantee import EmployerEmployee, at_most
 
 _MOST = 2.0**62
+_MOST_ORDERS = 120
+"""In how many orders of its controls a cube is looked for in ledgers of version 0.1."""
 _ROOM = 2.0
 """How many times the expected magnitudes a cube must be able to hold."""
 
@@ -112,6 +116,23 @@ class PlannedCube:
             method=self.method,
             totals=[[totals.by, totals.digest()] for totals in self.totals],
         )
+
+    def in_every_order(self) -> "Iterator[PlannedCube]":
+        """The same cube with its controls in every order in which they may be written; as it is, if these are many."""
+        controls = self.method.controls
+        lengths = [len(controls), len(self.totals), *(len(control.by) for control in controls)]
+        if prod(map(factorial, lengths)) > _MOST_ORDERS:
+            yield self
+            return
+        for names in product(*(permutations(control.by) for control in controls)):
+            turned = [replace(control, by=by) for control, by in zip(controls, names, strict=True)]
+            for ordered, totals in product(permutations(turned), permutations(self.totals)):
+                yield replace(self, method=replace(self.method, controls=ordered), totals=totals)
+
+    def can_be_laid_out_as(self, layout: Layout) -> bool:
+        """Whether a stored cube has the dimensions, codes and measures that are asked for, in whatever order."""
+        measures = set(layout.columns) - {dimension.name for dimension in layout.by} - {COUNT, WEIGHTED}
+        return layout.is_by(self.question.by) and measures == set(self.question.measures)
 
     def _digest(
         self, data: str, *, by: list[Any], measures: Sequence[str], method: TruncatedLaplace, totals: list[Any]

@@ -52,6 +52,8 @@ SAVED: dict[str, Callable[[pa.Table, Path], object]] = {
     "categories": lambda table, path: _as(table, path, pa.string(), pa.dictionary(pa.int32(), pa.string())),
     "large text": lambda table, path: _as(table, path, pa.string(), pa.large_string()),
     "smaller integers": lambda table, path: _as(table, path, pa.int64(), pa.int16()),
+    "floating-point numbers": lambda table, path: _as(table, path, pa.int64(), pa.float64()),
+    "decimals": lambda table, path: _as(table, path, pa.int64(), pa.decimal128(21, 1)),
     "pandas": lambda table, path: table.to_pandas().to_parquet(path),
     "DuckDB": lambda table, path: duckdb.from_arrow(table).write_parquet(str(path)),
 }
@@ -71,7 +73,7 @@ def test_data_that_were_saved_in_another_way_are_the_same(tiny: Path, way: str) 
 
 
 def test_the_content_of_the_tiny_data_is_what_the_first_version_found(tiny: Path) -> None:
-    assert content(tiny_frame(tiny)).digest == "2881c03d4fe12b83d2ba7eb28d555bedf333f3dd59077e3912fbc87e7ac4849a"
+    assert content(tiny_frame(tiny)).digest == "8a2b5cc7f5c001fced46997b706f565029ccbcc7292d60be472501921def9f5a"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,29 @@ def test_two_surveys_whose_units_are_numbered_alike_are_not_the_same(tmp_path: P
     one, other = content(records(tmp_path)), content(records(tmp_path, pay=[5, 6, 7]))
     assert one.tables["records"].keys == other.tables["records"].keys
     assert not one.same_as(other)
+
+
+def test_keys_are_the_same_numbers_in_every_type_also_beside_empty_ones(tmp_path: Path) -> None:
+    units: list[Any] = [pa.array([1, None, 3], kind) for kind in (pa.int64(), pa.float64(), pa.decimal128(9, 2))]
+    found = [content(records(tmp_path, unit=unit)) for unit in units]
+    assert found[0] == found[1] == found[2]
+
+
+def test_records_are_the_same_under_another_unit_of_the_same_file_and_no_other(tmp_path: Path) -> None:
+    def by(unit: str, **changes: list[Any]) -> Content:
+        described = records(tmp_path, number=[7, 8, 9], **changes)
+        data = described.model_copy(update={"records": described.records.model_copy(update={"unit": unit})})
+        return content(data)
+
+    assert by("number").same_as(by("unit"))
+    assert not by("number").same_as(by("unit", pay=[5, 6, 7]))
+
+
+def test_content_that_was_noted_is_read_as_it_was(tiny: Path) -> None:
+    found = content(tiny_frame(tiny))
+    again, more = Content.read(found.text(names=["a"]))
+    assert (again, more) == (found, {"names": ["a"]})
+    assert again.text() == found.text()
 
 
 def test_workers_play_no_part_where_nothing_of_theirs_is_asked(tiny: Path) -> None:

@@ -13,6 +13,7 @@ from sfumato.assess.assess import assess
 from sfumato.cube.query import open_cube
 from sfumato.keys import new_key
 from sfumato.live import open_formal
+from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.publish.rows import all_rows
 from sfumato.release_file import load
 from sfumato.run import Published, run
@@ -98,11 +99,24 @@ def test_a_cube_in_another_order_is_the_stored_one_with_the_same_figures(tmp_pat
     assert run(load(survey(tmp_path, *change))).charged == ()
 
 
-def test_a_cube_of_version_0_1_in_another_order_is_never_drawn_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turned", [CUBE_TURNED[:1], CUBE_TURNED[1:3], CUBE_TURNED])
+def test_a_cube_of_version_0_1_in_another_order_is_never_drawn_again(tmp_path: Path, turned: Any) -> None:
     names = run_by_version_0_1(load(survey(tmp_path)))
-    again = run(load(survey(tmp_path, CUBE_TURNED[0])))
+    again = run(load(survey(tmp_path, *turned)))
     assert again.charged == ()
     assert charges(load(tmp_path / "release.toml")) == list(names.values())
+
+
+@pytest.mark.parametrize("turned", [(), (0,)])
+def test_a_cube_of_version_0_1_keeps_its_answer_also_where_its_guarantee_was_worked_out_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turned: tuple[int, ...]
+) -> None:
+    change = ("cap = 7\n", "cap = 7\nempty_cells = 0.5\n")
+    with monkeypatch.context() as then:
+        then.setattr(TruncatedLaplace, "cost_of_dropping", Fraction(1, 2))
+        names = run_by_version_0_1(load(survey(tmp_path, change)))
+    again = run(load(survey(tmp_path, change, *(CUBE_TURNED[at] for at in turned))))
+    assert (again.charged, charges(load(tmp_path / "release.toml"))) == ((), list(names.values()))
 
 
 def test_pairs_that_are_not_directed_are_listed_once_in_any_order(tiny: Path) -> None:

@@ -1,6 +1,7 @@
 """The same data are charged once, whatever their files look like and under whatever name; changed data are named."""
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sfumato.release_file import load
 from sfumato.run import run
 from tests.conftest import write
 from tests.identity.earlier import run_by_version_0_1
+from tests.tiny import TINY
 
 RELEASE = """
 [release]
@@ -46,16 +48,25 @@ count = "jobs"
 by = {by}
 protect = {{ method = "log-laplace", epsilon = 2 }}
 """
+Changes = tuple[tuple[str, str], ...]
 SEX = 'sex = { codes = ["F", "M"] }'
 AGE = 'age = { codes = ["1", "2", "3"] }'
 
 
 def release(
-    folder: Path, by: tuple[str, ...] = ("place", "sex"), *, population: str = "jobs", attributes: str = SEX
+    folder: Path,
+    by: tuple[str, ...] = ("place", "sex"),
+    *,
+    population: str = "jobs",
+    attributes: str = SEX,
+    changes: Changes = (),
 ) -> Release:
     """A release of one table, all of them with the same ledger."""
     file = folder / f"{population}.toml"
     text = RELEASE.format(population=population, by=json.dumps(by), attributes=attributes)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
     file.write_text(text, encoding="utf-8")
     return load(file)
 
@@ -102,6 +113,49 @@ def test_data_that_were_saved_again_are_not_a_new_population(tiny: Path) -> None
         run(release(tiny, population="employment"))
     refused = check(release(tiny, population="employment")).refusal
     assert refused is not None
+
+
+WITHOUT_WORKER = (
+    ('worker = "worker", workplace', "workplace"),
+    ('workers = { path = "workers.parquet", key = "worker" }\n', ""),
+)
+OTHER_KEYS = {
+    "no worker": WITHOUT_WORKER,
+    "another worker": (('worker = "worker", workplace', 'worker = "earnings", workplace'), WITHOUT_WORKER[1]),
+    "another workplace": (
+        ('workplace = "workplace" }', 'workplace = "firm" }'),
+        ('key = "workplace" }', 'key = "number" }'),
+    ),
+}
+
+
+@pytest.mark.parametrize("saved", ["as they were", "again"])
+@pytest.mark.parametrize("keys", OTHER_KEYS)
+def test_other_keys_of_the_same_data_open_no_new_budget(tiny: Path, keys: str, saved: str) -> None:
+    jobs = TINY["jobs"] | {"firm": [1, 1, 1, 2, 2, 3, 3, 4]}
+    write(tiny / "jobs.parquet", jobs)
+    write(
+        tiny / "workplaces.parquet",
+        TINY["workplaces"] | {"number": list(range(1, len(TINY["workplaces"]["place"]) + 1))},
+    )
+    by = ("place", "industry")
+    for first, second in (((), OTHER_KEYS[keys]), (OTHER_KEYS[keys], ())):
+        folder = tiny / ("a" if first else "b")
+        folder.mkdir()
+        for name in TINY:
+            shutil.copy(tiny / f"{name}.parquet", folder)
+        run(release(folder, by, attributes="", changes=first))
+        if saved == "again":
+            save_again(folder)
+        with pytest.raises(BudgetError, match="the account these data were charged to: 'jobs' in '2025'"):
+            run(release(folder, by, population="employment", attributes="", changes=second))
+
+
+def test_other_jobs_are_other_data_whatever_their_keys(tiny: Path) -> None:
+    run(release(tiny, ("place", "industry"), attributes=""))
+    write(tiny / "jobs.parquet", TINY["jobs"] | {"workplace": [100, 100, 101, 101, 101, 102, 102, 102]})
+    other = release(tiny, ("place",), population="employment", attributes="", changes=WITHOUT_WORKER)
+    assert run(other).charged == ("counted",)
 
 
 def test_a_release_that_looks_at_other_columns_is_of_the_same_population(tiny: Path) -> None:
@@ -172,6 +226,14 @@ def test_an_answer_of_version_0_1_stays_the_answer_also_after_its_files_were_sav
     assert charges(release(tiny)) == [names["counted"]]
 
 
+def test_what_changed_since_files_of_version_0_1_were_seen_is_named(tiny: Path) -> None:
+    run_by_version_0_1(release(tiny))
+    assert check(release(tiny)).changes == ()
+    change_sex(tiny)
+    (words,) = check(release(tiny)).changes
+    assert words.startswith("workers: other values in sex, since ")
+
+
 def test_a_check_is_enough_to_see_the_files_of_version_0_1(tiny: Path) -> None:
     run_by_version_0_1(release(tiny))
     assert check(release(tiny)).paid == {"counted"}
@@ -192,6 +254,12 @@ def test_a_question_of_version_0_1_in_another_order_is_never_answered_a_second_t
     names = run_by_version_0_1(release(tiny, ("sex", "industry", "place")))
     published = run(release(tiny, ("industry", "place", "sex")))
     assert (published.charged, charges(release(tiny))) == ((), [names["counted"]])
+
+
+@pytest.mark.parametrize("by", [("place", "sex"), ("place", "industry", "sex", "age")])
+def test_a_question_of_version_0_1_is_no_other_one_that_has_the_same_guarantee(tiny: Path, by: tuple[str, ...]) -> None:
+    run_by_version_0_1(release(tiny, ("sex", "industry", "place")))
+    assert run(release(tiny, by, attributes=f"{SEX}\n{AGE}")).charged == ("counted",)
 
 
 def test_a_new_ledger_does_not_pay_for_fingerprints_of_bytes(tiny: Path) -> None:

@@ -92,16 +92,11 @@ def _of_values(column: pa.Array) -> Words:
     )
 
 
-def whole_numbers(column: pa.Array) -> Words:
-    """Whole numbers as words, not stirred."""
+def _of_integers(column: pa.Array) -> Words:
     numbers: Words = column.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64:
-        return numbers + (numbers >> U(63)) * _LARGE
-    return numbers.astype(np.int64, copy=False).view(np.uint64)
-
-
-def _of_integers(column: pa.Array) -> Words:
-    return mixed(whole_numbers(column).copy())
+        return mixed(numbers + (numbers >> U(63)) * _LARGE)
+    return mixed(numbers.astype(np.int64).view(np.uint64))
 
 
 def _of_floats(numbers: NDArray[np.float64]) -> Words:
@@ -117,7 +112,8 @@ def _of_decimals(column: pa.Array) -> Words:
     # With digits after the point there is always one to end the zeros at; without, zeros at the end count.
     wide = column.cast(pa.decimal256(76, max(column.type.scale, 0) + 1))
     text = pc.utf8_rtrim(pc.utf8_rtrim(wide.cast(pa.string()), "0"), ".")
-    whole = pc.match_substring_regex(text, r"^-?\d{1,18}$").to_numpy(zero_copy_only=False)
+    whole = pc.match_substring_regex(text, r"^-?\d{1,19}$").to_numpy(zero_copy_only=False)
+    whole &= np.abs(wide.cast(pa.float64()).to_numpy(zero_copy_only=False)) < _WHOLE
     words = mixed(text_words(text) + _DECIMAL)
     if whole.any():
         words[whole] = _of_integers(text.filter(pa.array(whole)).cast(pa.int64()))
@@ -145,9 +141,8 @@ def text_words(column: pa.Array) -> Words:
     return words
 
 
-def key_words(columns: Sequence[pa.Array]) -> tuple[Words, Words]:
-    """Two words for every row, made of its keys: whole numbers or text, in this order."""
-    parts = [whole_numbers(c) if pa.types.is_integer(c.type) and not c.null_count else column_words(c) for c in columns]
+def key_words(parts: Sequence[Words]) -> tuple[Words, Words]:
+    """Two words for every row, made of the words of its keys, in this order."""
     first = parts[0] * _FACTORS[0]
     for part, factor in zip(parts[1:], _FACTORS[1:], strict=False):
         first += part * factor

@@ -30,6 +30,8 @@ _BATCH = 1 << 18
 """Rows that are read at a time."""
 _ROWS = 1 << 14
 """Rows that are worked on at a time: their words stay in the processor's cache."""
+_ENDS = 1 << 20
+"""Bytes at the beginning and at the end of a file by which it is known again; the end says what is in all columns."""
 _MASK = 2**64 - 1
 Sums = tuple[int, int]
 
@@ -41,27 +43,39 @@ class FileSums:
     rows: int
     keys: Sums
     columns: Mapping[str, Sums]
+    alone: Mapping[str, Sums]
+    """Of single key columns, without the others."""
+    ends: Sums
+    """Words of the beginning and the end of every file."""
 
     def __add__(self, other: "FileSums") -> "FileSums":
         """The sums of the rows of both."""
-        names = self.columns.keys() | other.columns.keys()
-        columns = {name: _added(self.columns.get(name, _NOTHING), other.columns.get(name, _NOTHING)) for name in names}
-        return FileSums(rows=self.rows + other.rows, keys=_added(self.keys, other.keys), columns=columns)
+        return FileSums(
+            rows=self.rows + other.rows,
+            keys=_added(self.keys, other.keys),
+            columns=_each_added(self.columns, other.columns),
+            alone=_each_added(self.alone, other.alone),
+            ends=_added(self.ends, other.ends),
+        )
 
     def described(self) -> dict[str, Any]:
         """The sums as plain numbers, for JSON."""
-        return {"rows": self.rows, "keys": self.keys, "columns": dict(self.columns)}
+        sums = {"keys": self.keys, "columns": dict(self.columns), "alone": dict(self.alone), "ends": self.ends}
+        return {"rows": self.rows, **sums}
 
     @classmethod
     def read(cls, described: Mapping[str, Any]) -> "FileSums":
         """The sums that were described."""
-        columns = {name: (first, second) for name, (first, second) in described["columns"].items()}
-        first, second = described["keys"]
-        return cls(rows=described["rows"], keys=(first, second), columns=columns)
+        columns, alone = (
+            {name: (first, second) for name, (first, second) in described[kind].items()}
+            for kind in ("columns", "alone")
+        )
+        keys, ends = ((first, second) for first, second in (described["keys"], described["ends"]))
+        return cls(rows=described["rows"], keys=keys, columns=columns, alone=alone, ends=ends)
 
 
 _NOTHING: Sums = (0, 0)
-NO_ROWS = FileSums(rows=0, keys=_NOTHING, columns={})
+NO_ROWS = FileSums(rows=0, keys=_NOTHING, columns={}, alone={}, ends=_NOTHING)
 
 
 class ContentReader:
@@ -100,32 +114,44 @@ class ContentReader:
                 keys=_named(summed.rows, summed.keys),
                 columns={name: _named(summed.rows, sums) for name, sums in summed.columns.items()},
                 keyed=keyed,
+                key_columns=keys,
+                alone={name: _named(summed.rows, sums) for name, sums in summed.alone.items()},
+                files=_named(summed.rows, summed.ends),
             )
         return Content(tables=tables)
 
     def _summed(self, table: str, keys: tuple[str, ...], columns: Sequence[tuple[str, ...]]) -> FileSums:
         """The sums of all files of a table."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            return sum((self._of_file(file, keys, columns, pool) for file in self._files[table]), NO_ROWS)
+            alone = self._data.telling_keys() if table in MAIN else ()
+            none = replace(NO_ROWS, alone=dict.fromkeys(alone, _NOTHING))  # a file may have no rows
+            return sum((self._of_file(file, keys, columns, none, pool) for file in self._files[table]), none)
 
     def _of_file(
-        self, file: DataFile, keys: tuple[str, ...], columns: Sequence[tuple[str, ...]], pool: ThreadPoolExecutor
+        self,
+        file: DataFile,
+        keys: tuple[str, ...],
+        columns: Sequence[tuple[str, ...]],
+        none: FileSums,
+        pool: ThreadPoolExecutor,
     ) -> FileSums:
-        """The sums of one file, its row groups side by side."""
+        """The sums of one file, its row groups side by side, added to those of no rows."""
         name, state = json.dumps([file.address, *keys]), file.state()
         before = self._memory.sums(name, state)
-        known = None if before is None else FileSums.read(before)
+        known = None if before is None or "ends" not in before else FileSums.read(before)
         missing = [group for group in columns if known is None or together(group) not in known.columns]
         if known is None or missing:
             groups = range(_footer(file).num_row_groups)
-            none = replace(NO_ROWS, columns={together(group): _NOTHING for group in missing})  # a file may have no rows
-            fresh = sum(pool.map(lambda group: _of_row_group(file, group, keys, missing), groups), none)
+            none = replace(none, columns={together(group): _NOTHING for group in missing}, ends=_ends_of(file))
+            fresh = sum(pool.map(lambda group: _of_row_group(file, group, keys, missing, none.alone), groups), none)
             known = replace(fresh, columns={**({} if known is None else known.columns), **fresh.columns})
             self._memory.remember_sums(name, state, known.described())
         return known
 
 
-def _of_row_group(file: DataFile, group: int, keys: Sequence[str], columns: Sequence[tuple[str, ...]]) -> FileSums:
+def _of_row_group(
+    file: DataFile, group: int, keys: Sequence[str], columns: Sequence[tuple[str, ...]], alone: Iterable[str]
+) -> FileSums:
     """The sums of one row group, a part of its rows at a time."""
     import pyarrow.parquet as pq
 
@@ -134,23 +160,28 @@ def _of_row_group(file: DataFile, group: int, keys: Sequence[str], columns: Sequ
     with file.seekable() as source:
         opened = pq.ParquetFile(source, pre_buffer=False)
         for batch in opened.iter_batches(_BATCH, row_groups=[group], columns=needed, use_threads=False):
-            found = sum(_of_rows(batch, keys, columns), found)
+            found = sum(_of_rows(batch, keys, columns, alone), found)
     return found
 
 
-def _of_rows(batch: "pa.RecordBatch", keys: Sequence[str], columns: Sequence[tuple[str, ...]]) -> Iterator[FileSums]:
+def _of_rows(
+    batch: "pa.RecordBatch", keys: Sequence[str], columns: Sequence[tuple[str, ...]], alone: Iterable[str]
+) -> Iterator[FileSums]:
     """The sums of rows, a part of them at a time."""
-    words = {name: words_of_rows(batch.column(name)) for names in columns for name in names}
+    needed = {*keys, *(name for names in columns for name in names)}
+    words = {name: words_of_rows(batch.column(name)) for name in needed}
     for begin in range(0, len(batch), _ROWS):
         end = min(begin + _ROWS, len(batch))
-        rows = key_words([batch.column(name).slice(begin, end - begin) for name in keys])
+        named = {name: words[name](begin, end) for name in keys}
+        rows = key_words(list(named.values()))
         sums = {}
         for names in columns:
             values = words[names[0]](begin, end)
             for name in names[1:]:  # which values share a row: the order of the names is that of the alphabet
                 values = mixed(values * ONE_MORE + words[name](begin, end))
             sums[together(names)] = _summed(key * values for key in rows)
-        yield FileSums(rows=end - begin, keys=_summed(rows), columns=sums)
+        each = {name: _summed(key_words([named[name]])) for name in alone}
+        yield FileSums(rows=end - begin, keys=_summed(rows), columns=sums, alone=each, ends=_NOTHING)
 
 
 def _summed(lanes: Iterable[Words]) -> Sums:
@@ -160,6 +191,23 @@ def _summed(lanes: Iterable[Words]) -> Sums:
 
 def _added(one: Sums, other: Sums) -> Sums:
     return (one[0] + other[0]) & _MASK, (one[1] + other[1]) & _MASK
+
+
+def _each_added(one: Mapping[str, Sums], other: Mapping[str, Sums]) -> dict[str, Sums]:
+    names = one.keys() | other.keys()
+    return {name: _added(one.get(name, _NOTHING), other.get(name, _NOTHING)) for name in names}
+
+
+def _ends_of(file: DataFile) -> Sums:
+    """Two words of the size of a file, its beginning and its end: another key of the same file changes nothing."""
+    with file.seekable() as source:
+        size = source.size()
+        digest = blake2b(str(size).encode(), digest_size=16)
+        for at in (0, max(size - _ENDS, 0)):
+            source.seek(at)
+            digest.update(source.read(_ENDS))
+    first, second = np.frombuffer(digest.digest(), dtype="<u8").tolist()
+    return first, second
 
 
 def _named(rows: int, sums: Sums) -> str:

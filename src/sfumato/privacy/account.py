@@ -42,6 +42,8 @@ class Charge:
     data: str
     note: str = ""
     """What the history keeps beside it, such as the fingerprint of a key."""
+    charged_as: tuple[Guarantee, ...] = ()
+    """With which other guarantees the same question was charged, where an earlier version worked it out otherwise."""
 
     def __post_init__(self) -> None:
         for name, digest in (("question", self.question), ("data", self.data)):

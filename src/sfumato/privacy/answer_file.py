@@ -1,6 +1,7 @@
 """The file of an answer: protected cells and their dimensions, to the bit as they were drawn."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,14 @@ class Layout:
 
     by: tuple[Dimension, ...]
     columns: tuple[str, ...]
+
+    def is_by(self, dimensions: Iterable[Dimension]) -> bool:
+        """Whether these are the dimensions, with the same codes, in whatever order."""
+        return _codes(self.by) == _codes(dimensions)
+
+
+def _codes(dimensions: Iterable[Dimension]) -> dict[str, frozenset[str]]:
+    return {dimension.name: frozenset(dimension.codes) for dimension in dimensions}
 
 
 def layout_of(content: Any) -> Layout:

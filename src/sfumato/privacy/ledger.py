@@ -323,7 +323,7 @@ class Ledger:
 
     def _refuse_ambiguous(self, charge: Charge, first: Charge | Entry) -> None:
         """One digest must mean one question, or a cheap charge would pay for a dear answer."""
-        if (charge.guarantee, charge.data) != (first.guarantee, first.data):
+        if first.data != charge.data or first.guarantee not in (charge.guarantee, *charge.charged_as):
             raise LedgerError(
                 f"{self._store.name}, table {charge.table!r}",
                 expected=f"question {charge.question} as it was charged: {first.guarantee}",
