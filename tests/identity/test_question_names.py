@@ -39,8 +39,10 @@ NAMES_IN_0_1 = {
 @pytest.mark.parametrize("file", FILES)
 def test_the_names_of_version_0_1_can_still_be_told(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(tmp_path, FILES[file], monkeypatch)
-    found = {f"{file} {part.name}": part.digest_as_laid_out("da7a") for part in plan.parts}
-    keyed = {table.name: table for table in plan.tables if table.key}
+    # Version 0.1 rounded to whole numbers and had other bins: so a question is looked for when the ledger has one.
+    tables = [(table.before or table).in_whole_numbers() for table in plan.tables]
+    found = {f"{file} {part.name}": part.digest_as_laid_out("da7a") for part in (*tables, *plan.cubes)}
+    keyed = {table.name: table for table in tables if table.key}
     found |= {f"{file} {name} any key": t.digest_as_laid_out("da7a", any_key=True) for name, t in keyed.items()}
     assert found == {name: digest for name, digest in NAMES_IN_0_1.items() if name.split()[0] == file}
 
