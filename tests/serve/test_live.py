@@ -243,22 +243,20 @@ def test_a_cell_that_differs_by_one_unit_is_marked_in_every_format_and_stays_so(
 
 
 def test_pxwebapi_marks_such_a_cell_too(tmp_path: Path) -> None:
-    from tests.live.test_live_tables import one_less
-
     release = of_businesses(tmp_path / "business", guard="flag")
-    where = one_less(release.parent)
     path = "/live/api/v2/tables/live_total_employees/data"
-    codes = {"valueCodes[state]": where["state"][0], "valueCodes[contents]": "value"}
+    # Some industries of a state, which the release publishes, have nearly all their businesses in one class of size.
+    codes = dict.fromkeys(("valueCodes[state]", "valueCodes[industry]", "valueCodes[size]"), "*")
+    codes |= {"valueCodes[contents]": "value"}
 
     def asked(server: LiveServer) -> httpx.Response:
         with server.client() as client:
             return client.get(path, params=codes)
 
     with live_serving(release) as server:
-        server.ask({"statistic": "total", "measure": "employees", "by": ["state"], "where": where})
         first = asked(server)
-        assert "d" in first.json()["status"]["0"].split()
-        assert "1 cell differs by few units" in str(first.json()["note"])
+        assert any("d" in symbols.split() for symbols in first.json()["status"].values())
+        assert "by few units" in str(first.json()["note"])
     with serving_again(server) as again:
         assert asked(again).content == first.content
 
