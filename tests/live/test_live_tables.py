@@ -134,7 +134,11 @@ def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> Non
 
 def test_what_was_answered_survives_a_restart(survey: Path) -> None:
     where, path = one_less(survey), survey / "restart.toml"
-    text = (survey / "release.toml").read_text().replace("[data]", 'ledger = "restart.sqlite"\n\n[data]', 1)
+    text = (
+        (survey / "release.toml")
+        .read_text()
+        .replace("[data]", 'ledger = "restart.sqlite"\nbundle = "restart"\n\n[data]', 1)
+    )
     path.write_text(text)
     with open_live(load(path)) as live:
         live.answer(total="profit", by=["state"], where={"state": where["state"]})
@@ -146,7 +150,7 @@ def test_what_was_answered_survives_a_restart(survey: Path) -> None:
     stored.write_bytes(whole + whole[:5])  # as a crash may leave it
     with open_live(load(path)) as live:
         assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
-        live.answer(total="employees", by=["state"])
+        live.answer(total="employees", by=["state", "industry", "size"])
     assert stored.read_bytes().startswith(whole)
     assert all(json.loads(line) for line in stored.read_bytes().splitlines())
 
