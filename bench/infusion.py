@@ -15,6 +15,7 @@ from foundation import Tell
 from gate import WrongResultError
 from processes import SFUMATO, output_of, seconds_of
 
+from sfumato.check import check
 from sfumato.keys import new_key
 from sfumato.publish.bundle import read_manifest
 from sfumato.release import Release
@@ -114,7 +115,10 @@ class Case:
                 f"select counted, value from ({self._query(self.true)}) "
                 f"left join ({self._query(self.published)}) using ({', '.join(self.by)})"
             ).to_arrow_table()
-        _check_factors(self.label, both)
+        (planned,) = (table for table in check(release, data=False).plan.tables if table.name == self.name)
+        bases = planned.roundings
+        assert bases is not None
+        _check_factors(self.label, both, base=bases[0])
         return int(pq.read_metadata(release.bundle / "tables" / f"{self.name}.parquet").num_rows)
 
     def _query(self, text: str) -> str:
@@ -180,16 +184,16 @@ def _write_cases(folder: Path) -> tuple[Case, ...]:
     )
 
 
-def _check_factors(label: str, both: pa.Table) -> None:
+def _check_factors(label: str, both: pa.Table, *, base: int) -> None:
     """A sum of factors lies between the least and the greatest.
 
-    Sums are rounded up or down by chance, and indicators so that they agree: together less than two units.
+    Sums are rounded up or down by chance, and indicators so that they agree: together less than two bases.
     """
     true = both["counted"].to_numpy()
     values = both["value"].to_numpy(zero_copy_only=False).astype(np.float64)
     shown = ~np.isnan(values)
     large = shown & (true >= _LARGE)
-    ratio, rounding = values[large] / true[large], 2 / true[large]
+    ratio, rounding = values[large] / true[large], 2 * base / true[large]
     inside = (ratio >= float(2 - _MOST) - rounding) & (ratio <= float(_MOST) + rounding)
     if not large.any() or true[shown].sum() < true.sum() / 2:
         raise WrongResultError(f"{label}: less than half of what there is was published")

@@ -137,25 +137,27 @@ def _true_part(
 def _check_values(large: Large, planned: PlannedTable, values: Floats, part: TruePart) -> Errors:
     if isinstance(planned.method, NoiseInfusion):
         secret = read_key(large.folder / "sfumato.key")
-        return check_infused(values, part, least=secret.a - 1, most=secret.b - 1)
+        return check_infused(values, part, least=secret.a - 1, most=secret.b - 1, base=planned.method.rounding)
     expected, true = pareto_of(planned.method, part.cells), part.cells["count"].astype(np.float64)
     errors = check_noisy(values, true, expected)
     check_in_place(values, true, expected)  # the signs of the noise are independent, also within a block
     return errors
 
 
-def check_infused(values: Floats, part: TruePart, *, least: Fraction, most: Fraction) -> Errors:
+def check_infused(values: Floats, part: TruePart, *, least: Fraction, most: Fraction, base: int) -> Errors:
     """Refuse values that no factors could give, cell by cell, and errors that are not those of factors on average."""
     count = part.cells["count"].astype(np.float64)
     if np.isnan(values).any() or values[count == 0].any():
         raise WrongResultError("cells without jobs were changed, or values are missing")
-    small = (count == 1) | (count == 2)
+    if (values % base).any():
+        raise WrongResultError(f"values are to be multiples of {base}")
+    small = (count > 0) & (count <= 2) & (base == 1)
     if not np.isin(values[small], (1, 2)).all():
         raise WrongResultError("cells of one or two jobs are to be published as 1 or 2")
-    away, large = np.abs(values - count), count > 2
+    away, large = np.abs(values - count), (count > 0) & ~small
     alone = large & (np.bincount(part.place, minlength=len(count)) == 1)
-    # Less than one job of rounding on either side.
-    if (away > float(most) * count + 1)[large].any() or (away < float(least) * count - 1)[alone].any():
+    # Less than one base of rounding on either side.
+    if (away > float(most) * count + base)[large].any() or (away < float(least) * count - base)[alone].any():
         raise WrongResultError("values are further from the true ones, or closer to them, than any factors bring them")
     occupied = np.flatnonzero(count)
     expected = infused(
@@ -164,7 +166,7 @@ def check_infused(values: Floats, part: TruePart, *, least: Fraction, most: Frac
         count[occupied],
         least=float(least),
         most=float(most),
-        small=True,
+        base=base,
     )
     # An establishment has one factor for all its worker cells.
     together = np.unique(occupied // part.cells.worker_cells, return_inverse=True)[1]

@@ -90,11 +90,11 @@ def moves_of(table: CellKeyTable) -> list[dict[int, float]]:
     ]
 
 
-def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, most: float, small: bool) -> Expected:
+def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, most: float, base: int) -> Expected:
     """Sums of establishments' workers times factors, in whole numbers: from many draws of all factors.
 
-    `small` says whether counts of 1 and 2 are drawn anew and sums rounded by chance, as sfumato does it; otherwise sums
-    are rounded to the nearest.
+    With a base, sums are rounded to its multiples by chance, as sfumato does it; of whole numbers, counts of 1 and 2
+    are drawn anew. With a base of 0 sums are rounded to the nearest whole number.
     """
     generator = np.random.default_rng(9)
     size, square, bias = np.zeros((3, len(counts)))
@@ -102,8 +102,9 @@ def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, mo
         distortion = most - (most - least) * np.sqrt(generator.random(len(workers)))
         distortion *= generator.choice([-1.0, 1.0], len(workers))
         value = counts + np.bincount(cell, workers * distortion, minlength=len(counts))
-        if small:
-            value = np.floor(value + generator.random(len(counts)))
+        if base:
+            value = base * np.floor(value / base + generator.random(len(counts)))
+        if base == 1:
             value = np.where((counts >= 1) & (counts <= 2), generator.integers(1, 3, len(counts)), value)
         error = np.rint(value) - counts
         size, square, bias = size + np.abs(error) / _DRAWS, square + error**2 / _DRAWS, bias + error / _DRAWS
@@ -114,7 +115,7 @@ def infused(cell: Integers, workers: Floats, counts: Floats, *, least: float, mo
         size_deviation=more * np.sqrt(np.maximum(square - size**2, 0)),
         bias=bias,
         deviation=more * np.sqrt(square),
-        changeable=counts > 0 if small else most * counts > _HALF,
+        changeable=counts > 0 if base else most * counts > _HALF,
     )
 
 

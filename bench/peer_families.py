@@ -24,9 +24,12 @@ from peer_expected import infused, moves_of
 from peer_gate import Expected, Floats, check_exact, check_noisy, values_of
 from peer_tables import KEYS, SHARE, Contested, contested, establishments
 
+from sfumato.check import check
 from sfumato.keys import new_key
 from sfumato.methods.contributor_noise import NoiseSum
+from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.methods.top_contributors import TopContributors
+from sfumato.release_file import load
 
 _LEAST, _MOST = Fraction("1.1"), Fraction("1.25")
 """The ends of the factors, known here, unlike in any real key, so that results can be checked."""
@@ -114,10 +117,12 @@ def _infusion(folder: Path, table: Contested) -> tuple[Contestant, ...]:
     cell, workers = establishments(folder, table)
     ends = {"least": float(_LEAST - 1), "most": float(_MOST - 1)}
     counts = table.cells["value"].astype(np.float64)
-    by_chance, nearest = (infused(cell, workers, counts, **ends, small=small) for small in (True, False))
     file = write_release(
         folder, "infusion", by=BY, terms='key = "peers.key"', protect='method = "noise-infusion"', workers=()
     )
+    (planned,) = check(load(file), data=False).plan.tables
+    assert isinstance(planned.method, NoiseInfusion)
+    by_chance, nearest = (infused(cell, workers, counts, **ends, base=base) for base in (planned.method.rounding, 0))
     guarantee = "none that is formal; every establishment is changed by 10% to 25%"
     return (
         floor(),

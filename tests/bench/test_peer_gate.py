@@ -126,7 +126,7 @@ def test_factors_with_other_ends_are_refused(most: float, passes: bool) -> None:
     distortion = most - (most - 0.1) * np.sqrt(generator.random(20_000))
     factors = 1 + distortion * generator.choice([-1, 1], 20_000)
     values = np.rint(np.bincount(cell, workers * factors, minlength=2_000))
-    expected = infused(cell, workers, counts, least=0.1, most=0.25, small=False)
+    expected = infused(cell, workers, counts, least=0.1, most=0.25, base=0)
     if passes:
         check_noisy(values, counts, expected)
     else:
@@ -137,7 +137,7 @@ def test_factors_with_other_ends_are_refused(most: float, passes: bool) -> None:
 def test_a_change_that_no_draw_has_shown_is_refused_only_where_there_can_be_none() -> None:
     generator = np.random.default_rng(8)
     workers = np.array([1.0, 40.0] * 1_000)
-    expected = infused(np.arange(2_000), workers, workers, least=0.1, most=0.25, small=False)
+    expected = infused(np.arange(2_000), workers, workers, least=0.1, most=0.25, base=0)
     assert expected.changeable is not None
     assert expected.changeable.tolist() == [False, True] * 1_000
     distortion = (0.25 - 0.15 * np.sqrt(generator.random(2_000))) * generator.choice([-1, 1], 2_000)

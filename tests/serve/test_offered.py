@@ -207,7 +207,7 @@ def test_questions_that_are_charged_apart_are_logged_apart(economy: Economy, tmp
 
 def test_no_cost_is_told_of_what_the_budget_cannot_pay_for(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
-        told = priced(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").planned(live))
+        told = priced(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").planned(live), analyst=None)
     assert (told.fits, told.epsilon, told.delta) == (False, None, None)
     assert told.refusal
 

@@ -18,12 +18,13 @@ MOST_ROWS = 20_000_000
 def each_rows(bundle: Path, about: Mapping[str, Any]) -> Iterator[pa.Table]:
     """The rows of a table that a bundle describes, file after file, once each is what the manifest says.
 
-    `about` is its description in the structure. One thread reads the files: whoever asks may be one of many.
+    `about` is its description in the structure. One thread reads the files: whoever asks may be one of many, and a
+    command that ends while threads of a reader wake up may abort.
     """
     files = about["files"]
     names = [f"{files['parquet']}/{name_of(part)}" for part in range(files["parts"])] if "parts" in files else None
     for content in each_listed(bundle, names or [files["parquet"]]):
-        yield pq.read_table(pa.BufferReader(content), use_threads=False, pre_buffer=False)
+        yield pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def all_rows(bundle: Path, about: Mapping[str, Any]) -> pa.Table:
