@@ -17,7 +17,8 @@ from gate import TOLERANCE, Errors, WrongResultError
 from processes import SFUMATO, output_of, seconds_of
 from records import ATTRIBUTES, TABLE, write_records
 
-from sfumato.cells import Cells, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells
 from sfumato.live import Live, open_live
 from sfumato.methods.top_contributors import TopContributors
 from sfumato.noise.factors import ONE

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
 from sfumato.manifest import read_manifest
 from sfumato.methods.smooth_pareto import SmoothPareto

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
 from sfumato.noise.double_pareto import DoublePareto
@@ -17,8 +17,6 @@ from sfumato.noise.simplex_pareto import SimplexPareto
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.noise.weighted_choice import WeightedChoice
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 

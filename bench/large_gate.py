@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from gate import Errors, WrongResultError, positions_of
 from large_data import BY, PUBLIC, TABLE, WORKERS, Large
 from peer_expected import infused, pareto_of
-from peer_gate import Floats, Integers, check_in_place, check_noisy
+from peer_gate import check_in_place, check_noisy
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
 from sfumato.keys import read_key

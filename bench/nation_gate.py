@@ -12,7 +12,8 @@ from nation_releases import RELEASES, Nation
 from peer_expected import pareto_of
 from peer_gate import check_noisy
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
 from sfumato.manifest import read_manifest
 from sfumato.plan import PlannedTable

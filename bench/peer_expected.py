@@ -1,8 +1,9 @@
 """What the noise of every contestant does to a cell, worked out from its distribution and the true table."""
 
 import numpy as np
-from peer_gate import Expected, Floats, Integers
+from peer_gate import Expected
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.cell_key_table import CellKeyTable
 from sfumato.methods.method import Method

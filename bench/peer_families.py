@@ -21,9 +21,10 @@ from peer_contestants import (
     written_by_hand,
 )
 from peer_expected import infused, moves_of
-from peer_gate import Expected, Floats, check_exact, check_noisy, values_of
+from peer_gate import Expected, check_exact, check_noisy, values_of
 from peer_tables import KEYS, SHARE, Contested, contested, establishments
 
+from sfumato.arrays import Floats
 from sfumato.check import check
 from sfumato.keys import new_key
 from sfumato.methods.contributor_noise import NoiseSum

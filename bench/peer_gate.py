@@ -16,8 +16,8 @@ import numpy as np
 from gate import Errors, WrongResultError
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sfumato.arrays import Floats, Integers
+
 CHANCE = 4.5
 """Standard errors that are left to chance: beyond them by chance once in 150,000 times."""
 

@@ -19,6 +19,7 @@ from inexact_noise import (
 )
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.noise.box_deviation import expected_deviation
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
@@ -36,7 +37,6 @@ from sfumato.noise.triangular import triangular
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.noise.weighted_choice import WeightedChoice
 
-Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64] | Integers
 Draw = Callable[[np.random.Generator], Numbers]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from sfumato.arrays import Integers
 
 _MILLION = 1_000_000
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.errors import MethodError
 
 if TYPE_CHECKING:
     from typing import Any
 
-Integers = NDArray[np.int64]
 
 MOST_PAIRS = 50_000_000
 """A projection with more pairs than this is refused: it would not fit in the memory of an ordinary machine."""

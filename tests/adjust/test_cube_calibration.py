@@ -13,6 +13,7 @@ from scipy.optimize import lsq_linear
 from sfumato.adjust.controls import Control, agreed_margins, controls_of
 from sfumato.adjust.least_squares_cube import least_squares
 from sfumato.adjust.rake import rake
+from sfumato.arrays import Integers
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.effects import Measured, effect_variances, query_variance, remaining_share, table_variance
@@ -24,7 +25,6 @@ from sfumato.errors import MethodError
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 
-Integers = NDArray[np.int64]
 SHAPE = (4, 3, 2, 3)
 DIMENSIONS = tuple(
     Dimension(name=name, codes=tuple(map(str, range(length)))) for name, length in zip("abcd", SHAPE, strict=True)

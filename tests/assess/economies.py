@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.noise.randomness import Seeded
 
-Integers = NDArray[np.int64]
 Values = NDArray[Any]
 
 LEAST, MOST = 0.1, 0.25

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.assess import assess
 from sfumato.assess.shared_draw_attack import (
     Published,
@@ -28,8 +28,6 @@ from sfumato.run import run
 from sfumato.terminal.assessment import assessment_summary
 from tests.methods.groups import RANKS, drawn_ranks, sums
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 EPSILON = 4.0
 """As in the example."""
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.cube.section import COUNT
 
-Flags = NDArray[np.bool_]
 BLOCK = "block"
 REST = "rest"
 """The code of a further block, which is the same in all files and is not looked at."""

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from sfumato.arrays import Flags, Floats, Integers
+
 Places = NDArray[np.intp]
 Values = Callable[[Places], Floats]
 """The values of a number at some of the draws."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats
 from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.live.formal import open_formal
 from sfumato.microdata import Microdata
@@ -22,9 +23,7 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.audit.blocks import BLOCK, REST, Block
-from tests.audit.events import Draws, Floats, Loss, largest_loss
-
-Flags = NDArray[np.bool_]
+from tests.audit.events import Draws, Loss, largest_loss
 
 ABSENT, EMPTY = -2.0e15, -1.0e15
 """Stand for a row that is not there, and for a number that is not told."""

@@ -8,9 +8,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from sfumato.arrays import Floats
 from tests.audit.blocks import Firm
 from tests.audit.cases import CASES, PEOPLE, STRONG, WORKER, firm, group, jobs, method, people, table
-from tests.audit.events import Draws, Floats, largest_loss
+from tests.audit.events import Draws, largest_loss
 from tests.audit.harness import ABSENT, EMPTY, Case, audit
 
 NAMED = {case.name: case for case in CASES}

@@ -21,13 +21,13 @@ from peer_expected import (
 )
 from peer_gate import Expected, check_exact, check_floor, check_in_place, check_noisy, values_of, withheld
 
+from sfumato.arrays import Floats
 from sfumato.methods.cell_key_table import CellKeyTable
 from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import OperatingSystem
 
-Floats = NDArray[np.float64]
 CELLS = 40_000
 NO_BIAS = np.zeros(CELLS)
 TRUE = np.random.default_rng(1).integers(0, 500, CELLS).astype(np.float64)

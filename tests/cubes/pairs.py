@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from sfumato.arrays import Floats
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.conftest import write
-
-Floats = NDArray[np.float64]
 
 HEAD = """\
 [release]

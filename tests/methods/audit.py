@@ -4,10 +4,9 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sfumato.arrays import Floats, Integers
+
 SIZES = [*range(25), 66, 67, 99, 100, 101, 200]
 
 

@@ -3,14 +3,11 @@
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.methods.percentile_curves import CurveName, bins_of_guess
 from sfumato.methods.public_bins import PublicBins
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 AT = (Fraction(25), Fraction(50), Fraction(75))
 MEDIAN, MINIMUM, MAXIMUM = 45_000, 0, 2_000_000

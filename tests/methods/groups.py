@@ -4,12 +4,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.samples import Samples
-
-Integers = NDArray[np.int64]
 
 RANKS: dict[str, Any] = {
     "alpha": Fraction(1),

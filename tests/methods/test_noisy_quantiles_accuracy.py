@@ -5,15 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.methods.cumulative_curve import Percentiles
 from sfumato.methods.noisy_quantiles import NoisyQuantiles
 from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named, planned, recommended
 from sfumato.noise.randomness import Seeded
 from tests.methods.graduates import AT, SIZES, bins, bins_for, cells_of_bins, counted, earnings, percentiles
-
-Floats = NDArray[np.float64]
 
 EPSILON = Fraction(3, 2)
 CELLS = 700

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.graduates.generate import EARNINGS, NAMES, generate_graduates
 from sfumato.economy.graduates.release import BINS, MEDIAN, SIGMA
 from sfumato.methods.adaptive_curve import AdaptiveCurve
@@ -22,9 +23,6 @@ from sfumato.methods.percentile_curves import CurveName, bins_of_guess, curve_na
 from sfumato.methods.public_bins import PublicBins
 from sfumato.noise.randomness import Seeded
 from tests.methods.graduates import AT, counted, percentiles
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SEEDS = (1, 2, 3)
 PEOPLE = 100_000

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.check import check
 from sfumato.economy.graduates.generate import generate_graduates
 from sfumato.economy.university.generate import generate_university
@@ -21,8 +22,6 @@ from sfumato.methods.status import STATUSES
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
 from tests.methods.graduates import cells_of_bins
-
-Floats = NDArray[np.float64]
 
 AT = (10, 25, 50, 75, 90)
 FEWEST, MOST_CELLS = 30, 500

@@ -12,8 +12,8 @@ from math import log
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.methods.log_box import LogBox
 from sfumato.methods.pareto_calibration import Calibration
 from sfumato.methods.smooth_box import SmoothBox
@@ -23,8 +23,6 @@ from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
 from sfumato.noise.simplex_pareto import SimplexPareto
-
-Floats = NDArray[np.float64]
 
 WIDTHS = [1, 2, 3, 4, 8]
 PARAMETERS = [("0.1", "2"), ("0.05", "2"), ("0.01", "0.5"), ("0.2", "4"), ("1", "8"), ("0.1", "30")]

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from sfumato.arrays import Integers
+
 ACCEPTED, REJECTED = 1e-3, 1e-6
 
-Integers = NDArray[np.int64]
 Survival = Callable[[Integers], NDArray[np.float64]]
 
 

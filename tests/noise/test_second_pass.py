@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.noise import laplace, quartic_draws, refinement
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
@@ -22,7 +23,6 @@ from sfumato.noise.simplex_pareto import SimplexPareto
 from sfumato.noise.twofold import Twofold
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 
-Integers = NDArray[np.int64]
 Found = tuple[Integers, NDArray[np.bool_]]
 
 ROWS = 300

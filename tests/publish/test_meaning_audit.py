@@ -10,8 +10,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.methods.log_box import LogBox
 from sfumato.methods.smooth_box import SmoothBox
 from sfumato.methods.smooth_laplace import SmoothLaplace
@@ -21,7 +21,6 @@ from sfumato.privacy.distance import loss, workforce_steps
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.publish.meaning import comparisons
 
-Floats = NDArray[np.float64]
 Density = Callable[[Floats, Floats], Floats]
 """The log densities of outputs, in rows of two cells, for a workforce of so many women and men."""
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.adjust.controls import Control, reconciled
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.effects import Measured, effect_variances
-from sfumato.cube.margins import Axes, Floats, Integers, summed
+from sfumato.cube.margins import Axes, summed
 
 
 def blended(

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from sfumato.arrays import Integers
 
-Integers = NDArray[np.int64]
 Calibration = Literal["least-squares", "raking"]
 
 

@@ -7,11 +7,12 @@ from itertools import combinations
 import numpy as np
 
 from sfumato.adjust.reconcile import Protected, reconcile
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.cube.agreeing import asked_of, shared_by, whole_margin
 from sfumato.cube.bounded import bounded_change
-from sfumato.cube.cube import Cube, Integers
-from sfumato.cube.margins import Axes, Floats, Margin, Numbers, residuals
+from sfumato.cube.cube import Cube
+from sfumato.cube.margins import Axes, Margin, Numbers, residuals
 from sfumato.cube.one_table import Wanted, can_be_met, margins_of_one_table
 from sfumato.cube.whole_numbers import make_a_chain
 from sfumato.errors import MethodError

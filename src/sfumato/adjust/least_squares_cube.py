@@ -10,10 +10,11 @@ import numpy as np
 
 from sfumato.adjust.calibrated import Calibrated
 from sfumato.adjust.controls import Control, agreed_margins
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.bounded import bounded_change
 from sfumato.cube.exact_margins import largest_codes, met_in_reference_cells
-from sfumato.cube.margins import Floats, Integers, Margin, largest_gap, residuals
+from sfumato.cube.margins import Margin, largest_gap, residuals
 from sfumato.cube.nearest import nearest_change
 from sfumato.cube.whole_numbers import nearest_whole
 

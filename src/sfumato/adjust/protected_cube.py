@@ -11,6 +11,7 @@ from sfumato.adjust.calibrated import Calibration as Way
 from sfumato.adjust.controls import Control
 from sfumato.adjust.least_squares_cube import least_squares
 from sfumato.adjust.rake import rake
+from sfumato.arrays import Floats, Integers
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.cube.figures import Calibration, ColumnNoise, Figures
 from sfumato.cube.margins import Axes
@@ -21,9 +22,6 @@ from sfumato.methods.several_levels import Level, SeveralLevels
 from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.truncated_geometric import TruncatedGeometric
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _WHOLE = Scale(overall=MILLION)
 ROUNDING = 1 / 6

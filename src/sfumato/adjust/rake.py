@@ -10,8 +10,9 @@ import numpy as np
 
 from sfumato.adjust.calibrated import Calibrated
 from sfumato.adjust.controls import Control, agreed_margins
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
-from sfumato.cube.margins import Floats, Integers, Margin, largest_gap, opened, summed
+from sfumato.cube.margins import Margin, largest_gap, opened, summed
 
 MOST_CYCLES = 10
 """As in the paper."""

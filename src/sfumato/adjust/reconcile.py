@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cells import Cells, Integers
-
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
 
 _MOST_ROUNDS = 50
 _MOST_STEPS = 1_000

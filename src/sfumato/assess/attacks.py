@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats
+
 Values = NDArray[Any]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 PRECISION = 0.005
 """Rounding may blur a share by half a percentage point, or a factor or a growth rate by half a percent."""

@@ -3,13 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
 from sfumato.methods.contributor_risk import ATTACKS, Attack
 from sfumato.methods.status import HIDDEN
 from sfumato.noise.factors import ONE
-
-Floats = NDArray[np.float64]
 
 _NAMES = {1: "total (within 18 %)", 3: "second contributor (within 11 %)"}
 """The attacks that need one table only; another subtracts two, which differ by the target."""

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cube.cube import Cube
 from sfumato.cube.figures import Figures
-from sfumato.cube.margins import Axes, Floats, Integers, Numbers
+from sfumato.cube.margins import Axes, Numbers
 from sfumato.cube.scale import Scale
 from sfumato.cube.section import COUNT, CubeSection
-
-Flags = NDArray[np.bool_]
 
 MOST_COMPARED = 24
 """So many comparisons with other cells are made for each cell."""

@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.assess.charts import svg
 from sfumato.assess.cube_measures import Beside
 from sfumato.assess.cube_replicates import ReplicateErrors
 from sfumato.assess.cubes import CubeAssessment, Dimensionality
-
-Floats = NDArray[np.float64]
 
 _MOST_POINTS = 1_000
 _STEPS = np.linspace(0.005, 0.995, 100)

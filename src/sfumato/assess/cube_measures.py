@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats
 from sfumato.assess.classes import by_class, size_classes, size_label
 from sfumato.assess.measures import (
     coefficient_of_variation,
@@ -29,9 +30,6 @@ from sfumato.assess.measures import (
 from sfumato.assess.risk import share_within
 from sfumato.assess.suppression import publication_change
 from sfumato.cube.answer import STATUSES, Answer
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 WIDTH = 1.96
 """Half the width of a 95% interval, in standard errors."""

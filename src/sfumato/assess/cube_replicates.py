@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.assess.cube_measures import WIDTH, defined, quantile
 from sfumato.assess.measures import coefficient_of_variation, interval_overlap, mean
 from sfumato.assess.suppression import PublicationChange, publication_change, publishable
@@ -15,8 +15,6 @@ from sfumato.cube.sampling import Estimates
 from sfumato.engine.cube_sampling import replicate_estimates
 from sfumato.engine.opened import OpenRecords
 from sfumato.planned_cube import PlannedCube
-
-Floats = NDArray[np.float64]
 
 Replicates = Mapping[tuple[str, ...], Estimates]
 """Replicate variances of tables by the names of their dimensions, of the cells with records in their order."""

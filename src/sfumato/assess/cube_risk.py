@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.measures import mean
 from sfumato.assess.risk import SizeOdds, Uniques, ZeroChanges, size_odds, uniques, zero_changes
 from sfumato.assess.suppression import Suppression, below_threshold, fails_p_percent, is_dominated
 from sfumato.privacy.guarantee import Guarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NEAR_ZERO = 0.5
 """Records; a cell with at most so many is near zero."""

@@ -7,7 +7,6 @@ from itertools import combinations
 from math import comb, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.adjust.protected_cube import protected_cube
 from sfumato.assess.cube_attack import CellsTold, attack_cube
@@ -36,8 +35,6 @@ from sfumato.cube.stored import read_stored
 from sfumato.methods.truncated_laplace import TruncatedLaplace
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.planned_cube import PlannedCube
-
-Floats = NDArray[np.float64]
 
 MOST_TABLES = 24
 """Of each number of dimensions, spread over all there are."""

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Integers
 from sfumato.assess.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.cells import Cells
 from sfumato.indicators import CODES
 from sfumato.methods.infused_sums import PAYROLLS
 from sfumato.methods.status import HIDDEN
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def attack_indicators(counted: Cells, answer: Cells, *, period: str, rounding: int) -> tuple[AttackResult, ...]:

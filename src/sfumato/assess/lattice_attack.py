@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
 from sfumato.indicators import CODES, NAME
@@ -20,9 +21,6 @@ from sfumato.methods.infused_sums import PAYROLLS
 from sfumato.methods.rounding import WHOLE_NUMBERS
 from sfumato.methods.status import HIDDEN
 from sfumato.noise.factors import ONE
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_TARGETS = 20
 """So many employers are attacked, those with the most values: the others have less to go by."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
+
 Values = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 def absolute_error(*, true: Values, protected: Values) -> Values:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.attacks import AttackResult
 from sfumato.assess.classes import by_class, size_classes, size_label
 from sfumato.assess.html import attacks_table, table
 from sfumato.assess.measures import mean
 from sfumato.assess.shared_draw_attack import attack_estimates
 from sfumato.assess.utility import defined
-from sfumato.cells import Cells, Integers
+from sfumato.cells import Cells
 from sfumato.methods.cumulative_curve import Crossings, curve_of, shares_of
 from sfumato.methods.mose import Mose
 from sfumato.methods.noisy_quantiles import NoisyQuantiles
@@ -27,8 +28,6 @@ from sfumato.methods.theil_sen import TheilSen
 from sfumato.plan import PlannedTable
 from sfumato.publish.people import shown_estimates
 from sfumato.samples import Samples
-
-Floats = NDArray[np.float64]
 
 BOUNDS = ((0, 2), (3, 9), (10, 29), (30, 99), (100, 299), (300, 999), (1_000, None))
 """Classes of groups by their true number of people."""

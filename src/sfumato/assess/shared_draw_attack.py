@@ -13,14 +13,12 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.attacks import AttackResult, pooled
 from sfumato.cells import Cells
 from sfumato.methods.mose import Mose
 from sfumato.methods.observed_error import UNCOVERED
 from sfumato.methods.small_samples import NO_ERROR, NORMAL
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FAR = 30
 """Noise of more than so many scales is not reckoned with: it has a probability of e^−30."""

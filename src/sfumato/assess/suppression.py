@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.cells import Cells
 
 Values = NDArray[Any]
-Flags = NDArray[np.bool_]
 
 LEAST_CONTRIBUTORS = 3
 """The threshold rule hides cells with fewer establishments than this."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.assess.classes import AMOUNT_CLASSES, EDGE_CLASSES, SIZE_CLASSES, by_class, size_classes, size_label
 from sfumato.assess.measures import (
     absolute_error,
@@ -24,7 +25,7 @@ from sfumato.assess.measures import (
     tail_classification,
 )
 from sfumato.assess.views import View
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.frame import Codelist
 
 FEW_CODES = 12

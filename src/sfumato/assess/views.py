@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cells import Cells, Integers
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
 from sfumato.engine.question import TOTAL
 from sfumato.indicators import CODES, INDICATORS, NAME
 from sfumato.methods.status import HIDDEN
 from sfumato.methods.top_contributors import UNKNOWN, TopContributors
 from sfumato.plan import PlannedTable
 from sfumato.publish.table import shown_figures, shown_values
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

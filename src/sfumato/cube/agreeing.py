@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cube.exact_margins import largest_codes, met_in_reference_cells
-from sfumato.cube.margins import Axes, Floats, Integers, Margin, summed, within
+from sfumato.cube.margins import Axes, Margin, summed, within
 from sfumato.cube.whole_numbers import nearest_whole
 
 

@@ -7,10 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 STATUSES = ("", "too few records", "too uncertain", "not defined")
 _FEW, _UNCERTAIN, _UNDEFINED = range(1, len(STATUSES))

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.cube.asked import Asked
 from sfumato.cube.effects import Measured, effect_variances, query_covariance, query_variance
 from sfumato.cube.figures import ColumnNoise
 from sfumato.cube.margins import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.cube.margins import Integers, Margin
+from sfumato.arrays import Floats, Integers
+from sfumato.cube.margins import Margin
 from sfumato.cube.nearest import Sums, System, conjugate_gradients
-
-Floats = NDArray[np.float64]
 
 _MOST_ROUNDS = 100
 _MOST_HALVINGS = 40

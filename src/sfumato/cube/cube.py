@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.margins import Axes, summed, within
 from sfumato.errors import DataError, SfumatoError
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MILLION = 1_000_000
 """Weights are kept in whole millionths."""

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.cube.margins import Integers, Margin, summed
+from sfumato.arrays import Integers
+from sfumato.cube.margins import Margin, summed
 
 
 def met_in_reference_cells(table: Integers, margins: Sequence[Margin], *, base: Sequence[int]) -> Integers:

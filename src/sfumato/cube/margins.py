@@ -6,10 +6,9 @@ from math import prod
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats, Integers
+
 Numbers = TypeVar("Numbers", Integers, Floats)
 
 Axes = tuple[int, ...]

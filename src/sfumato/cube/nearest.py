@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats
 from sfumato.cube.margins import Axes, Margin, fibre, opened, summed
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Sums = list[Floats]
 
 _SAME = 1e-12

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Dimension
 from sfumato.cube.section import COUNT, WEIGHTED, ControlSection
 from sfumato.errors import ReleaseError
-
-Integers = NDArray[np.int64]
 
 LARGEST_TOTAL = 10**10
 """What all totals of a table may add up to, so that millionths of them leave room in 64 bits for what is added."""

@@ -9,11 +9,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.errors import SfumatoError
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.9
 """Of the interval of a quantile."""

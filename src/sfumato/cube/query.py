@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.answer import Answer, Rules, marks, together, where_defined
 from sfumato.cube.answer_noise import AnswerNoise
@@ -28,9 +28,6 @@ from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.cube.stored import read_stored
 from sfumato.errors import SfumatoError
 from sfumato.manifest import read_listed
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 QUANTILE = "quantile"
 """The dimension that tells the quantiles of an answer apart."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cube.cube import Cube
 from sfumato.cube.margins import Axes, summed
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DIGITS = 3
 """Averages are rounded to so many digits: they are told to readers, for error figures."""

@@ -7,11 +7,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
 from sfumato.errors import DataError
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

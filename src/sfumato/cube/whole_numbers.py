@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cube.margins import Axes, Floats, Integers, Margin, opened, residuals, summed
+from sfumato.arrays import Floats, Integers
+from sfumato.cube.margins import Axes, Margin, opened, residuals, summed
 
 _MOST_ROUNDS = 200
 _SPREAD = 0.6180339887498949

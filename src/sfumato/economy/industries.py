@@ -7,11 +7,9 @@ public administration, which it leaves out, added; workforces follow the nationa
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.codelists import Codelist
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
+
 BLOCK = 25
 WORKERS_PER_BLOCK = BLOCK - 1
 GOLDEN = 0.6180339887498949
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy import files
 from sfumato.economy.codelists import PLACE_SIZE
 from sfumato.economy.establishments import Establishments
@@ -19,8 +20,6 @@ from sfumato.economy.questions import need_files
 LARGE: Final = 1_000
 DOMINANT: Final = 0.65
 _BATCH = 1 << 21
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.arrays import Words
 from sfumato.errors import DataError
 
-Words = NDArray[np.uint64]
 U = np.uint64
 
 _FIRST, _SECOND = U(0xBF58476D1CE4E5B9), U(0x94D049BB133111EB)

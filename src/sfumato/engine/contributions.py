@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.cells import Cells, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells
 from sfumato.engine.connect import Tables
 from sfumato.engine.establishment_groups import establishment_groups, located, place_in
 from sfumato.engine.question import Question

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers, Words
 from sfumato.engine.contributor_grid import ranked
 from sfumato.engine.wide_sums import split
 from sfumato.noise.factors import ONE
-from sfumato.noise.keyed import Keyed, Words
+from sfumato.noise.keyed import Keyed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.cells import Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Dimension
 from sfumato.engine.positions import strides
 from sfumato.engine.unit_keys import PRIME
 from sfumato.noise.factors import ONE

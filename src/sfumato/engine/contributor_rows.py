@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.records import RecordTables
 from sfumato.engine.text import text
 from sfumato.engine.unit_keys import KEYS, UnitKeys, unit_keys

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sfumato.cells import Cells, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells
 from sfumato.engine.contributor_columns import Units, level_columns
 from sfumato.engine.contributor_grid import Grid, added, added_modulo, added_pair
 from sfumato.engine.contributor_rows import Level, UnitColumns, prepared_rows

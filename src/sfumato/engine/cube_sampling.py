@@ -1,8 +1,8 @@
 """Replicate variances of tables of a cube, from which its variance function is fitted."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION
 from sfumato.cube.sampling import Estimates
@@ -12,8 +12,6 @@ from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.engine.text import text
 from sfumato.engine.wide_sums import split, wide_sum
 from sfumato.microdata import Microdata
-
-Floats = NDArray[np.float64]
 
 
 def replicate_estimates(

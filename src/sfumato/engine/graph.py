@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
 from sfumato.engine.text import text
 from sfumato.errors import ReleaseError

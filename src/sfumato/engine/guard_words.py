@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.contributors import Prepared
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import Tables
 from sfumato.engine.factor_table import factor_table
 from sfumato.engine.history import employer_groups, panel

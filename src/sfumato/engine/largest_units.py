@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.records import RecordTables
 from sfumato.engine.wide_sums import narrow_sum, unbounded, wide_sum
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.noise.factors import ONE
 
 _MOST = float(2**63 - 2**10)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cells import Cells, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells
 from sfumato.engine.connect import Tables
 from sfumato.engine.graph import employer_edges, numbered
 from sfumato.engine.moves import available_periods, moves

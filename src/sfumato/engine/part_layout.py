@@ -8,7 +8,8 @@ from math import ceil, prod
 import numpy as np
 import pyarrow as pa
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.engine.positions import strides
 
 CELLS_OF_A_PART = 2_000_000

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cells import Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Dimension
 
 
 def strides(by: Sequence[Dimension]) -> dict[str, int]:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.arrays import Words
 from sfumato.content import MAIN, Content, TableContent, together
-from sfumato.engine.column_words import ONE_MORE, Words, key_words, mixed, words_of_rows
+from sfumato.engine.column_words import ONE_MORE, key_words, mixed, words_of_rows
 from sfumato.engine.data_files import DataFile
 from sfumato.engine.memory import Memory
 from sfumato.frame import Data

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sfumato.cells import Cells, Dimension, Integers
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.engine.positions import positions_of
 from sfumato.engine.question import Bounded, SampleQuestion
 from sfumato.engine.records import HOLDER, RecordTables

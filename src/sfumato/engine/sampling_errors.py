@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.contributor_grid import Grid, Pair, added_pair
 from sfumato.engine.contributor_rows import millionths
 from sfumato.engine.positions import positions_of

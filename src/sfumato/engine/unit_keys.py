@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.noise.keyed import Keyed, hashes, hashes_of_integers
 
 PRIME = 2**61 - 1

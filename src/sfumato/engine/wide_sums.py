@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.unit_keys import PRIME
 from sfumato.noise.factors import ONE
 

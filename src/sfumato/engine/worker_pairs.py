@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.cells import Integers
+from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
 from sfumato.engine.graph import employer_edges, links, numbered, several_employers
 from sfumato.engine.pair_sums import PairSums

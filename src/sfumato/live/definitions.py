@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.cells import Dimension
 from sfumato.engine.question import TOTAL
 
 Sets = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 Where = Mapping[str, Sequence[str]]
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]

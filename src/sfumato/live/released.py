@@ -19,13 +19,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.durable import private_folder, room_for
 from sfumato.engine.unit_keys import PRIME
 from sfumato.live.definitions import UNDEFINED, Definitions, Sets
 
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 CountUnits = Callable[[Sequence[Mapping[str, Sequence[str]]]], Integers]
 """The number of records within each of some filters."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.durable import alone, private_folder
@@ -31,7 +32,6 @@ from sfumato.release import Release
 from sfumato.table import Table
 
 Progress = Callable[[str], None]
-Flags = NDArray[np.bool_]
 
 FLAGGED = "differs by few units, or by none, from a cell answered before"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.bin_posterior import expected_bins
 from sfumato.methods.cumulative_curve import (
     Crossings,
@@ -24,9 +25,6 @@ from sfumato.methods.small_samples import NORMAL
 from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 COUNT_SHARE = Fraction(1, 30)
 """Of ε, for the count that decides on the number of groups: it need not be good."""

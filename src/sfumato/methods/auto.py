@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.auto_model import ReferenceCells
@@ -24,8 +25,6 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.composition import parallel
 from sfumato.privacy.guarantee import EmployerEmployee
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Mechanism = VectorPareto | LogBox | SmoothBox
 
 _SMALLEST_MEAN, _LARGEST_MEAN = 2, 1000

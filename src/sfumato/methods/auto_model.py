@@ -9,9 +9,8 @@ from math import exp, log
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 SPREAD = 1.94
 """Standard deviation of the logarithm of sizes: at a mean of about 20 workers, 15 in 10,000 have 1,000 or more."""

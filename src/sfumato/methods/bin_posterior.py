@@ -3,13 +3,10 @@
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.log_normal_fit import CONCENTRATION, LogNormalFit
 from sfumato.noise.geometric import Geometric
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _FAR = 12.0
 """Noise beyond this many times 1/ε has a probability below 10^−5, and is left out."""

@@ -8,13 +8,10 @@ from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers, Words
 from sfumato.errors import MethodError
 from sfumato.methods.cell_key_entropy import most_even, variance_bounds
-
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 _WORDS = 2**63  # a word without its lowest bit, so that a threshold after the last word fits into 64 bits
 _METHOD = "cell-key table"

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.cumulative_curve import Ends, Percentiles, shares_of
 from sfumato.methods.log_normal_fit import WITHIN, LogNormalFit
 from sfumato.methods.public_bins import PublicBins
@@ -15,9 +15,6 @@ from sfumato.methods.summed_curve import with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.weighted_choice import WeightedChoice
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

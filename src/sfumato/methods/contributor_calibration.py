@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.errors import MethodError
 from sfumato.methods.contributor_magnitudes import Optima
 from sfumato.methods.contributor_noise import ACCURACY
@@ -22,7 +23,6 @@ from sfumato.methods.contributor_risk import (
 )
 from sfumato.methods.contributor_shape import Shape
 
-Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
 
 STEP = 0.05

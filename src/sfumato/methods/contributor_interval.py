@@ -10,9 +10,8 @@ from math import pi, sqrt
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 _HALVINGS = 40
 """Widths are right to this many binary digits of the farthest that a cell may be off."""

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 _POWER = 4  # the nearest shapes decide; a smaller power lets far ones in
 _NEAREST = 1e-9

@@ -7,7 +7,7 @@ from math import ceil, pi
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 ACCURACY = 0.00002
 """No probability is farther off than this."""

@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.factors import ONE
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.arrays import Floats
 from sfumato.errors import MethodError
 from sfumato.methods.contributor_noise import ACCURACY, NoiseSum
 from sfumato.methods.contributor_shape import Shape
-
-Floats = NDArray[np.float64]
 
 SPREAD = 0.3
 """The b of the published method: noise is triangular on 1 ± b."""

@@ -8,12 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.log_normal_fit import LogNormalFit
 from sfumato.methods.public_bins import PublicBins
 from sfumato.noise.randomness import Randomness
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

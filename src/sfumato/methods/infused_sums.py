@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.indicators import CODES, INDICATORS, NAME
@@ -19,9 +20,6 @@ from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.thresholds import rounded_by_thresholds
 from sfumato.privacy.guarantee import NoFormalGuarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PAYROLLS = ("payroll", "full_quarter_payroll")
 _AVERAGE = "average_monthly_earnings"

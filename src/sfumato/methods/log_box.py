@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
@@ -20,9 +20,6 @@ from sfumato.noise.box_deviation import expected_deviation, relative_deviation
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _FINE = 10**18  # the scale is rounded up to this grid: finer than the billionths of others, since it may be tiny
 _LARGEST_SCALE = Fraction(999, 1000)  # at one the mean of the exponential is infinite

@@ -8,8 +8,8 @@ from math import exp
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
@@ -29,9 +29,6 @@ from sfumato.noise.log_laplace import LogLaplace as Noise
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.composition import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

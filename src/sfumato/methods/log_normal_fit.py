@@ -4,12 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.public_bins import PublicBins
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 WITHIN = 0.8
 """The spread of one cell's logarithms as a share of that of all people, which the bins are made for."""

@@ -4,15 +4,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import Guarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST = "its largest establishment"
 OF_TABLE = "of_table"

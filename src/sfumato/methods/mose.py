@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.local_sensitivity import Reach, mean_reach, prediction_reach
 from sfumato.methods.observed_error import half_widths, least_count
@@ -21,9 +22,6 @@ from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LEAST_PEOPLE = 3
 UNCONDITIONALLY = "not differentially private; "

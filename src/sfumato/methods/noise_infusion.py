@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError, added
@@ -15,9 +16,6 @@ from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.thresholds import rounded_by_thresholds
 from sfumato.privacy.guarantee import NoFormalGuarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _FACTORS = (
     "every employer's figures are multiplied by a secret factor that is the same in every release and differs from one "

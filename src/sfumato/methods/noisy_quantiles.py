@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.methods.cumulative_curve import Curve, Percentiles
@@ -21,9 +21,6 @@ from sfumato.methods.small_samples import NO_ERROR
 from sfumato.methods.status import ABOVE, BELOW, SUPPRESSED
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BIN = "bin"
 AT = "at"

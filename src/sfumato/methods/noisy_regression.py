@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.regression import LineSums
 from sfumato.methods.small_samples import MOST_MINIMUM, NO_ERROR, SmallSamples
@@ -16,9 +17,6 @@ from sfumato.methods.status import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 OUTCOME_SHARE = Fraction(2, 3)
 """Of ε, for the two sums with outcomes: their noise moves a prediction more than that of the three without."""

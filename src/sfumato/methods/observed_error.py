@@ -1,12 +1,9 @@
 """How wide an interval of MOSE is, when all that may be used is the noisy number of people."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.geometric import Geometric
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 UNCOVERED = 0.05
 """How often the interval misses the statistic."""

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats, Integers
 
 STEPS = tuple(map(Fraction, ("1", "1.5", "2", "3", "5", "7", "10")))
 """χ is rounded up to one of these times a power of ten."""

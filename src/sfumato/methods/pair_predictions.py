@@ -7,11 +7,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.samples import Samples
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _RECORDS = 1 << 16
 _GROUPS = 1 << 16

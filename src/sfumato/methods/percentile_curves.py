@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.errors import MethodError
 from sfumato.methods.adaptive_curve import AdaptiveCurve
 from sfumato.methods.chosen_bins import ChosenBins
@@ -18,8 +18,6 @@ from sfumato.methods.log_normal_fit import BETWEEN, SPREAD_OF_SPREADS, WITHIN, L
 from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.summed_curve import IsotonicCurve, PlainCurve
 from sfumato.methods.tree_curve import TreeCurve
-
-Floats = NDArray[np.float64]
 
 CurveName = Literal["adaptive", "isotonic", "hierarchical", "exponential", "plain"]
 _CLASSES: Mapping[CurveName, Any] = MappingProxyType(

@@ -8,11 +8,9 @@ from math import exp, log
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.errors import MethodError
-
-Floats = NDArray[np.float64]
 
 _LARGEST = 2**53
 """Edges up to here are exact in floating point, too."""

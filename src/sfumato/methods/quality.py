@@ -1,9 +1,8 @@
 """Published quality: relative errors on a coarse scale, so that they tell little of what made them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 STEPS = np.array([0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0])
 """Relative errors are rounded up to one of these; larger ones are not told."""

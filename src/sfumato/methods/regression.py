@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Exact = NDArray[Any]
 """Python's own integers, one a group: ten million ranks of up to 10,000 have sums of squares beyond 64 bits."""
 

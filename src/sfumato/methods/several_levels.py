@@ -12,11 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.agreeing import whole_margin
 from sfumato.cube.bounded import bounded_change
 from sfumato.cube.effects import Measured, effect_variances, subsets, table_variance
-from sfumato.cube.margins import Axes, Floats, Integers, Margin, fibre, opened, residuals, summed, within
+from sfumato.cube.margins import Axes, Margin, fibre, opened, residuals, summed, within
 from sfumato.cube.whole_numbers import nearest_whole
 from sfumato.errors import MethodError
 from sfumato.noise.randomness import Randomness

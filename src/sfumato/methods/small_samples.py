@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError, of_table
@@ -15,9 +15,6 @@ from sfumato.methods.parameters import check_parameters
 from sfumato.methods.smooth import LIMIT
 from sfumato.methods.status import HIDDEN
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NO_ERROR = -1
 """Stands in the column `error` where nothing published tells it."""

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.method import PlannedError
@@ -16,9 +16,6 @@ from sfumato.methods.vector_figures import check_confidence, counts_within
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.composition import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Published values are cut here. The noise saturates at 2^62, so the cut sees every sum that reaches beyond
 # it: the output is a function of the exact sum, which is post-processing, and never of the noise alone.

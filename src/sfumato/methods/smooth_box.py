@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.method import PlannedError
 from sfumato.methods.pareto_calibration import Calibration
@@ -17,9 +17,6 @@ from sfumato.methods.vector_figures import check_confidence, counts_within
 from sfumato.noise.box_pareto import BoxPareto
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.cumulative_curve import (
     Crossings,
     Ends,
@@ -21,9 +21,6 @@ from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.small_samples import NORMAL
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def with_geometric_noise(counts: Integers, noise: Geometric, randomness: Randomness) -> Integers:

@@ -6,9 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from sfumato.arrays import Flags, Floats, Integers
 
 _SPREAD = 4.0
 """The variance, as logarithms, that effects are thought to have: a class or pair is often many times another."""

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.methods.pair_predictions import circles
 from sfumato.methods.small_samples import MOST_MINIMUM, NO_ERROR, CountedSamples
@@ -18,9 +18,6 @@ from sfumato.noise.private_median import MOST_POINTS, PrivateMedian
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.samples import Samples
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_PARTNERS = 64
 

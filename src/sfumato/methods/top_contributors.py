@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.methods.cell_key_table import CellKeyTable
@@ -25,9 +26,6 @@ from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.triangular import triangular
 from sfumato.privacy.guarantee import NoFormalGuarantee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.9
 """How often the published interval holds the estimate before perturbation, and what was sampled from, at the least."""

@@ -7,17 +7,14 @@ from itertools import pairwise
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.methods.cumulative_curve import Percentiles, curve_of
 from sfumato.methods.log_normal_fit import LogNormalFit, inverse
 from sfumato.methods.public_bins import PublicBins
 from sfumato.methods.summed_curve import interpolated, nonnegative_bins, with_geometric_noise
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LEVELS = 2
 """Bins, and √K groups of √K bins: more levels share ε among more, which pays only beyond a thousand bins."""

@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.cube.section import table_name
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import precise
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _DIGITS = 60
 _KEPT = Decimal(1).scaleb(-12)

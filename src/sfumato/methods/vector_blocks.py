@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 
-Integers = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
 LIMIT = 2**61

@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.method import Method
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Interval ends are moved outward by this share before they are rounded, more than floating point can err.
 OUTWARD = 1e-12

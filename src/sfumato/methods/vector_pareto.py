@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.method import PlannedError
 from sfumato.methods.pareto_calibration import Calibration
@@ -24,9 +24,6 @@ from sfumato.noise.box_tail import sum_tail
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.simplex_pareto import SimplexPareto
 from sfumato.privacy.guarantee import EmployerEmployee
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Of the probability with which an interval may miss, the part that is spent on bounding the largest employer.
 _FOR_THE_EMPLOYER = 0.1

@@ -3,12 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.box_laplace import BoxLaplace
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _DIRECT_TERMS = 64
 

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.twofold import Twofold
 from sfumato.noise.vector_words import choices, heads_of, word_blocks
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def hull_norm(z: Floats) -> Floats:

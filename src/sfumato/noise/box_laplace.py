@@ -10,6 +10,7 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.box_hull import HullPoints, coordinate_bounds, exact_coordinates, hull_norm
 from sfumato.noise.box_tail import Tail, hull_tail
 from sfumato.noise.randomness import Randomness
@@ -18,9 +19,6 @@ from sfumato.noise.symmetric import FIRST_BITS
 from sfumato.noise.twofold import ERROR, Twofold
 from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
 from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Widths are themselves computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30

@@ -8,9 +8,8 @@ from itertools import accumulate
 from math import comb, factorial, fsum, inf, lgamma, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.arrays import Floats
 
 # Quantiles are moved outward by this share, more than floating point can err.
 _OUTWARD = 1 + 1e-12

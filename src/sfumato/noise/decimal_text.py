@@ -1,9 +1,8 @@
 """The decimal text of integers as words of eight bytes, by arithmetic and not by writing it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from sfumato.arrays import Words
 
 LIMIT = 10**16
 """Integers from 0 to below this have at most sixteen digits: two words."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from sfumato.arrays import Integers
 
 
 def directions(words: NDArray[np.uint64]) -> Integers:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.first_pass import first_pass
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import refine
@@ -13,8 +14,6 @@ from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, check_multiples, draw
 from sfumato.noise.twofold import ERROR, Twofold
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Multiples = Integers | Floats
 
 _DIRECT_TERMS = 64

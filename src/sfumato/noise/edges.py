@@ -5,13 +5,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Integers
 from sfumato.errors import DataError
 from sfumato.noise.keyed import Hashes, Keyed, hashes
 
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Names: TypeAlias = Any  # an Arrow array (pyarrow ships no types), a NumPy array or a sequence of text
 Rule = Literal["keyed", "twelve-characters"]
 

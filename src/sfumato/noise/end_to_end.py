@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from sfumato.arrays import Flags, Floats, Integers
 
 _STRIP = 256  # lines turned at a time: what the fastest cache holds of each while one part after the other is read
 
@@ -60,7 +57,7 @@ class EndToEnd:
         whole: Floats = self.begins[-1]
         return whole
 
-    def fallen_on(self, heads: Integers, *, bits: int, error: float) -> tuple[Integers, Booleans]:
+    def fallen_on(self, heads: Integers, *, bits: int, error: float) -> tuple[Integers, Flags]:
         """The part that U falls on, given its first bits as a whole number, and where no further bit could change it.
 
         Every end, and U times the whole, may be off by such a share of the whole. Whatever part the search has found,

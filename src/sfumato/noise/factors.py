@@ -5,11 +5,9 @@ from fractions import Fraction
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.noise.keyed import Hashes, Keyed
-
-Integers = NDArray[np.int64]
 
 ONE = 1_000_000
 """Factors are whole millionths, so that sums of factors times counts are exact on every engine."""

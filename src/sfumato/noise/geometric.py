@@ -9,14 +9,12 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
 from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, draw
 from sfumato.noise.twofold import ERROR, Twofold
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The error of (c − ln U)/ε as a share of itself: 20 units of 2^−52 for `log` (NumPy accepts no more than 4), less than
 # 24 for c (by `expm1` and `log1p`), 4 for the sum and the quotient; neither c nor −ln U is negative: nothing cancels.

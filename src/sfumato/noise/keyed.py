@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
+from sfumato.arrays import Words
 from sfumato.noise.decimal_text import LIMIT, decimal_words
 from sfumato.noise.randomness import Randomness
 
 Hashes = NDArray[np.uint64]
-Words = NDArray[np.uint64]
 
 KEY_BYTES = 16
 _PIECE = 1 << 14  # blocks enciphered at a time: few enough for the processor's cache

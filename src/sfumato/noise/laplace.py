@@ -7,14 +7,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
 from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.symmetric import FIRST_BITS, check_multiples, draw
 from sfumato.noise.twofold import ERROR, Twofold
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Multiples = Integers | Floats
 
 # The error of |Z| = −s·ln U as a share of |Z| + 1: 20 units of 2^−52 for `log` (NumPy accepts no more than 4), less

@@ -9,14 +9,12 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, digits_for, precise, saturated, until_certain
 from sfumato.noise.second_pass import Uniforms, settled
 from sfumato.noise.symmetric import FIRST_BITS, check_first_bits, check_multiples, chunks
 from sfumato.noise.twofold import ERROR, Twofold
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The error of A·U^(∓λ) as a share of itself and (1 + y), where y = −λ·ln U. With `log` and `exp` within 20 units of
 # 2^−52 (NumPy accepts no more than 4), y is within 22 units of itself and e^(±y) within 22y + 20; A and the product add

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.end_to_end import turn
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.weighted_choice import WeightedChoice
 
-Integers = NDArray[np.int64]
 Narrow = NDArray[np.signedinteger[Any]]
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 2**44
 """Of a grid: with the number of a group in front, a point fits 64 bits."""

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.quartic_draws import first_pass, resolved
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.symmetric import FIRST_BITS, check_first_bits, check_multiples, chunks, signs
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Multiples = Integers | Floats
 
 _BOTH_SIDES = 2 * np.sqrt(2) / np.pi  # density of |Z| at 0

@@ -13,16 +13,12 @@ About 89 of 100 points are kept. No decision needs more than whole numbers.
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION, WORD
 from sfumato.noise.second_pass import Uniforms
 from sfumato.noise.twofold import ERROR, Twofold
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 # Eight operations on numbers of at most 4, each within 2^−53 of its result, err by less than 2^−48 in all; a
 # magnitude, made by three, by less than 2^−48 of itself.
@@ -33,7 +29,7 @@ REJECTED = -1
 """Stands for a magnitude where the point is to be tried again."""
 
 
-def first_pass(*, scale: Floats, across: Integers, up: Integers, bits: int) -> tuple[Integers, Booleans, Booleans]:
+def first_pass(*, scale: Floats, across: Integers, up: Integers, bits: int) -> tuple[Integers, Flags, Flags]:
     """Rounded magnitudes s·|Z|, which points were kept, and which of these answers no further bit could change.
 
     `across` and `up` hold the first bits of t and of v/(5/4) as whole numbers. s·t grows with t evenly; s/t falls, is
@@ -59,7 +55,7 @@ def first_pass(*, scale: Floats, across: Integers, up: Integers, bits: int) -> t
     return np.where(kept, high, 0).astype(np.int64), kept, certain
 
 
-def second_pass(*, scale: Twofold, across: Uniforms, up: Uniforms) -> tuple[Integers, Booleans]:
+def second_pass(*, scale: Twofold, across: Uniforms, up: Uniforms) -> tuple[Integers, Flags]:
     """Rounded magnitudes, REJECTED where the point is to be tried again, and which of these answers are certain.
 
     The same with two floats for a number: eight operations on numbers of at most 4 err by less than 64·ERROR, a

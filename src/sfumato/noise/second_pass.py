@@ -8,17 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats, Integers, Words
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import WORD
 from sfumato.noise.twofold import Twofold
 from sfumato.noise.vector_refinement import Bounds, refine_block
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-Words = NDArray[np.uint64]
 
 _FURTHER = 53  # bits of the further word: as many as the second float of two holds
 _PIECE = 1 << 12  # numbers at a time: two dozen arrays of these stay in the processor's cache
@@ -52,7 +47,7 @@ class Uniforms:
         return share
 
 
-SecondPass = Callable[[Integers, Uniforms], tuple[Integers, Booleans]]
+SecondPass = Callable[[Integers, Uniforms], tuple[Integers, Flags]]
 """The draws at some places, or rows of draws, given their uniforms; and which of the numbers are certain."""
 
 
@@ -110,7 +105,7 @@ def settled_rows(
     return np.concatenate(drawn)
 
 
-def left_in_doubt(places: Integers, _: Uniforms) -> tuple[Integers, Booleans]:
+def left_in_doubt(places: Integers, _: Uniforms) -> tuple[Integers, Flags]:
     """The second pass of noise whose doubtful draws are too few to need one."""
     return np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.bool_)
 

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.double_pareto import DoublePareto
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import SATURATION
@@ -16,9 +17,6 @@ from sfumato.noise.symmetric import FIRST_BITS, check_multiples, signs
 from sfumato.noise.twofold import ERROR, Twofold
 from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
 from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # The interval's width is itself computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30

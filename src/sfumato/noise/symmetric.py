@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.second_pass import SecondPass, settled
 
-Integers = NDArray[np.int64]
 FirstPass = Callable[[slice, Integers], tuple[Integers, NDArray[np.bool_]]]
 """The draws of a part, given the first bits of U of each as whole numbers, and which of them are certain."""
 Refine = Callable[[int, int, int], int]

@@ -1,13 +1,10 @@
 """Rounding to multiples of a base by secret thresholds, one between every multiple and the next."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers, Words
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import KEY_BYTES, Keyed
-
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 _SPREAD = Keyed(key=bytes(KEY_BYTES))
 """A function that everybody knows: what is secret is the word that it spreads over the intervals of a cell."""

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.noise.factors import ONE
-
-Integers = NDArray[np.int64]
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)

@@ -9,14 +9,12 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.errors import MethodError
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import digits_for, precise, until_certain
 from sfumato.noise.second_pass import left_in_doubt
 from sfumato.noise.symmetric import FIRST_BITS, draw
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST_CAP = 100_000
 _MOST = 10**6

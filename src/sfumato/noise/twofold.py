@@ -8,13 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.noise.refinement import SATURATION, precise
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
 
 ERROR = 2.0**-100
 """What one operation errs by, as a share of its result; `log` by (1 + |ln x|), `exp` by (1 + |y|) as much."""
@@ -100,7 +96,7 @@ class Twofold:
     def __getitem__(self, where: Any) -> "Twofold":
         return Twofold(self.high[where], self.low[where])
 
-    def where(self, chosen: Booleans, otherwise: "Twofold") -> "Twofold":
+    def where(self, chosen: Flags, otherwise: "Twofold") -> "Twofold":
         """These where chosen, the others elsewhere."""
         return Twofold(np.where(chosen, self.high, otherwise.high), np.where(chosen, self.low, otherwise.low))
 
@@ -157,7 +153,7 @@ class Twofold:
         r = self * (-start).exp() - 1.0
         return start + (r - _HALF * r.high * r.high)
 
-    def whole_parts(self, *, below: Floats, above: Floats) -> tuple[Integers, Booleans]:
+    def whole_parts(self, *, below: Floats, above: Floats) -> tuple[Integers, Flags]:
         """The greatest whole numbers not above these, and where all from `below` less to `above` more share them.
 
         Magnitudes from SATURATION on are all given as this one; what is not certain is given as 0.

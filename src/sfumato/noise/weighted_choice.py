@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.noise.end_to_end import EndToEnd, rounded_up, turn
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import digits_for, precise, until_certain
 from sfumato.noise.symmetric import FIRST_BITS, check_first_bits
 
-Integers = NDArray[np.int64]
 Times = NDArray[np.signedinteger[Any]]
-Floats = NDArray[np.float64]
 
 MOST_TIMES = 2**44
 """How many candidates of the same cost one may stand for."""

@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.adjust.reconcile import Protected, largest_detail, reconcile, rounded
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.methods.method import Biased
 from sfumato.methods.vector_figures import WholeTableFigures, published_figures
 from sfumato.plan import Plan, PlannedTable
 from sfumato.publish.nested import nested_sums
-
-Floats = NDArray[np.float64]
 
 _ANY = 0.9  # the confidence of intervals, which are not used here
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.arrays import Integers
 from sfumato.assess.attacks import BY_CHANCE, AttackResult, growth_attack
 from sfumato.assess.exposure import attack
-from sfumato.cells import Cells, Integers
+from sfumato.cells import Cells
 from sfumato.methods.node_laplace import NodeLaplace
 from sfumato.methods.registry import build
 from sfumato.noise.factors import Factors

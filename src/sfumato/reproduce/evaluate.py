@@ -7,16 +7,14 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.measures import ranks, ratio, share_near_reference
-from sfumato.cells import Integers
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.entrants import ENTRANTS, Entrant, enter
 from sfumato.reproduce.legacy import Legacy, error_by_stratum
 from sfumato.reproduce.workloads import ALL, Tabulated
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.assess.measures import absolute_error, ranks
-from sfumato.cells import Integers
 from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
@@ -17,8 +16,6 @@ from sfumato.reproduce.workloads import Tabulated
 
 LEAST, MOST = Fraction("0.10"), Fraction("0.25")
 """Factors are between 10% and 25% away from one, nearer values being more likely."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.serve.errors import RefusedError
 from sfumato.serve.reliability import Marks, marks_of, rating
 from sfumato.serve.status import BOUNDING, HAS_NONE, IS_BEYOND, STATUSES, SYMBOLS
@@ -23,7 +24,6 @@ _NO_GROUPS = (
     "amount when added up"
 )
 Places = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 HIDING = np.array([status.hides for status in STATUSES])
 """By the number of a status, whether there is no figure."""
 

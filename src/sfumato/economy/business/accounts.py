@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.business import divisions
 from sfumato.economy.business.establishments import Establishments
 from sfumato.economy.business.sizes import size_of
@@ -26,9 +27,6 @@ DORMANT_COST = 8_000
 """Typical loss in dollars of an establishment without turnover."""
 _CONSENT = np.array([0.08, 0.10, 0.14, 0.25])
 """Share that asked to be protected, by size."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def draw_turnover(establishments: Establishments, rng: np.random.Generator) -> Integers:

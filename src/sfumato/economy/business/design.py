@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.business import divisions, occupations, states
 from sfumato.economy.business.divisions import INDUSTRY
 from sfumato.economy.business.sizes import LARGE, SIZE
@@ -44,9 +45,6 @@ EXCLUSIVE = 0.35
 """Share of cells in which one occupation works for leaders only."""
 RARE = 3
 """It is one of so many that are least common in the industry."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.business import divisions
 from sfumato.economy.business.design import RESPONSE_CLASSES, Design
 from sfumato.economy.business.divisions import INDUSTRY
@@ -19,9 +20,6 @@ AWAY, ANOTHER_INDUSTRY = 0.5, 0.15
 """How often a further establishment lies in a state, or works in an industry, drawn anew."""
 SIZE_BY_CHAIN = 0.22
 """How the latent size rises with the logarithm of the establishments of an enterprise."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.business import divisions
 from sfumato.economy.business.accounts import MOST_TURNOVER
 from sfumato.economy.business.design import CELLS, SHAPES, Design
@@ -19,8 +20,6 @@ LEAST_REST = 1_000_000
 """Dollars that all others of a cell are taken to have at least."""
 FIRST_LEADER = 0.8 * MOST_TURNOVER
 """A first leader that would have more has about this, and the others of its cell are less in proportion."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,10 @@
 """Eight occupations: what they earn, how many of them are women, and in which industries they work."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.business.divisions import INDUSTRY
 from sfumato.economy.codelists import Codelist
-
-Floats = NDArray[np.float64]
 
 # Code, label, mean dollars a week as in the paper's Table 3, and the share of women.
 # fmt: off

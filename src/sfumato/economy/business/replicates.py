@@ -5,10 +5,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
+
 GROUPS: Final = 60
 NAMES: Final = tuple(f"rw_{number}" for number in range(1, GROUPS + 1))
-
-Floats = NDArray[np.float64]
 
 
 def draw_groups(stratum: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.codelists import Codelist
 
 SIZE: Final = Codelist(
@@ -27,8 +28,6 @@ _CUTS = np.array([0.12, 0.92, 1.76])
 """Cuts of the latent size between one class and the next; large businesses are sampled more often than there are."""
 _TAIL = 1.3
 """Tail index of the largest class."""
-
-Integers = NDArray[np.int64]
 
 
 def size_of(employees: Integers) -> NDArray[np.int8]:

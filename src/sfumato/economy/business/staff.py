@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.business import divisions, occupations
 from sfumato.economy.business.design import Design
 from sfumato.economy.business.divisions import INDUSTRY
@@ -23,7 +24,6 @@ WEIGHT_DIGITS = 4
 
 FEMALE, MALE = 0, 1
 
-Integers = NDArray[np.int64]
 Codes = NDArray[np.int8]
 
 

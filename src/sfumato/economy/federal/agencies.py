@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.codelists import Codelist
-
-Floats = NDArray[np.float64]
 
 INDUSTRY = Codelist(
     name="industry",

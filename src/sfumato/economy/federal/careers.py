@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.federal.mobility import Kind, Mobility
 
 FURTHER: Final = (0.693, 0.217, 0.068, 0.022)
@@ -14,8 +14,6 @@ TRIES = 12
 """How often an employer someone had before is drawn anew before the career ends."""
 PATIENCE = 4
 """After so many tries the worker looks everywhere: a small state may have no other employer."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.federal import agencies
 from sfumato.economy.federal.agencies import AGENCIES
 from sfumato.economy.federal.states import STATE, STATES, employment
@@ -29,9 +29,6 @@ CAPITAL = STATE.codes.index("DC")
 # No agency has more than 50 offices, and this step visits 100 numbers before it repeats one.
 _NUMBER_STEP = 37
 _NORMAL = NormalDist()
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

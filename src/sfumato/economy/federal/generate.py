@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.economy import files
 from sfumato.economy.codelists import EDUCATION, SEX
@@ -44,8 +43,6 @@ FILES: Final = (
 )
 CHUNK = 50_000
 """Persons drawn together; each chunk has its streams, so changing this changes the workforce."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.federal import agencies
 from sfumato.economy.federal.careers import Careers
 from sfumato.economy.federal.employers import Employers
@@ -16,7 +17,6 @@ GROWTH = 0.007
 NOISE = 0.05
 """Standard deviation of log earnings from quarter to quarter."""
 
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 

@@ -15,8 +15,8 @@ from enum import IntEnum, unique
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.federal.agencies import AGENCIES
 from sfumato.economy.federal.employers import CAPITAL, Employers
 from sfumato.economy.federal.states import STATE, STATES, distances, employment
@@ -52,8 +52,6 @@ ACROSS_THE_RIVER = 0.66
 METRO: Final = tuple(STATE.codes.index(code) for code in ("DC", "MD", "VA"))
 METRO_SHARES: Final = (0.6, 0.2, 0.2)
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 NOWHERE: Final = -1
 
 

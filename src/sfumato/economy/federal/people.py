@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.codelists import EDUCATION
 from sfumato.economy.federal import agencies
 from sfumato.economy.federal.codelists import AGE
@@ -12,8 +13,6 @@ from sfumato.economy.federal.codelists import AGE
 FEMALE, MALE = 0, 1
 
 Codes = NDArray[np.int8]
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _AGE_CUTS = np.array([-1.45, -0.55, 0.1, 0.85, 1.9])
 """Cuts of the latent age between one group and the next."""

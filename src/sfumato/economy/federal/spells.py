@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Integers
 from sfumato.economy.federal.careers import Careers
 
 LEAVING = 0.0258
@@ -25,9 +25,6 @@ RECALL: Final = 0.06
 ABSENCES: Final = (1, 3)
 """How likely a long spell is interrupted once, and for how many quarters."""
 LONG: Final = 8
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)

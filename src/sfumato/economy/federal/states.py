@@ -6,11 +6,9 @@ Employment is in round thousands outside defence; positions are those of the mai
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.codelists import Codelist
-
-Floats = NDArray[np.float64]
 
 _EARTH = 6_371.0
 """Kilometres."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.codelists import Codelist
 from sfumato.economy.graduates.years import AFTER, GROWTH, PRESENT, WIDENING
 
@@ -13,9 +14,7 @@ PERSISTENCE = 0.75
 LEAST_EARNINGS = 2_000
 """Dollars a year: who earns less does not count as employed."""
 
-Integers = NDArray[np.int64]
 Codes = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

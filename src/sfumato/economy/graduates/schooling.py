@@ -8,14 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.codelists import Codelist
 from sfumato.economy.graduates.people import Population
 from sfumato.economy.graduates.years import AFTER, years_after
 from sfumato.economy.names import place_names
 from sfumato.economy.quantiles import stratified_normal
 from sfumato.economy.streams import Purpose, stream
-
-Floats = NDArray[np.float64]
 
 # fmt: off
 _DEGREES: Final = (

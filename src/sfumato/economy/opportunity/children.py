@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato.arrays import Integers
 from sfumato.economy.opportunity import groups
 from sfumato.economy.opportunity.groups import GENDER, GROUPS, RACE
 from sfumato.economy.opportunity.tracts import Tracts
@@ -19,8 +20,6 @@ CONCENTRATION = 2.0
 """Ranks of children are beta draws around their mean; with two, ranks with mean one half are uniform."""
 EXTREME = 0.05
 """Mean ranks stay so far from 0 and from 1."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.codelists import SEX, Codelist
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

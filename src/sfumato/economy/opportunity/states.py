@@ -6,12 +6,10 @@ Tracts are those of the census of 2010; shares of children by race are round one
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.economy.federal.states import STATE, STATES
 from sfumato.economy.opportunity.groups import RACE
-
-Floats = NDArray[np.float64]
 
 # fmt: off
 _STATES: Final = {

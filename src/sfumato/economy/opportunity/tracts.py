@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.codelists import Codelist
 from sfumato.economy.federal.states import STATE
 from sfumato.economy.opportunity import groups, states
@@ -26,9 +26,6 @@ PLACE, PLACE_BY_AFFLUENCE, OWN = 0.045, 0.4, 0.02
 SLOPE_SPREAD = 0.04
 SLOPES: Final = (0.2, 0.45)
 """The least and the most slope of a group."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

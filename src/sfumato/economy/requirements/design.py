@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.industries import INDUSTRY
 from sfumato.economy.requirements import occupations
 from sfumato.economy.requirements.industries import group_mix
@@ -24,9 +24,6 @@ TRAIT_SPREAD = 0.5
 """How far occupations of a group differ, beside groups that differ by about one."""
 OVERSAMPLING = 0.6
 """Spread of the sampling rates of strata, on the log scale."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

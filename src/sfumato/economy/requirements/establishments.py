@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.industries import INDUSTRY
 from sfumato.economy.requirements.design import Design
 from sfumato.economy.requirements.sizes import LARGE, SIZE, STARTS, size_at
@@ -32,9 +33,6 @@ MOST_CHANGE = 10.0
 RESPONSE = 0.25
 """Spread of the adjustment for those who did not answer, on the log scale."""
 WEIGHT_DIGITS = 4
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

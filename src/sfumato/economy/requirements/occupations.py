@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.codelists import Codelist
 
 TRAITS: Final = ("strain", "schooling", "desk", "site", "driving", "licence", "lead")
 """What the work of an occupation is like, in standard deviations: requirements follow from these."""
 PER_MINOR_GROUP: Final = 10
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

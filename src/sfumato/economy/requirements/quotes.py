@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.economy.requirements import occupations
 from sfumato.economy.requirements.design import Design
 from sfumato.economy.requirements.establishments import Establishments
@@ -33,7 +34,6 @@ _NO_DAYS = np.array([0.3, 0.08, 0.01, 0.0, 0.0])
 """Share of jobs that need none, by education."""
 DAYS_OF_CREDENTIALS, DAYS_SPREAD, MOST_DAYS = 1.4, 0.8, 3_650
 
-Integers = NDArray[np.int64]
 Codes = NDArray[np.int8]
 
 

@@ -15,15 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.requirements.establishments import Establishments
 
 REPLICATES: Final = 80
 NAMES: Final = tuple(f"rw_{number}" for number in range(1, REPLICATES + 1))
 ROWS: Final = REPLICATES - 1
 """Rows whose entries sum to zero, which keeps the mean of the replicate weights at the weight; 79 is a prime."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

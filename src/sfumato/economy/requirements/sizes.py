@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sfumato.arrays import Floats
 from sfumato.economy import industries
 from sfumato.economy.codelists import Codelist
 
@@ -29,8 +30,6 @@ STARTS: Final = np.array([5, 50, 100, 500, 10_000])
 """Where every class starts, and where the last one ends: beyond that an establishment is taken for sure."""
 SPREAD = 1.75
 """Standard deviation of log size."""
-
-Floats = NDArray[np.float64]
 
 
 def _mean_log() -> Floats:

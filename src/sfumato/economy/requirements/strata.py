@@ -2,9 +2,7 @@
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sfumato.arrays import Floats
 from sfumato.economy import industries
 from sfumato.economy.codelists import OWNERSHIP as EVERY_OWNERSHIP
 from sfumato.economy.codelists import Codelist
@@ -32,8 +30,6 @@ OWNERSHIP: Final = Codelist(
 """Federal workers are not in the survey."""
 WORKERS: Final = 130_000_000
 """In the country, whatever the size of the survey."""
-
-Floats = NDArray[np.float64]
 
 
 def workers() -> Floats:

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.economy.university import titles
 from sfumato.economy.university.titles import MOST_YEARS, PREMIUM, SECTOR, TITLE
 
@@ -20,9 +21,7 @@ PART_YEAR = 0.06
 LEAST_EARNINGS: Final = 500
 """Dollars a year."""
 
-Integers = NDArray[np.int64]
 Codes = NDArray[np.int8]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.arrays import Integers
 from sfumato.assess.classes import by_class
 from sfumato.assess.measures import (
     Spread,
@@ -17,7 +18,7 @@ from sfumato.assess.measures import (
 from sfumato.noise.edges import Rule, takes_first
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import Keyed, hashes
-from sfumato.reproduce.abowd2016.tables import Edges, Integers
+from sfumato.reproduce.abowd2016.tables import Edges
 from sfumato.reproduce.chance import Repeatable
 
 LEAST, MOST = Fraction("0.15"), Fraction("0.25")

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.engine.connect import connect
 from sfumato.engine.graph import employer_edges
 from sfumato.errors import DataError
 from sfumato.release import Release
 
 ATTRIBUTE = "state"
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.reproduce.chipperfield2019.published_tables import EVERYONE, published_impacts
-
-Floats = NDArray[np.float64]
 
 WITHIN = (1, 5)
 """Percentages; what share of the cells is moved by no more?"""

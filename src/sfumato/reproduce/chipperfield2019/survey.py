@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow.parquet as pq
 
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.check import Checked, checked
 from sfumato.economy.business.generate import BUSINESSES, EMPLOYEES, generate_business
@@ -25,7 +26,7 @@ from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.reproduce.chance import Repeatable
-from sfumato.reproduce.chipperfield2019.impacts import Cell, Floats, PerturbedTable
+from sfumato.reproduce.chipperfield2019.impacts import Cell, PerturbedTable
 from sfumato.reproduce.chipperfield2019.published_tables import ASKED, EVERYONE
 from sfumato.reproduce.economy_folder import economy_folder
 

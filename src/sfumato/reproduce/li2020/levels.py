@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.arrays import Floats
 from sfumato.cube.cube import Cube
 from sfumato.methods.recommended_levels import Candidate, all_tables, errors_by_dimension, recommended
 from sfumato.methods.several_levels import SeveralLevels
@@ -19,7 +20,7 @@ from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.li2020.published import CAP, EPSILON, RECORDS, TABLE_4
 from sfumato.reproduce.li2020.survey import survey
-from sfumato.reproduce.li2020.tables import Floats, Tables
+from sfumato.reproduce.li2020.tables import Tables
 
 Approach = Literal["bottom-up", "several-levels"]
 Numbers = Literal["signed", "whole-nonnegative"]

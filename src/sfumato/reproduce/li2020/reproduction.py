@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.arrays import Floats
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.reproduce.li2020.levels import Levels, compare_levels
 from sfumato.reproduce.li2020.published import (
@@ -24,7 +25,7 @@ from sfumato.reproduce.li2020.published import (
 )
 from sfumato.reproduce.li2020.simulate import VARIANTS, Progress, Simulated, Variant, simulate
 from sfumato.reproduce.li2020.survey import survey
-from sfumato.reproduce.li2020.tables import Floats, Moments
+from sfumato.reproduce.li2020.tables import Moments
 from sfumato.reproduce.li2020.theory import Expected, at_mean_cardinality, expected
 
 PAPER = "li2020"

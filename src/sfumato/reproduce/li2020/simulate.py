@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sfumato.adjust.controls import Control
 from sfumato.adjust.least_squares_cube import least_squares
 from sfumato.adjust.rake import gaps, one_cycle
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.margins import Integers, Margin
+from sfumato.cube.margins import Margin
 from sfumato.noise.truncated_geometric import TruncatedGeometric
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.li2020.published import CAP, CYCLES, EPSILON
-from sfumato.reproduce.li2020.tables import Floats, Moments, Tables
+from sfumato.reproduce.li2020.tables import Moments, Tables
 
 Variant = Literal["two-sided", "no-negative"]
 VARIANTS: tuple[Variant, ...] = ("two-sided", "no-negative")

@@ -6,10 +6,8 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sfumato.arrays import Floats, Integers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.economy.files import RELEASE
@@ -16,8 +17,6 @@ from sfumato.methods.registry import needs
 from sfumato.methods.theil_sen import TheilSen
 from sfumato.release_file import load
 from sfumato.samples import Samples
-
-Integers = NDArray[np.int64]
 
 RANK = 100.0
 """Ranks are stored in hundredths."""

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.methods.mose import Mose
 from sfumato.methods.regression import LineSums
 from sfumato.reproduce.schmutte2020.atlas import RANK, Atlas
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 AT = Fraction(2_500)
 """Predictions are compared at the 25th percentile of parents."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.check import check
 from sfumato.economy.files import RELEASE
 from sfumato.economy.graduates.generate import EARNINGS
@@ -21,9 +21,6 @@ from sfumato.release_file import load
 from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.schmutte2020.envelope import inside, label
 from sfumato.reproduce.schmutte2020.published import EPSILON_OF_A_CELL
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SIZES = ((30, 49), (50, 99), (100, 199), (200, 499), (500, 999), (1_000, None))
 BINS = (20, 60)

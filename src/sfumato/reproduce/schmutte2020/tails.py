@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags, Floats
 from sfumato.cells import Cells
 from sfumato.methods.noisy_regression import NoisyRegression
 from sfumato.methods.status import HIDDEN
@@ -15,9 +16,6 @@ from sfumato.reproduce.chance import Repeatable
 from sfumato.reproduce.schmutte2020.atlas import Atlas
 from sfumato.reproduce.schmutte2020.envelope import AT
 from sfumato.reproduce.schmutte2020.published import EPSILON
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LEAST = 10
 """Groups of fewer children have no line worth naming."""

@@ -11,7 +11,6 @@ from sfumato.serve.model import Selection, ServedTable
 from sfumato.serve.reliability import Marks
 
 Numbers = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

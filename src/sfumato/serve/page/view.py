@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.serve.model import Metric, Selection, ServedDimension
-from sfumato.serve.page.figures import Flags, Numbers, gather
+from sfumato.serve.page.figures import Numbers, gather
 from sfumato.serve.page.percentages import percentages
 from sfumato.serve.page.question import Place, Question
 from sfumato.serve.reliability import Marks

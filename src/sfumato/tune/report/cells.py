@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError, SfumatoError
@@ -16,9 +16,6 @@ from sfumato.frame import exact
 from sfumato.methods.mose import Mose
 from sfumato.plan import PlannedTable
 from sfumato.release import Release
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PEOPLE, MEAN = "people", "mean"
 """The columns of a file of declared cells."""

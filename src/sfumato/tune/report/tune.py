@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import floor
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.arrays import Floats
 from sfumato.asking import periods_of
 from sfumato.check import check
 from sfumato.engine.question import SampleQuestion
@@ -22,7 +22,6 @@ from sfumato.release import Release
 from sfumato.tune.report.cells import ReportCells
 from sfumato.tune.tune import LADDER
 
-Floats = NDArray[np.float64]
 Reported = RecordLaplace | Mose
 
 
