@@ -10,13 +10,13 @@ from typing import Any
 
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.manifest import read_manifest
-from sfumato.privacy import spending
 from sfumato.privacy.account import Account
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.entry import Entry
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mark import answers_of, store_of
+from sfumato.privacy.spending import balance, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +70,12 @@ def _set_aside(answers: Answers, ledger: Ledger, folder: Path) -> int:
 def _refuse_less(account: Account, lost: EmployerEmployee, bundles: Sequence[Path]) -> None:
     """Refuse to record less than what published bundles cost."""
     told = [_told(bundle, account) for bundle in bundles]
-    after = spending.balance(account, lost, [guarantee for guarantee in told if guarantee is not None])
+    after = balance(account, lost, [guarantee for guarantee in told if guarantee is not None])
     if after.remaining_epsilon < 0 or after.remaining_delta < 0:
         raise BudgetError(
             f"charges lost of {account}",
-            expected=f"at least what the bundles cost: {spending.in_words(after.spent_epsilon, after.spent_delta)}",
-            found=spending.in_words(lost.epsilon, lost.delta),
+            expected=f"at least what the bundles cost: {in_words(after.spent_epsilon, after.spent_delta)}",
+            found=in_words(lost.epsilon, lost.delta),
             do="add what was charged for other tables and for live questions; when in doubt, the whole budget",
         )
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from sfumato.economy import files
 from sfumato.economy.codelists import AGE, EDUCATION, ETHNICITY, RACE, SEX
 from sfumato.economy.layout import Layout
+from sfumato.economy.made import Progress
 from sfumato.economy.people import Jobs, Workers, chunks, draw_people
 from sfumato.economy.workforces import Workforces
 
-Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 _CODES = pa.dictionary(pa.int8(), pa.string())

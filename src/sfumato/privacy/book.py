@@ -8,8 +8,9 @@ from sqlalchemy import Connection
 
 from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError, SfumatoError
-from sfumato.privacy import chain, spending
+from sfumato.privacy.spending import balance as balance_of
 from sfumato.privacy.account import Account, Balance
+from sfumato.privacy.chain import START, digest, verify
 from sfumato.privacy.entry import Entry, Kind, Row, guarantee_columns, read_entry
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.privacy.known_data import known_data, names_of, note
@@ -25,10 +26,10 @@ class Book:
     def __init__(self, store: Store, connection: Connection, verified: Sequence[Entry] = ()) -> None:
         self._store, self._connection = store, connection
         rows = store.rows(connection, after=max(len(verified) - 1, 0))
-        known, previous = len(verified), verified[-1].hash if verified else chain.START
+        known, previous = len(verified), verified[-1].hash if verified else START
         if verified and (not rows or rows.pop(0)["hash"] != previous):
-            rows, known, previous, verified = store.rows(connection), 0, chain.START, ()
-        self.last = chain.verify(
+            rows, known, previous, verified = store.rows(connection), 0, START, ()
+        self.last = verify(
             rows, written=store.written(connection), where=store.name, known=known, previous=previous
         )
         self.entries = [*verified, *(self._read(row) for row in rows)]
@@ -60,7 +61,7 @@ class Book:
                 found="none",
                 do="state one in the release file, or open the account with `sfumato budget set`",
             )
-        return spending.balance(account, entry.guarantee, self.charged(account))
+        return balance_of(account, entry.guarantee, self.charged(account))
 
     def answer(self, question: str) -> Entry | None:
         """The entry that recorded a question's answer, whichever account paid for it."""
@@ -128,7 +129,7 @@ class Book:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "previous": self.last,
         }
-        row["hash"] = chain.digest(row)
+        row["hash"] = digest(row)
         self._store.append(self._connection, row)
         entry = self._read(row)
         self.entries.append(entry)

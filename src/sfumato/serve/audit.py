@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
-from starlette.requests import Request
+from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.serve.access import Access

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from starlette.requests import Request
+from fastapi import Request
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError

@@ -7,7 +7,7 @@ import asyncio
 
 import numpy as np
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from fastapi import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

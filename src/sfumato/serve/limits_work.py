@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 
 from anyio.to_thread import current_default_thread_limiter
-from starlette.requests import Request
+from fastapi import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

@@ -7,7 +7,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from time import monotonic
 
-from starlette.requests import Request
+from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.serve.access import Access

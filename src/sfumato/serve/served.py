@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from starlette.requests import Request
+from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Scope
 

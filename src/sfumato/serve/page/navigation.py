@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from starlette.requests import Request
+from fastapi import Request
 
 from sfumato.serve.access import PRIVATE, SIGN_IN
 from sfumato.serve.served import Rendered, Served

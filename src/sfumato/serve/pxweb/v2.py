@@ -13,12 +13,13 @@ from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
 from sfumato.serve.formats.options import Options
 from sfumato.serve.model import Selection
 from sfumato.serve.problems import responses
-from sfumato.serve.pxweb import saved_routes, schemas
+from sfumato.serve.pxweb import schemas
 from sfumato.serve.pxweb.answered import answered, checked, written
 from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, refuse_language
 from sfumato.serve.pxweb.body import documented_body, read_json, understood
 from sfumato.serve.pxweb.documented import JSON, Id, Language, data_responses, parameters
 from sfumato.serve.pxweb.listing import about, found, link, page
+from sfumato.serve.pxweb.saved_routes import router as saved_router
 from sfumato.serve.selection import default
 from sfumato.serve.served import Rendered, Served, rendered
 
@@ -131,7 +132,7 @@ def router(served: Served) -> APIRouter:
         refuse_language(lang)
         return _codelist(served, id)
 
-    api.include_router(saved_routes.router(served))
+    api.include_router(saved_router(served))
     return api
 
 

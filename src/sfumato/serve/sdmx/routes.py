@@ -10,9 +10,15 @@ from starlette.responses import Response
 
 from sfumato.serve.audit_asked import noted
 from sfumato.serve.errors import RefusedError, not_found
-from sfumato.serve.sdmx import documented
 from sfumato.serve.sdmx.arranged import Arranged, count
 from sfumato.serve.sdmx.artefacts import Artefacts
+from sfumato.serve.sdmx.documented import (
+    data_parameters,
+    data_responses,
+    path_parameters,
+    structure_parameters,
+    structure_responses,
+)
 from sfumato.serve.sdmx.flow import ALL_DIMENSIONS, VERSION, Flow
 from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS
 from sfumato.serve.sdmx.ids import checked_agency
@@ -40,17 +46,17 @@ def router(served: Served) -> APIRouter:
         api.add_api_route(
             "/data" + "".join(f"/{{{part}}}" for part in parts),
             sdmx.data,
-            responses=documented.data_responses(),
-            openapi_extra={"parameters": documented.path_parameters(parts, examples) + documented.data_parameters()},
+            responses=data_responses(),
+            openapi_extra={"parameters": path_parameters(parts, examples) + data_parameters()},
         )
     for length in range(1, len(PARTS) + 1):
         parts = PARTS[:length]
         api.add_api_route(
             "".join(f"/{{{part}}}" for part in parts),
             sdmx.structure,
-            responses=documented.structure_responses(),
+            responses=structure_responses(),
             openapi_extra={
-                "parameters": documented.path_parameters(parts, examples) + documented.structure_parameters()
+                "parameters": path_parameters(parts, examples) + structure_parameters()
             },
         )
     return api
