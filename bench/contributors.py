@@ -18,16 +18,16 @@ from processes import SFUMATO, output_of, seconds_of
 from records import ATTRIBUTES, TABLE, write_records
 
 from sfumato.arrays import Integers
+from sfumato.bundle.table import published_table
+from sfumato.bundle.write import read_manifest
 from sfumato.cells import Cells
 from sfumato.live import Live, open_live
-from sfumato.methods.top_contributors import TopContributors
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
-from sfumato.publish.bundle import read_manifest
-from sfumato.publish.table import published_table
 from sfumato.release import Release
 from sfumato.release_file import load
+from sfumato.statistics.totals.top_contributors import TopContributors
 
 _HERE = Path(__file__).parent
 _LARGEST = 3

@@ -12,12 +12,12 @@ from gate import WrongResultError
 from peak import peak_bytes
 
 from sfumato.check import checked
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.effects import Measured, effect_variances, table_variance
-from sfumato.cube.figures import ColumnNoise, Figures
-from sfumato.cube.stored import stored
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.release_file import load
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import ColumnNoise, Figures
+from sfumato.statistics.cube.levels import Measured, effect_variances, table_variance
+from sfumato.statistics.cube.stored import stored
 
 Result = TypeVar("Result")
 _TOLERANCE = 0.02

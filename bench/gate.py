@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sfumato.arrays import Integers
+from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
-from sfumato.manifest import read_manifest
-from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
+from sfumato.statistics.jobs.smooth import SmoothPareto
 
 TOLERANCE = 0.1
 """How far the mean error of the published values may be from the expected one, as a share of it."""

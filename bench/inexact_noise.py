@@ -7,15 +7,12 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
-from sfumato.noise.double_pareto import DoublePareto
+from sfumato.noise.choice import WeightedChoice
 from sfumato.noise.factors import Factors
-from sfumato.noise.geometric import Geometric
-from sfumato.noise.laplace import RoundedLaplace
-from sfumato.noise.log_laplace import LogLaplace
+from sfumato.noise.geometric import Geometric, TruncatedGeometric
+from sfumato.noise.laplace import LogLaplace, RoundedLaplace
+from sfumato.noise.pareto import DoublePareto, SimplexPareto
 from sfumato.noise.quartic import Quartic
-from sfumato.noise.simplex_pareto import SimplexPareto
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.noise.weighted_choice import WeightedChoice
 
 Generator = np.random.Generator
 

@@ -15,9 +15,9 @@ from foundation import Tell
 from gate import WrongResultError
 from processes import SFUMATO, output_of, seconds_of
 
+from sfumato.bundle.write import read_manifest
 from sfumato.check import check
 from sfumato.keys import new_key
-from sfumato.publish.bundle import read_manifest
 from sfumato.release import Release
 from sfumato.release_file import load
 

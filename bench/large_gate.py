@@ -22,14 +22,14 @@ from peer_expected import infused, pareto_of
 from peer_gate import check_in_place, check_noisy
 
 from sfumato.arrays import Floats, Integers
+from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
 from sfumato.keys import read_key
-from sfumato.manifest import read_manifest
-from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 
 _SHOWN = 8
 """Parts, or a few more, that are compared with the true table."""

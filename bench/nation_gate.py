@@ -13,9 +13,9 @@ from peer_expected import pareto_of
 from peer_gate import check_noisy
 
 from sfumato.arrays import Integers
+from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
-from sfumato.manifest import read_manifest
 from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load

@@ -47,7 +47,7 @@ def _floor(folder: Path, release: str, *, memory: int) -> float:
 
 
 def _economy(folder: Path, *, jobs: int, establishments: int) -> float:
-    from sfumato.economy.generate import generate
+    from sfumato_lab.economy.jobs.generate import generate
 
     begin = perf_counter()
     generate(folder, jobs=jobs, establishments=establishments)

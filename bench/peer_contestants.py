@@ -22,10 +22,10 @@ from peer_expected import (
 from peer_gate import Expected, check_floor, check_noisy, values_of
 from peer_tables import LIMIT, Contested
 
-from sfumato.methods.cell_key_table import CellKeyTable
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.release_file import load
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.jobs.vector import VectorPareto
+from sfumato.statistics.totals.cell_keys import CellKeyTable
 
 EPSILON = 2
 ALPHA = Fraction("0.1")

@@ -5,11 +5,11 @@ from peer_gate import Expected
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
-from sfumato.methods.cell_key_table import CellKeyTable
-from sfumato.methods.method import Method
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_pareto import VectorPareto
-from sfumato.noise.double_pareto import DoublePareto
+from sfumato.noise.pareto import DoublePareto
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.jobs.vector import VectorPareto
+from sfumato.statistics.method import Method
+from sfumato.statistics.totals.cell_keys import CellKeyTable
 
 _DRAWS = 100
 """Draws of all factors, where the expected error has no formula."""

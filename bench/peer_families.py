@@ -27,10 +27,10 @@ from peer_tables import KEYS, SHARE, Contested, contested, establishments
 from sfumato.arrays import Floats
 from sfumato.check import check
 from sfumato.keys import new_key
-from sfumato.methods.contributor_noise import NoiseSum
-from sfumato.methods.noise_infusion import NoiseInfusion
-from sfumato.methods.top_contributors import TopContributors
 from sfumato.release_file import load
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.totals.perturbation import NoiseSum
+from sfumato.statistics.totals.top_contributors import TopContributors
 
 _LEAST, _MOST = Fraction("1.1"), Fraction("1.25")
 """The ends of the factors, known here, unlike in any real key, so that results can be checked."""

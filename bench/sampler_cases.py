@@ -20,22 +20,16 @@ from inexact_noise import (
 from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
-from sfumato.noise.box_deviation import expected_deviation
-from sfumato.noise.box_laplace import BoxLaplace
+from sfumato.noise.box_laplace import BoxLaplace, expected_deviation
 from sfumato.noise.box_pareto import BoxPareto
-from sfumato.noise.double_pareto import DoublePareto
-from sfumato.noise.factors import ONE, Factors
-from sfumato.noise.geometric import Geometric
+from sfumato.noise.choice import PrivateMedian, WeightedChoice
+from sfumato.noise.factors import ONE, Factors, triangular
+from sfumato.noise.geometric import Geometric, TruncatedGeometric
 from sfumato.noise.keyed import Keyed
-from sfumato.noise.laplace import RoundedLaplace
-from sfumato.noise.log_laplace import LogLaplace
-from sfumato.noise.private_median import PrivateMedian
+from sfumato.noise.laplace import LogLaplace, RoundedLaplace
+from sfumato.noise.pareto import DoublePareto, SimplexPareto
 from sfumato.noise.quartic import Quartic
 from sfumato.noise.randomness import OperatingSystem, Seeded
-from sfumato.noise.simplex_pareto import SimplexPareto
-from sfumato.noise.triangular import triangular
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.noise.weighted_choice import WeightedChoice
 
 Numbers = NDArray[np.float64] | Integers
 Draw = Callable[[np.random.Generator], Numbers]

@@ -15,8 +15,8 @@ from gate import WrongResultError
 from peer_environments import SCRIPTS, environment, reason_of
 from sampler_cases import CANDIDATES, Case, Numbers, Setting, cases
 
+from sfumato.noise.choice import WeightedChoice
 from sfumato.noise.geometric import Geometric
-from sfumato.noise.weighted_choice import WeightedChoice
 
 _WITHIN = 0.03
 """How far the mean size of draws may be from the expected one, as a share of it."""

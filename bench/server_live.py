@@ -12,11 +12,11 @@ from records import ATTRIBUTES, write_records
 
 from sfumato.live import Live, open_live
 from sfumato.release_file import load
+from sfumato.serve.core.selection import everything
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.live.asked import LiveQuestion
-from sfumato.serve.live.made import made_table
-from sfumato.serve.selection import everything
+from sfumato.serve.formats.sheets import Options
+from sfumato.serve.live.answer_table import made_table
+from sfumato.serve.live.question import LiveQuestion
 
 _PLAIN = f"select {', '.join(ATTRIBUTES)}, sum(turnover) as total from read_parquet('{{path}}') group by all"
 

@@ -12,16 +12,16 @@ from tempfile import TemporaryDirectory
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
-from sfumato.economy.business.generate import generate_business
-from sfumato.economy.federal.generate import generate_federal
-from sfumato.economy.generate import generate
 from sfumato.keys import new_key
 from sfumato.release_file import load
 from sfumato.run import run
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.run import listening
-from sfumato.serve.settings import Settings
+from sfumato_lab.economy.business.generate import generate_business
+from sfumato_lab.economy.federal.generate import generate_federal
+from sfumato_lab.economy.jobs.generate import generate
 
 PICTURES = Path(__file__).parent / "images"
 _WIDE, _TALL = 1280, 900

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import vl_convert
 
-from sfumato.assess.charts import error_by_size, true_against_protected
-from sfumato.demo import run_demo
+from sfumato.assess.drawing import error_by_size, true_against_protected
+from sfumato_lab.commands.demo import run_demo
 
 PICTURE = Path(__file__).parent / "images" / "demo.png"
 _JOBS = 1_000_000

@@ -14,12 +14,12 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sfumato.cli import app
-from sfumato.cube.section import ControlSection, CubeSection, SamplingSection
+from sfumato.cli import app, command, known_commands
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
+from sfumato.statistics.cube.section import ControlSection, CubeSection, SamplingSection
 from sfumato.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
@@ -128,17 +128,19 @@ def _type(annotation: Any) -> str:
     return f"[{marker}](#{marker})"
 
 
-def _commands(command: Any, name: str) -> Iterator[str]:
+def _commands(described: Any, name: str) -> Iterator[str]:
     """A command and those below it; only what every version of the parser calls by the same name is used."""
-    yield from (f"## {name}", "", inspect.cleandoc(command.help or ""), "")
-    below = getattr(command, "commands", {})
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    yield from (f"## {name}", "", inspect.cleandoc(described.help or ""), "")
+    below = getattr(described, "commands", {}) or {
+        word: command(word) for word in known_commands() if name == "sfumato"
+    }
+    arguments = [p for p in described.params if p.param_type_name == "argument"]
+    options = [p for p in described.params if p.param_type_name == "option" and p.name != "help"]
     places = [(p.metavar or p.name.upper(), p.required) for p in arguments]
     words = [name, *(word if needed else f"[{word}]" for word, needed in places), *(["[OPTIONS]"] if options else [])]
     if below:
-        below_name = command.subcommand_metavar.removesuffix(" [ARGS]...")
-        words.append(f"[{below_name}]" if command.invoke_without_command else below_name)
+        below_name = described.subcommand_metavar.removesuffix(" [ARGS]...")
+        words.append(f"[{below_name}]" if described.invoke_without_command else below_name)
     yield from ("```text", " ".join(words), "```", "")
     if arguments or options:
         yield from ("| | default | meaning |", "|---|---|---|")

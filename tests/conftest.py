@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
-from sfumato.economy.generate import Economy, generate
 from sfumato.frame import Frame
+from sfumato_lab.economy.jobs.generate import Economy, generate
 from tests.tiny import TINY
 
 if TYPE_CHECKING:
-    from sfumato.serve.catalogue import Catalogue
+    from sfumato.serve.core.catalogue import Catalogue
     from tests.serve.running import Server
 
 settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
@@ -69,7 +69,7 @@ def bundles(economy: Economy, tmp_path_factory: pytest.TempPathFactory) -> dict[
 @pytest.fixture(scope="session")
 def catalogue(bundles: dict[str, Path]) -> "Catalogue":
     """The tables of all bundles."""
-    from sfumato.serve.catalogue import BundleSource, open_catalogue
+    from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 
     return open_catalogue([BundleSource(folder=folder) for folder in bundles.values()])
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.graph import Bipartite, Edges
+from sfumato.statistics.panel.graph import Bipartite, Edges
 
 # The worked example of Abowd and McKinney (2016): five workers, three employers.
 B = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1], [0, 0, 1], [1, 0, 1]])

@@ -7,7 +7,15 @@ from difflib import get_close_matches
 from math import ceil, floor
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import (
+from sfumato.errors import MethodError, ReleaseError
+from sfumato.frame import Codelist, Frame
+from sfumato.microdata import Microdata
+from sfumato.privacy.guarantee import plain
+from sfumato.statistics.panel.indicators import CODES, NAME
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.percentiles import bins_of_guess
+from sfumato.statistics.people.tabulate import BIN
+from sfumato.statistics.questions import (
     AT,
     STATISTICS,
     TOTAL,
@@ -19,16 +27,8 @@ from sfumato.engine.question import (
     Question,
     SampleQuestion,
 )
-from sfumato.engine.samples import BIN
-from sfumato.errors import MethodError, ReleaseError
-from sfumato.frame import Codelist, Frame
-from sfumato.indicators import CODES, NAME
-from sfumato.methods.percentile_curves import bins_of_guess
-from sfumato.methods.public_bins import PublicBins
-from sfumato.methods.registry import needs
-from sfumato.methods.top_contributors import TopContributors
-from sfumato.microdata import Microdata
-from sfumato.privacy.guarantee import plain
+from sfumato.statistics.registry import needs
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.table import Bins, Table
 
 MADE = (AT, BIN, "count")

@@ -10,34 +10,30 @@ from dataclasses import dataclass
 from tempfile import gettempdir
 
 from sfumato.cells import Cells
-from sfumato.cube.cube import Cube
-from sfumato.cube.sampling import Sampling
+from sfumato.chunks import Part
 from sfumato.durable import FULL, no_room, private_folder
-from sfumato.engine.cell_parts import Parted
+from sfumato.engine.content import ContentReader
+from sfumato.engine.data import OpenJobs, OpenRecords, open_data
 from sfumato.engine.data_files import DataFile, data_files
-from sfumato.engine.data_totals import DataTotals
-from sfumato.engine.each_part import OfFile, OfRows, each_file, each_part
-from sfumato.engine.memory import Memory
-from sfumato.engine.opened import OpenJobs, OpenRecords, open_data
-from sfumato.engine.read_content import ContentReader
-from sfumato.engine.shared_folder import refuse_unshared
+from sfumato.engine.executors import refuse_unshared
+from sfumato.engine.memory import DataTotals, Memory
 from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.identity import Identity
-from sfumato.methods.small_samples import SmallSamples
-from sfumato.parts import Part
 from sfumato.plan import Plan, PlannedTable, make_plan
-from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
-from sfumato.privacy.entry import Entry
-from sfumato.privacy.known_data import old_names
+from sfumato.privacy.book import old_names
+from sfumato.privacy.entries import Entry, answers_of
 from sfumato.privacy.ledger import Ledger, refusal_of_new
-from sfumato.privacy.mark import answers_of
-from sfumato.rekeyed import as_rounded_before
 from sfumato.release import Release
-from sfumato.rolled_back import refuse_gone, refuse_rolled_back
-from sfumato.samples import Samples
+from sfumato.safeguards import as_rounded_before, refuse_gone, refuse_rolled_back
+from sfumato.statistics.cube.cube import Cube
+from sfumato.statistics.cube.figures import Sampling
+from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.jobs.tabulate import OfFile, OfRows, Parted, each_file, each_part
+from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import SmallSamples
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""

@@ -1,23 +1,17 @@
-"""Under which names the ledger knows data and questions: by content, and by the names of earlier versions.
-
-Version 0.1 knew data by the bytes of their files, and a question by the order in which it was written. What was charged
-and answered under such names stays so: where the files are those, or have the content that those had when they were
-last seen, a question keeps its old name, its charge and its answer.
-"""
+"""Under which names the ledger knows data and questions: by content, and by the names of earlier versions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sfumato.content import Content
-from sfumato.engine.read_content import ContentReader
+from sfumato.engine.content import ContentReader
 from sfumato.plan import Plan, PlannedTable
-from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Account, Charge
-from sfumato.privacy.answer_file import Layout
-from sfumato.privacy.answers import Answers
-from sfumato.privacy.entry import Entry
-from sfumato.privacy.known_data import known_data, names_of, old_names
+from sfumato.privacy.answers import Answers, Layout
+from sfumato.privacy.book import known_data, names_of, old_names
+from sfumato.privacy.entries import Entry
+from sfumato.statistics.cube.statistic import PlannedCube
 
 Planned = PlannedTable | PlannedCube
 

@@ -1,10 +1,10 @@
 """Which tables are made in parts, so that they need not fit into memory; public facts alone decide."""
 
-from sfumato.engine.part_layout import IN_ONE_PIECE
-from sfumato.engine.people_parts import is_plain_count
-from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
+from sfumato.engine.chunks import IN_ONE_PIECE
 from sfumato.errors import ReleaseError
 from sfumato.release import Release
+from sfumato.statistics.people.tabulate import is_plain_count
+from sfumato.statistics.questions import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.table import Table
 
 

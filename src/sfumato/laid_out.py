@@ -3,8 +3,8 @@
 import numpy as np
 
 from sfumato.cells import Cells
-from sfumato.engine.question import PairQuestion
 from sfumato.plan import PlannedTable
+from sfumato.statistics.questions import PairQuestion
 
 
 def as_asked(answer: Cells, planned: PlannedTable) -> Cells:

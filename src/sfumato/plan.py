@@ -11,9 +11,27 @@ from typing import Any, Self, cast
 from sfumato import __version__
 from sfumato.asking import asked_before
 from sfumato.cells import Cells
-from sfumato.engine.cube_records import CubeQuestion
-from sfumato.engine.part_layout import IN_ONE_PIECE
-from sfumato.engine.question import (
+from sfumato.engine.chunks import IN_ONE_PIECE
+from sfumato.errors import ReleaseError, naming
+from sfumato.frame import Codelist, Frame
+from sfumato.in_parts import is_in_parts
+from sfumato.keys import Secret
+from sfumato.microdata import Microdata
+from sfumato.noise.keyed import CellWords, Keyed
+from sfumato.noise.randomness import OperatingSystem, Randomness
+from sfumato.privacy.account import Charge, balance, sequential
+from sfumato.privacy.answers import Layout
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
+from sfumato.question_names import as_laid_out, in_any_order, method_in_order, statistic_of
+from sfumato.release import Release
+from sfumato.statistics.cube.statistic import PlannedCube, plan_cube
+from sfumato.statistics.cube.tabulate import CubeQuestion
+from sfumato.statistics.jobs.noise_infusion import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
+from sfumato.statistics.method import ADDED, Method
+from sfumato.statistics.panel.indicators import INDICATORS, NAME, ROUNDED_INDICATORS
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.questions import (
     AT,
     COLUMNS,
     SAMPLES,
@@ -26,29 +44,8 @@ from sfumato.engine.question import (
     Question,
     SampleQuestion,
 )
-from sfumato.errors import ReleaseError, naming
-from sfumato.frame import Codelist, Frame
-from sfumato.in_parts import is_in_parts
-from sfumato.indicators import INDICATORS, NAME, ROUNDED_INDICATORS
-from sfumato.keys import Secret
-from sfumato.methods.method import ADDED, Method
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.registry import KEYED
-from sfumato.methods.rounding import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
-from sfumato.methods.top_contributors import TopContributors
-from sfumato.microdata import Microdata
-from sfumato.noise.cell_words import CellWords
-from sfumato.noise.keyed import Keyed
-from sfumato.noise.randomness import OperatingSystem, Randomness
-from sfumato.planned_cube import PlannedCube, plan_cube
-from sfumato.privacy.account import Charge
-from sfumato.privacy.answer_file import Layout
-from sfumato.privacy.composition import sequential
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
-from sfumato.privacy.spending import balance
-from sfumato.question_names import as_laid_out, in_any_order, method_in_order, statistic_of
-from sfumato.release import Release
-from sfumato.samples import Samples
+from sfumato.statistics.registry import KEYED
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.table import LISTED_CELLS, Table
 
 KEY_NOTE = "key "

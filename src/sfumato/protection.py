@@ -7,20 +7,19 @@ from math import prod
 from typing import Any
 
 from sfumato.asking import periods_of, refuse_other_data
-from sfumato.engine.question import Asked, IndicatorQuestion, PairQuestion, Question, SampleQuestion
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
-from sfumato.methods.laplace import Laplace
-from sfumato.methods.method import Method
-from sfumato.methods.mose import Mose
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.noisy_regression import NoisyRegression
-from sfumato.methods.record_laplace import RecordLaplace
-from sfumato.methods.registry import KEYED, build, known_of_table
-from sfumato.methods.small_samples import SmallSamples
-from sfumato.methods.theil_sen import TheilSen
-from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
+from sfumato.statistics.jobs.laplace import Laplace
+from sfumato.statistics.method import Method
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.noisy_regression import NoisyRegression
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.small_samples import RecordLaplace, SmallSamples
+from sfumato.statistics.people.theil_sen import TheilSen
+from sfumato.statistics.questions import Asked, IndicatorQuestion, PairQuestion, Question, SampleQuestion
+from sfumato.statistics.registry import KEYED, build, known_of_table
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.table import Table
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})

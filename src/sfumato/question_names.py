@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.cells import Dimension
-from sfumato.engine.question import Asked, ContributorQuestion, PairQuestion, SampleQuestion
-from sfumato.methods.method import Method
-from sfumato.methods.small_samples import SmallSamples
+from sfumato.statistics.method import Method
+from sfumato.statistics.people.small_samples import SmallSamples
+from sfumato.statistics.questions import Asked, ContributorQuestion, PairQuestion, SampleQuestion
 from sfumato.table import Table
 
 

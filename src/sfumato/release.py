@@ -10,19 +10,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from sfumato.asking import ask, ask_records, classes_of
-from sfumato.cube.section import CubeSection
 from sfumato.engine.data_files import is_stored, local_path
-from sfumato.engine.question import Asked
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
 from sfumato.keys import Secret, read_key
-from sfumato.methods.method import Method
-from sfumato.methods.registry import KEYED
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
+from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
-from sfumato.privacy.mark import store_of
 from sfumato.protection import contributors, method_of, name_of_method
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.method import Method
+from sfumato.statistics.questions import Asked
+from sfumato.statistics.registry import KEYED
 from sfumato.table import Table
 
 

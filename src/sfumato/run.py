@@ -1,29 +1,54 @@
-"""Run a release: check, validate, charge, tabulate, protect, keep the answer, publish."""
+"""Protect a table part by part: true rows in, a file of protected cells out, in this process or another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow as pa
+
+from sfumato.bundle.write import refuse_foreign, write_bundle
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
-from sfumato.cube.cube import Cube
-from sfumato.cube.figures import Calibration
-from sfumato.cube.sampling import Sampling
-from sfumato.cube.stored import read_figures, stored
+from sfumato.chunks import Part, write_part
 from sfumato.durable import alone, private_folder
-from sfumato.engine.data_totals import DataTotals
+from sfumato.engine.chunks import PartLayout
+from sfumato.engine.memory import DataTotals
+from sfumato.keys import Secret
 from sfumato.laid_out import as_asked
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import Plan, PlannedTable
-from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.account import Balance
-from sfumato.privacy.answers import AnswerParts, Answers
+from sfumato.privacy.answers import AnswerParts, Answers, content_of
 from sfumato.privacy.ledger import Ledger
-from sfumato.protected_parts import ProtectPart
-from sfumato.publish.bundle import refuse_foreign, write_bundle
-from sfumato.rekeyed import refuse_another_key
 from sfumato.release import Release
-from sfumato.rolled_back import refuse_gone, refuse_rolled_back
+from sfumato.safeguards import refuse_another_key, refuse_gone, refuse_rolled_back
+from sfumato.statistics.cube.cube import Cube
+from sfumato.statistics.cube.figures import Calibration, Sampling
+from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.stored import read_figures, stored
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectPart:
+    """The work on one part of a charged table: a plain value, which may be sent to another process.
+
+    Formal noise is drawn from the operating system of the process that works; keyed noise follows from the cells alone,
+    and is the same wherever they are worked on. Nothing of the true rows leaves but through the protection.
+    """
+
+    planned: PlannedTable
+    secret: Secret | None = field(repr=False)
+    layout: PartLayout
+    folder: Path
+    """Where the file goes: a draft, of which nothing counts until all parts are there."""
+
+    def __call__(self, rows: pa.Table) -> Part:
+        """Protect the cells of one part and put them on the disk."""
+        answer = self.planned.answer(self.layout.cells(rows), self.secret)
+        return write_part(self.folder, rows["_part"][0].as_py(), content_of(answer), rows=len(answer))
+
+
+# Run a release: check, validate, charge, tabulate, protect, keep the answer, publish.
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self, get_args
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from sfumato.frame import Described, Exact
-from sfumato.indicators import CODES
-from sfumato.methods.registry import KEYED
+from sfumato.statistics.panel.indicators import CODES
+from sfumato.statistics.registry import KEYED
 
 Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)

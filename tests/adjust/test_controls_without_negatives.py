@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sfumato.adjust.controls import Control, agreed_margins, refuse_contradictions
-from sfumato.adjust.least_squares_cube import least_squares
+from sfumato.agree.least_squares import Margin, largest_gap, summed
+from sfumato.agree.whole_numbers import make_a_chain, nearest_whole
 from sfumato.cells import Dimension
-from sfumato.cube.cube import MILLION
-from sfumato.cube.margins import Margin, largest_gap, summed
-from sfumato.cube.whole_numbers import make_a_chain, nearest_whole
 from sfumato.errors import MethodError
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
+from sfumato.statistics.cube.calibrate import least_squares
+from sfumato.statistics.cube.controls import Control, agreed_margins, refuse_contradictions
+from sfumato.statistics.cube.cube import MILLION
 
 RING = tuple(Dimension(name=name, codes=("0", "1")) for name in "abc")
 """For controls that say a = b and b = c, but a ≠ c: every two of them agree, all three do not."""

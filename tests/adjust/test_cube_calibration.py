@@ -10,20 +10,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from sfumato.adjust.controls import Control, agreed_margins, controls_of
-from sfumato.adjust.least_squares_cube import least_squares
-from sfumato.adjust.rake import rake
+from sfumato.agree.least_squares import Margin, is_product, nearest_change, residuals, summed
+from sfumato.agree.whole_numbers import in_a_chain, met_in_reference_cells, nearest_whole
 from sfumato.arrays import Integers
 from sfumato.cells import Dimension
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.effects import Measured, effect_variances, query_variance, remaining_share, table_variance
-from sfumato.cube.exact_margins import met_in_reference_cells
-from sfumato.cube.margins import Margin, residuals, summed
-from sfumato.cube.nearest import is_product, nearest_change
-from sfumato.cube.whole_numbers import in_a_chain, nearest_whole
 from sfumato.errors import MethodError
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
+from sfumato.statistics.cube.calibrate import least_squares, rake
+from sfumato.statistics.cube.controls import Control, agreed_margins, controls_of
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.levels import Measured, effect_variances, query_variance, remaining_share, table_variance
 
 SHAPE = (4, 3, 2, 3)
 DIMENSIONS = tuple(

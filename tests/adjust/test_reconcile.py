@@ -7,16 +7,16 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
 
-from sfumato.adjust.reconcile import Protected, largest_detail, reconcile, rounded, shared_margins
+from sfumato.agree.published import agreeing
+from sfumato.agree.reconcile import Protected, largest_detail, reconcile, rounded, shared_margins
 from sfumato.cells import Cells, Dimension
-from sfumato.economy.generate import generate
 from sfumato.engine.connect import connect
-from sfumato.engine.tabulate import tabulate
 from sfumato.noise.randomness import Seeded
 from sfumato.plan import Plan
-from sfumato.publish.agreeing import agreeing
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.jobs.tabulate import tabulate
+from sfumato_lab.economy.jobs.generate import generate
 
 PLACE = Dimension(name="place", codes=("A", "B", "C"))
 INDUSTRY = Dimension(name="industry", codes=("1", "2"))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.jobs.smooth import SmoothPareto
 
 Values = NDArray[Any]
 

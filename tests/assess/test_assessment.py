@@ -10,15 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import Assessment, assess
-from sfumato.assess.exposure import attack
+from sfumato.assess.risk import attack
 from sfumato.assess.utility import FEW_CODES, measure_utility
 from sfumato.assess.views import View, views
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
+from sfumato.cli.release import assessment_summary
 from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal.assessment import assessment_summary
 from tests.assess.economies import factors, noise_infusion, workplaces
 
 

@@ -14,18 +14,16 @@ import numpy as np
 import pytest
 
 from sfumato.assess.assess import assess
-from sfumato.assess.lattice_attack import Series, attack_factors, factors_within, likeliest_factor
 from sfumato.cells import Cells, Dimension
-from sfumato.indicators import CODES, NAME
 from sfumato.keys import new_key, read_key
-from sfumato.methods.infused_sums import InfusedSums
-from sfumato.methods.rounding import EARNINGS, LIFE, information, least_base
-from sfumato.noise.cell_words import CellWords
-from sfumato.noise.factors import ONE, Factors
-from sfumato.noise.keyed import Keyed, hashes
-from sfumato.noise.thresholds import rounded_by_thresholds
+from sfumato.noise.factors import ONE, Factors, rounded_by_thresholds
+from sfumato.noise.keyed import CellWords, Keyed, hashes
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.jobs.noise_infusion import EARNINGS, LIFE, information, least_base
+from sfumato.statistics.panel.attacks import Series, attack_factors, factors_within, likeliest_factor
+from sfumato.statistics.panel.indicators import CODES, NAME
+from sfumato.statistics.panel.infused_sums import InfusedSums
 from tests.conftest import write
 
 QUARTERS, GROUPS = 60, 8

@@ -10,9 +10,10 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
-from sfumato.assess.classes import SIZE_CLASSES, by_class, size_classes, size_label
 from sfumato.assess.measures import (
+    SIZE_CLASSES,
     Spread,
+    by_class,
     coefficient_of_variation,
     cramers_v,
     error_ratio,
@@ -26,6 +27,8 @@ from sfumato.assess.measures import (
     root_integrated_squared_error,
     share_near_reference,
     shares,
+    size_classes,
+    size_label,
     spearman,
     spread,
     tail_classification,

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from sfumato.arrays import Floats, Integers
 from sfumato.assess.assess import assess
-from sfumato.assess.shared_draw_attack import (
+from sfumato.cli.release import assessment_summary
+from sfumato.noise.randomness import Seeded
+from sfumato.release_file import load
+from sfumato.run import run
+from sfumato.statistics.people.attacks import (
     Published,
     attack_estimates,
     counts_from_scales,
     estimates_from_counts,
     shared_draw_attack,
 )
-from sfumato.economy.opportunity.generate import generate_opportunity
-from sfumato.methods.mose import Mose
-from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
-from sfumato.run import run
-from sfumato.terminal.assessment import assessment_summary
+from sfumato.statistics.people.mose import Mose
+from sfumato_lab.economy.opportunity.generate import generate_opportunity
 from tests.methods.groups import RANKS, drawn_ranks, sums
 
 EPSILON = 4.0

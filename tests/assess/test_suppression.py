@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.suppression import (
+from sfumato.assess.risk import (
     PublicationChange,
     Suppression,
     below_threshold,

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.cube.section import COUNT
+from sfumato.statistics.cube.section import COUNT
 
 BLOCK = "block"
 REST = "rest"

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats
-from sfumato.cube.section import COUNT, WEIGHTED
 from sfumato.live.formal import open_formal
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from tests.audit.blocks import BLOCK, REST, Block
 from tests.audit.events import Draws, Loss, largest_loss
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from sfumato.cube.section import CubeSection
-from sfumato.methods.registry import KEYED, METHODS
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.registry import KEYED, METHODS
 from tests.audit.cases import CASES, FULL_DRAWS, QUICK, QUICK_DRAWS
 from tests.audit.harness import Case, audit
 from tests.audit.page import KINDS, PAGE

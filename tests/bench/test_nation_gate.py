@@ -15,9 +15,9 @@ from nation_gate import check_release
 from nation_releases import RELEASES, Nation, floor_query
 from numpy.typing import NDArray
 
-from sfumato.economy.generate import generate
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.jobs.generate import generate
 
 JOBS = 30_000
 NAME = "jobs_by_workplace"

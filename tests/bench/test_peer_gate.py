@@ -22,11 +22,11 @@ from peer_expected import (
 from peer_gate import Expected, check_exact, check_floor, check_in_place, check_noisy, values_of, withheld
 
 from sfumato.arrays import Floats
-from sfumato.methods.cell_key_table import CellKeyTable
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import OperatingSystem
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.jobs.vector import VectorPareto
+from sfumato.statistics.totals.cell_keys import CellKeyTable
 
 CELLS = 40_000
 NO_BIAS = np.zeros(CELLS)

@@ -8,8 +8,8 @@ from pathlib import Path
 COMMAND = """
 import sys
 from sfumato import cli
-from sfumato.engine.spark_session import spark_session
-from sfumato.engine.spill_folder import spill_folder
+from sfumato.engine.connect import spark_session
+from sfumato.engine.connect import spill_folder
 
 @cli.app.command("demo")
 def hold() -> None:

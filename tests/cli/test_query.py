@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.cube.query import open_cube
-from sfumato.economy.federal.generate import generate_federal
-from sfumato.economy.generate import Economy
-from sfumato.manifest import read_manifest
+from sfumato.bundle.manifest import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.query import open_cube
+from sfumato_lab.economy.federal.generate import generate_federal
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.cli.call import call
 from tests.cubes.survey import release
 from tests.release.federal import copied

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from sfumato.cells import Cells, Dimension
-from sfumato.methods.method import Biased, Method
-from sfumato.methods.mose import Mose
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.noisy_regression import NoisyRegression
-from sfumato.methods.registry import METHODS, build
-from sfumato.methods.theil_sen import TheilSen
-from sfumato.methods.top_contributors import TopContributors
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.statistics.method import Biased, Method
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.noisy_regression import NoisyRegression
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.theil_sen import TheilSen
+from sfumato.statistics.registry import METHODS, build
+from sfumato.statistics.totals.top_contributors import TopContributors
 
 DRAWS = 40_000
 COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 60), "one giant": (30_000, 29_000)}

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from sfumato.cube.stored import read_figures
+from sfumato.cli.release import run_summary
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal.run import run_summary
+from sfumato.statistics.cube.stored import read_figures
 from tests.cubes.survey import release
 
 CONTROLS = 'controls = [{ by = ["region"], epsilon = 0.5 }, { by = ["level", "job"], epsilon = 0.5 }]'

@@ -10,26 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.assess import cubes
 from sfumato.assess.assess import assess
-from sfumato.assess.cube_measures import SHARES
-from sfumato.assess.cube_replicates import Replicates, replicate_errors, replicates_of
-from sfumato.assess.cube_report import cube_data, cube_section
-from sfumato.assess.cube_risk import cell_risk
-from sfumato.assess.cubes import CubeAssessment, assess_cube, cells_only, reference_cube, sampled, without_noise
 from sfumato.cells import Dimension
 from sfumato.check import checked
-from sfumato.cube.answer import Rules
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.query import PublishedCube, open_cube
-from sfumato.cube.sampling import Estimates, Sampling
-from sfumato.engine.cube_sampling import replicate_estimates
-from sfumato.engine.opened import OpenRecords
+from sfumato.engine.data import OpenRecords
 from sfumato.errors import LedgerError
 from sfumato.noise.randomness import Seeded
-from sfumato.planned_cube import PlannedCube
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube import assess as cubes
+from sfumato.statistics.cube.assess import (
+    CubeAssessment,
+    assess_cube,
+    cells_only,
+    reference_cube,
+    sampled,
+    without_noise,
+)
+from sfumato.statistics.cube.assess_measures import SHARES, Replicates, replicate_errors, replicates_of
+from sfumato.statistics.cube.assess_report import cube_data, cube_section
+from sfumato.statistics.cube.attacks import cell_risk
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import Estimates, Sampling
+from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.tabulate import replicate_estimates
 from tests.cli.call import call
 from tests.cubes.survey import CODES, records, release
 

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.adjust.controls import controls_of
-from sfumato.adjust.least_squares_cube import least_squares
-from sfumato.adjust.protected_cube import protected_cube
-from sfumato.adjust.rake import rake
-from sfumato.assess.cube_attack import CellsTold, attack_cube, judged, told_by_digits, told_by_ratios
 from sfumato.check import checked
-from sfumato.cube.cube import Cube
-from sfumato.cube.public_totals import PublicTotals
-from sfumato.cube.scale import average_scale
-from sfumato.cube.section import CubeSection
-from sfumato.economy.requirements.generate import generate_requirements
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.planned_cube import cube_method
 from sfumato.release_file import load
+from sfumato.statistics.cube.attacks import CellsTold, attack_cube, judged, told_by_digits, told_by_ratios
+from sfumato.statistics.cube.calibrate import least_squares, rake
+from sfumato.statistics.cube.controls import PublicTotals, controls_of
+from sfumato.statistics.cube.cube import Cube
+from sfumato.statistics.cube.figures import average_scale
+from sfumato.statistics.cube.protect import protected_cube
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
+from sfumato_lab.economy.requirements.generate import generate_requirements
 from tests.cli.call import call
 from tests.cubes.survey import CUBE, RELEASE, records, release
 

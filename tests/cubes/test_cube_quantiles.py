@@ -11,15 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Dimension
-from sfumato.cube.answer import Rules
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.figures import ColumnNoise, Figures
-from sfumato.cube.quantiles import Classes, Distribution
-from sfumato.cube.query import PublishedCube
-from sfumato.cube.sampling import Sampling
-from sfumato.cube.scale import Scale
-from sfumato.cube.tabulated import Chunk, tabulated
 from sfumato.errors import SfumatoError
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
+from sfumato.statistics.cube.query import PublishedCube
+from sfumato.statistics.cube.question import Classes, Distribution, Rules
+from sfumato.statistics.cube.tabulate import Chunk, tabulated
 from tests.cubes.survey import CODES
 from tests.cubes.test_cube_query import protected, published, questions
 

@@ -13,18 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.adjust.protected_cube import protected_cube
-from sfumato.cube.answer import Rules
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.figures import ColumnNoise, Figures
-from sfumato.cube.query import PublishedCube, open_cube
-from sfumato.cube.scale import Scale
-from sfumato.cube.section import CubeSection
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
-from sfumato.planned_cube import cube_method
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
+from sfumato.statistics.cube.protect import protected_cube
+from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
 from tests.cubes.survey import CODES, release
 from tests.cubes.test_protected_cube import BY, true_cube
 
@@ -334,7 +333,7 @@ def test_a_figure_over_a_total_that_is_not_above_zero_is_marked_and_leaves_no_na
 
 
 def test_an_answer_with_too_many_cells_is_refused_before_it_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.cube.query.MOST_CELLS", 11)
+    monkeypatch.setattr("sfumato.statistics.cube.query.MOST_CELLS", 11)
     assert published().totals(["region", "level"]).values.size == 8
     assert published().totals(["region", "job"], where={"job": ["a", "b"]}).values.size == 8
     with pytest.raises(SfumatoError, match="at most 11 cells"):

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.cube.sampling import Estimates, fitted
-from sfumato.engine.cube_records import CubeQuestion, record_totals, tabulated_cube
-from sfumato.engine.cube_sampling import replicate_estimates
 from sfumato.engine.records import connect_records
 from sfumato.microdata import Microdata
+from sfumato.statistics.cube.figures import Estimates, fitted
+from sfumato.statistics.cube.tabulate import CubeQuestion, record_totals, replicate_estimates, tabulated_cube
 from tests.conftest import write
 from tests.cubes.survey import CODES, DIMENSIONS, records
 

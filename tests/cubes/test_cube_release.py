@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.manifest import read_manifest
+from sfumato.bundle.meaning import odds
+from sfumato.bundle.statement import compared, cubes_guarantee, statement
 from sfumato.check import check
 from sfumato.errors import BudgetError, BundleError, DataError, MethodError, SfumatoError
 from sfumato.keys import new_key
-from sfumato.manifest import read_manifest
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.meaning import odds
-from sfumato.publish.statement import compared, cubes_guarantee, statement
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.cubes.survey import CODES, CUBE, RELEASE, records, release
@@ -157,7 +157,7 @@ def test_the_file_of_a_cube_lists_every_cell_with_its_codes_and_whole_numbers(tm
 
 
 def test_a_cube_that_was_changed_is_refused(tmp_path: Path) -> None:
-    from sfumato.cube.query import open_cube
+    from sfumato.statistics.cube.query import open_cube
 
     bundle = run(load(release(tmp_path))).bundle
     open_cube(bundle, "people")

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.adjust.protected_cube import protected_cube
+from sfumato.agree.whole_numbers import make_a_chain
 from sfumato.cells import Dimension
-from sfumato.cube.cube import MILLION
-from sfumato.cube.query import open_cube
-from sfumato.cube.section import CubeSection
-from sfumato.cube.tabulated import Chunk, tabulated
-from sfumato.cube.whole_numbers import make_a_chain
 from sfumato.noise.randomness import Seeded
-from sfumato.planned_cube import cube_method
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.cube import MILLION
+from sfumato.statistics.cube.protect import protected_cube
+from sfumato.statistics.cube.query import open_cube
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.tabulate import Chunk, tabulated
 from tests.cubes.survey import records, release
 
 FEW = 2e-6

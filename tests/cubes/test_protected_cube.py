@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.adjust.protected_cube import protected_cube
-from sfumato.cube.answer import Rules
-from sfumato.cube.cube import MILLION, Cube
-from sfumato.cube.figures import Figures
-from sfumato.cube.query import PublishedCube
-from sfumato.cube.scale import FEWEST, average_scale
-from sfumato.cube.section import CubeSection
-from sfumato.cube.tabulated import Chunk, tabulated
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.planned_cube import cube_method
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import FEWEST, Figures, average_scale
+from sfumato.statistics.cube.protect import protected_cube
+from sfumato.statistics.cube.query import PublishedCube
+from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.tabulate import Chunk, tabulated
 from tests.cubes.survey import DIMENSIONS
 
 BY = [dimension.name for dimension in DIMENSIONS]

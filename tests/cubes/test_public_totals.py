@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.check import check, checked
-from sfumato.cube.public_totals import LARGEST_TOTAL
-from sfumato.cube.query import open_cube
 from sfumato.errors import SfumatoError
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.controls import LARGEST_TOTAL
+from sfumato.statistics.cube.query import open_cube
 from tests.cli.call import call
 from tests.cubes.survey import CODES, release
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sfumato.check import checked
-from sfumato.cube.cube import MILLION
-from sfumato.cube.query import open_cube
 from sfumato.errors import SfumatoError
-from sfumato.methods.recommended_levels import compared
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.cube import MILLION
+from sfumato.statistics.cube.levels import compared
+from sfumato.statistics.cube.query import open_cube
 from tests.cli.call import call
 from tests.cubes.survey import release
 

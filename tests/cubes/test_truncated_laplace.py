@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.cube.section import CubeSection
-from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.planned_cube import cube_method
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
 
 
 def method(**changes: object) -> TruncatedLaplace:

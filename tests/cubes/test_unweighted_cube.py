@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.check import checked, stored_answers
-from sfumato.cube.cube import MILLION
-from sfumato.cube.query import open_cube
-from sfumato.cube.section import CubeSection
-from sfumato.cube.stored import read_stored, stored, with_columns
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.planned_cube import cube_method
 from sfumato.release_file import load
 from sfumato.run import keep_answer, open_ledger, run
-from sfumato.serve.bundle import OpenBundle
-from sfumato.serve.model import ServedTable
+from sfumato.serve.core.bundle import OpenBundle
+from sfumato.serve.core.model import ServedTable
+from sfumato.statistics.cube.cube import MILLION
+from sfumato.statistics.cube.query import open_cube
+from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.stored import read_stored, stored, with_columns
 from tests.cli.call import call
 from tests.cubes.pairs import published_pairs
 from tests.cubes.survey import RELEASE, records, release

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sfumato.assess.assess import assess
+from sfumato.bundle.manifest import read_manifest
 from sfumato.check import check
-from sfumato.manifest import read_manifest
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.release_file import load
 from sfumato.run import run

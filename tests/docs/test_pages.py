@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.check import check
-from sfumato.economy.generate import generate
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.jobs.generate import generate
 from tests.docs.blocks import PAGES, ROOT, blocks, is_shown, run_block
 
 RUNNABLE = ("python", "console", "sh", "diff")

@@ -3,8 +3,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sfumato import economy
-from sfumato.economy import Economy
+from sfumato_lab import economy
+from sfumato_lab.economy import Economy
 
 JOBS = 300_007  # not a multiple of the block of 25 rows: the last block is cut short
 

@@ -15,18 +15,34 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.business import accounts, divisions, occupations
-from sfumato.economy.business.design import CELLS, MOST_WEIGHT, SHAPES, draw_design
-from sfumato.economy.business.establishments import draw_establishments
-from sfumato.economy.business.generate import CHUNK, BusinessSurvey, generate_business
-from sfumato.economy.business.leaders import promote, without_leaders
-from sfumato.economy.business.replicates import GROUPS, NAMES, draw_groups, replicate_weights
-from sfumato.economy.business.shape import SHARES, measure_business
-from sfumato.economy.business.sizes import MOST_EMPLOYEES, SIZE, STARTS, draw_employees, size_of
-from sfumato.economy.business.staff import draw_staff
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata
+from sfumato_lab.economy.business import divisions, occupations
+from sfumato_lab.economy.business import draws as accounts
+from sfumato_lab.economy.business.design import (
+    CELLS,
+    MOST_EMPLOYEES,
+    MOST_WEIGHT,
+    SHAPES,
+    SIZE,
+    STARTS,
+    draw_design,
+    draw_employees,
+    size_of,
+)
+from sfumato_lab.economy.business.draws import (
+    GROUPS,
+    NAMES,
+    draw_establishments,
+    draw_groups,
+    draw_staff,
+    promote,
+    replicate_weights,
+    without_leaders,
+)
+from sfumato_lab.economy.business.generate import CHUNK, BusinessSurvey, generate_business
+from sfumato_lab.economy.business.shape import SHARES, measure_business
 from tests.cli.call import call
 
 SMALL = CHUNK + 10_007  # two chunks, the second one cut short
@@ -381,7 +397,7 @@ def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from sfumato.economy.business.generate import generate_business
+from sfumato_lab.economy.business.generate import generate_business
 generate_business(Path(sys.argv[1]), businesses=int(sys.argv[2]), replicates=False)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(peak if sys.platform == "darwin" else peak * 1024)

@@ -5,12 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.economy.industries import ownership_shares
-from sfumato.economy.names import MOST, place_names
-from sfumato.economy.places import how_many
-from sfumato.economy.quantiles import stratified_normal
-from sfumato.economy.sizes import LARGEST_SHARE, MEAN, draw_sizes
-from sfumato.economy.streams import Purpose, stream
+from sfumato_lab.economy.frame import Purpose, stratified_normal, stream
+from sfumato_lab.economy.industries import ownership_shares
+from sfumato_lab.economy.jobs.codelists import MOST, place_names
+from sfumato_lab.economy.jobs.draws import LARGEST_SHARE, MEAN, draw_sizes, how_many
 
 
 @given(st.integers(10_000, 400_000), st.integers(0, 2**64 - 1))

@@ -8,8 +8,7 @@ factor 10% to 25% away from one, nearer values more likely; its error is average
 import numpy as np
 import pytest
 
-from sfumato.economy.establishments import draw_establishments
-from sfumato.economy.places import draw_places
+from sfumato_lab.economy.jobs.draws import draw_establishments, draw_places
 
 SMOOTH_PARETO, SMOOTH_LAPLACE = 0.525, 1.0
 TRIALS = 20

@@ -13,23 +13,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.business.generate import generate_business
-from sfumato.economy.business.shape import measure_business
-from sfumato.economy.federal.generate import generate_federal
-from sfumato.economy.federal.shape import measure_federal
-from sfumato.economy.generate import generate
-from sfumato.economy.graduates.generate import generate_graduates
-from sfumato.economy.graduates.shape import measure_graduates
-from sfumato.economy.made import Made
-from sfumato.economy.opportunity.generate import generate_opportunity
-from sfumato.economy.opportunity.shape import measure_opportunity
-from sfumato.economy.requirements.generate import generate_requirements
-from sfumato.economy.requirements.shape import measure_requirements
-from sfumato.economy.shape import measure
-from sfumato.economy.university.generate import generate_university
-from sfumato.economy.university.shape import measure_university
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
+from sfumato_lab.economy.business.generate import generate_business
+from sfumato_lab.economy.business.shape import measure_business
+from sfumato_lab.economy.federal.generate import generate_federal
+from sfumato_lab.economy.federal.shape import measure_federal
+from sfumato_lab.economy.frame import Made
+from sfumato_lab.economy.graduates.generate import generate_graduates
+from sfumato_lab.economy.graduates.shape import measure_graduates
+from sfumato_lab.economy.jobs.generate import generate
+from sfumato_lab.economy.jobs.shape import measure
+from sfumato_lab.economy.opportunity.generate import generate_opportunity
+from sfumato_lab.economy.opportunity.shape import measure_opportunity
+from sfumato_lab.economy.requirements.generate import generate_requirements
+from sfumato_lab.economy.requirements.shape import measure_requirements
+from sfumato_lab.economy.university.generate import generate_university
+from sfumato_lab.economy.university.shape import measure_university
 from tests.cli.call import call
 
 

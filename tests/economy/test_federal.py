@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.federal.agencies import AGENCIES
-from sfumato.economy.federal.careers import draw_careers
-from sfumato.economy.federal.employers import REFERENCE_EMPLOYERS, draw_employers, how_many
-from sfumato.economy.federal.generate import CHUNK, PERSONS, FederalWorkforce, generate_federal
-from sfumato.economy.federal.mobility import mobility_between
-from sfumato.economy.federal.shape import CELLS, PERCENTILES, PUBLISHED_PERCENTILES, measure_federal
-from sfumato.economy.federal.states import STATES, distances
 from sfumato.errors import DataError, SfumatoError
 from sfumato.release_file import load
+from sfumato_lab.economy.federal.agencies import AGENCIES
+from sfumato_lab.economy.federal.codes import STATES, distances
+from sfumato_lab.economy.federal.draws import draw_careers
+from sfumato_lab.economy.federal.generate import CHUNK, PERSONS, FederalWorkforce, generate_federal
+from sfumato_lab.economy.federal.mobility import REFERENCE_EMPLOYERS, draw_employers, how_many, mobility_between
+from sfumato_lab.economy.federal.shape import CELLS, PERCENTILES, PUBLISHED_PERCENTILES, measure_federal
 from tests.cli.call import call
 
 SMALL = CHUNK + 10_007  # two chunks, the second one cut short

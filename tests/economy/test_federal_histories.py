@@ -8,14 +8,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.federal.careers import Careers, draw_careers
-from sfumato.economy.federal.employers import draw_employers
-from sfumato.economy.federal.generate import FederalWorkforce, generate_federal
-from sfumato.economy.federal.mobility import mobility_between
-from sfumato.economy.federal.spells import draw_spells
 from sfumato.keys import new_key
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.federal.draws import Careers, draw_careers, draw_spells
+from sfumato_lab.economy.federal.generate import FederalWorkforce, generate_federal
+from sfumato_lab.economy.federal.mobility import draw_employers, mobility_between
 
 QUARTERS = 16
 PERSONS = 20_000
@@ -150,7 +148,7 @@ def test_the_release_file_runs_once_there_is_a_key(tmp_path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from sfumato.economy.federal.generate import generate_federal
+from sfumato_lab.economy.federal.generate import generate_federal
 made = generate_federal(Path(sys.argv[1]), quarters=52)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(made.job_quarters, peak if sys.platform == "darwin" else peak * 1024)

@@ -5,9 +5,9 @@ import hashlib
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import economy
-from sfumato.economy.people import CHUNK
 from sfumato.errors import SfumatoError
+from sfumato_lab import economy
+from sfumato_lab.economy.jobs.draws import CHUNK
 
 SEVERAL_CHUNKS = 2 * CHUNK + 777
 

@@ -9,15 +9,23 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from sfumato.economy.graduates.generate import CHUNK, FEWEST, NAMES, GraduatesEconomy, generate_graduates
-from sfumato.economy.graduates.people import PERSISTENCE, Population, draw_people
-from sfumato.economy.graduates.schooling import FIRST_TEN_YEARS_LATER, MOST_INSTITUTIONS, draw_graduates
-from sfumato.economy.graduates.service import draw_veterans
-from sfumato.economy.graduates.shape import LARGE, WITHHELD, measure_graduates
-from sfumato.economy.graduates.years import AFTER, GROWTH, PRESENT, WIDENING, years_after
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.graduates.draws import (
+    AFTER,
+    GROWTH,
+    PERSISTENCE,
+    PRESENT,
+    WIDENING,
+    Population,
+    draw_people,
+    years_after,
+)
+from sfumato_lab.economy.graduates.generate import CHUNK, FEWEST, NAMES, GraduatesEconomy, generate_graduates
+from sfumato_lab.economy.graduates.schooling import FIRST_TEN_YEARS_LATER, MOST_INSTITUTIONS, draw_graduates
+from sfumato_lab.economy.graduates.service import draw_veterans
+from sfumato_lab.economy.graduates.shape import LARGE, WITHHELD, measure_graduates
 
 PEOPLE = 200_000  # four chunks, the last one cut short
 

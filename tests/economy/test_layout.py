@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.economy.layout import Layout, second, worker_keys
+from sfumato_lab.economy.jobs.draws import Layout, second, worker_keys
 
 
 def layout(sizes, start=0):

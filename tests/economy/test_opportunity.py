@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.economy.federal.states import STATE
-from sfumato.economy.opportunity import states
-from sfumato.economy.opportunity.children import MOST_RANK, draw_children
-from sfumato.economy.opportunity.generate import CHUNK, FEWEST, MOST, OpportunityEconomy, generate_opportunity
-from sfumato.economy.opportunity.groups import GENDER, GROUPS, RACE
-from sfumato.economy.opportunity.shape import measure_opportunity
-from sfumato.economy.opportunity.tracts import FEWEST_CHILDREN, SLOPES, Tracts, draw_tracts
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.federal.codes import STATE
+from sfumato_lab.economy.opportunity import states
+from sfumato_lab.economy.opportunity.draws import FEWEST_CHILDREN, MOST_RANK, SLOPES, Tracts, draw_children, draw_tracts
+from sfumato_lab.economy.opportunity.generate import CHUNK, FEWEST, MOST, OpportunityEconomy, generate_opportunity
+from sfumato_lab.economy.opportunity.groups import GENDER, GROUPS, RACE
+from sfumato_lab.economy.opportunity.shape import measure_opportunity
 
 TRACTS = 2_000  # four chunks of tracts, the last one cut short
 

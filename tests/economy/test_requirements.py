@@ -14,21 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import contingency
 
-from sfumato.cube.query import open_cube
-from sfumato.economy.requirements.design import draw_design
-from sfumato.economy.requirements.establishments import FEWEST_JOBS, MOST_JOBS, WEIGHT_DIGITS
-from sfumato.economy.requirements.generate import CHUNK, FEWEST, RequirementsSurvey, generate_requirements
-from sfumato.economy.requirements.occupations import GROUPS, OCCUPATION
-from sfumato.economy.requirements.quotes import MOST_DAYS
-from sfumato.economy.requirements.replicates import NAMES
-from sfumato.economy.requirements.shape import CUBES, measure_requirements
-from sfumato.economy.requirements.strata import WORKERS
-from sfumato.economy.requirements.variables import EDUCATION, VARIABLES
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata, Replicates
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.cube.query import open_cube
+from sfumato_lab.economy.requirements.design import WORKERS, draw_design
+from sfumato_lab.economy.requirements.draws import FEWEST_JOBS, MOST_DAYS, MOST_JOBS, NAMES, WEIGHT_DIGITS
+from sfumato_lab.economy.requirements.generate import CHUNK, FEWEST, RequirementsSurvey, generate_requirements
+from sfumato_lab.economy.requirements.occupations import GROUPS, OCCUPATION
+from sfumato_lab.economy.requirements.shape import CUBES, measure_requirements
+from sfumato_lab.economy.requirements.variables import EDUCATION, VARIABLES
 from tests.cli.call import call
 
 QUOTES = 60_007  # two chunks of establishments, the second one cut short
@@ -345,7 +342,7 @@ def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from sfumato.economy.requirements.generate import generate_requirements
+from sfumato_lab.economy.requirements.generate import generate_requirements
 generate_requirements(Path(sys.argv[1]), quotes=int(sys.argv[2]), replicates=False)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(peak if sys.platform == "darwin" else peak * 1024)

@@ -7,31 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.economy import industries
-from sfumato.economy.requirements.design import draw_design
-from sfumato.economy.requirements.establishments import (
+from sfumato.microdata import Replicates
+from sfumato_lab.economy import industries
+from sfumato_lab.economy.requirements.design import PER_INDUSTRY, draw_design
+from sfumato_lab.economy.requirements.draws import (
     FEWEST_JOBS,
-    MOST_JOBS,
-    Establishments,
-    allocate,
-    draw_establishments,
-)
-from sfumato.economy.requirements.generate import FEWEST, MOST
-from sfumato.economy.requirements.quotes import Quotes, draw_quotes
-from sfumato.economy.requirements.replicates import (
     HADAMARD,
+    MOST_JOBS,
     NAMES,
     REPLICATES,
     ROWS,
+    Establishments,
     Loops,
+    Quotes,
+    allocate,
+    draw_establishments,
     draw_loops,
+    draw_quotes,
     replicate_weights,
     rows_of,
 )
-from sfumato.economy.requirements.sizes import SIZE, SPREAD, STARTS
-from sfumato.economy.requirements.strata import PER_INDUSTRY
-from sfumato.economy.requirements.variables import EDUCATION, NOISE, VARIABLES
-from sfumato.microdata import Replicates
+from sfumato_lab.economy.requirements.generate import FEWEST, MOST
+from sfumato_lab.economy.requirements.sizes import SIZE, SPREAD, STARTS
+from sfumato_lab.economy.requirements.variables import EDUCATION, NOISE, VARIABLES
 
 
 def rng(seed: int = 1) -> np.random.Generator:

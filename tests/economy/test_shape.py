@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from sfumato import economy
-from sfumato.economy.codelists import PLACE_SIZE
-from sfumato.economy.establishments import draw_establishments
-from sfumato.economy.places import draw_places
-from sfumato.economy.shape import shape_of
+from sfumato_lab import economy
+from sfumato_lab.economy.jobs.codelists import PLACE_SIZE
+from sfumato_lab.economy.jobs.draws import draw_establishments, draw_places
+from sfumato_lab.economy.jobs.shape import shape_of
 
 PUBLISHED_JOBS = 10_900_000
 

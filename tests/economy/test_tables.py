@@ -6,7 +6,7 @@ import tomllib
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.files import FIXED_CODELISTS
+from sfumato_lab.economy.files import FIXED_CODELISTS
 
 WORKER_ATTRIBUTES = ("age", "sex", "race", "ethnicity", "education")
 WORKPLACE_ATTRIBUTES = ("place", "industry", "ownership", "place_size")

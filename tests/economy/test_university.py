@@ -11,18 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.economy.university import titles
-from sfumato.economy.university.careers import LEAST_EARNINGS, draw_careers
-from sfumato.economy.university.generate import CHUNK, FEWEST, UniversityEconomy, generate_university
-from sfumato.economy.university.institutions import FEWEST as FEWEST_EMPLOYEES
-from sfumato.economy.university.institutions import draw_institutions
-from sfumato.economy.university.release import MOST_EARNINGS
-from sfumato.economy.university.shape import measure_university
-from sfumato.economy.university.titles import MOST_YEARS, SECTOR, TITLE, YEARS
 from sfumato.errors import SfumatoError
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.university import titles
+from sfumato_lab.economy.university.draws import FEWEST as FEWEST_EMPLOYEES
+from sfumato_lab.economy.university.draws import LEAST_EARNINGS, draw_careers, draw_institutions
+from sfumato_lab.economy.university.generate import CHUNK, FEWEST, MOST_EARNINGS, UniversityEconomy, generate_university
+from sfumato_lab.economy.university.shape import measure_university
+from sfumato_lab.economy.university.titles import MOST_YEARS, SECTOR, TITLE, YEARS
 
 EMPLOYEES, INSTITUTIONS = 80_000, 3  # the largest has two chunks
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.contributors import contributors
-from sfumato.engine.question import TOTAL, ContributorQuestion
+from sfumato.engine.factors import PRIME
 from sfumato.engine.records import connect_records
-from sfumato.engine.unit_keys import PRIME
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed, hashes
+from sfumato.statistics.questions import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.tabulate import contributors
 from tests.conftest import write
 
 SECRET = Secret(key=bytes(range(16)), a=Fraction("1.1"), b=Fraction("1.2"))

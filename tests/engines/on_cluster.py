@@ -14,17 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.check import Checked, check, checked
-from sfumato.engine.cell_parts import Parted, parted
+from sfumato.chunks import Part, settled
 from sfumato.engine.connect import connect
-from sfumato.engine.each_part import each_part
-from sfumato.engine.shared_folder import refuse_unshared
+from sfumato.engine.executors import refuse_unshared
 from sfumato.errors import EngineError
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.parts import Part, settled
 from sfumato.privacy.ledger import Ledger
-from sfumato.protected_parts import ProtectPart
 from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.run import ProtectPart, run
+from sfumato.statistics.jobs.tabulate import Parted, each_part, parted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
-from sfumato.engine.indicators import indicators
-from sfumato.engine.question import IndicatorQuestion
 from sfumato.frame import Frame
-from sfumato.indicators import CODES, INDICATORS, NAME
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import hashes
+from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
+from sfumato.statistics.panel.tabulate_indicators import indicators
+from sfumato.statistics.questions import IndicatorQuestion
 from tests.conftest import write
 
 FACTORS = Factors(key=bytes(range(16)), least=Fraction("0.1"), most=Fraction("0.25"))

@@ -13,15 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.cell_parts import Parted, parted
+from sfumato.chunks import Part
+from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, PartLayout, cut
 from sfumato.engine.connect import connect
-from sfumato.engine.each_part import each_part
-from sfumato.engine.part_layout import CELLS_OF_A_PART, IN_ONE_PIECE, PartLayout, cut
-from sfumato.engine.question import Question
-from sfumato.engine.tabulate import tabulate
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
-from sfumato.parts import Part
+from sfumato.statistics.jobs.tabulate import Parted, each_part, parted, tabulate
+from sfumato.statistics.questions import Question
 from tests.conftest import tiny_frame, write
 from tests.engines.test_tabulate import QUESTIONS, joined_frame
 

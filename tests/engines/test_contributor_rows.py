@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.engine.contributors import prepare
-from sfumato.engine.question import ContributorQuestion
+from sfumato.engine.factors import unit_keys
 from sfumato.engine.records import connect_records
-from sfumato.engine.unit_keys import unit_keys
 from sfumato.microdata import Microdata
+from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.totals.tabulate import prepare
 from tests.engines.businesses import (
     KEYED,
     RECORDS,

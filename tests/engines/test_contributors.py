@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.contributors import prepare
-from sfumato.engine.question import TOTAL, ContributorQuestion
+from sfumato.engine.factors import modulo_prime, split, unit_keys
 from sfumato.engine.records import connect_records
-from sfumato.engine.unit_keys import unit_keys
-from sfumato.engine.wide_sums import modulo_prime, split
+from sfumato.statistics.questions import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.tabulate import prepare
 from tests.engines.businesses import (
     CODES,
     EVERYONE,

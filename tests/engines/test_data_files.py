@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, SubTreeFileSystem, copy_files
 
+from sfumato.bundle.manifest import read_manifest
 from sfumato.check import checked
 from sfumato.content import Content
 from sfumato.engine.data_files import DataFile, data_files, files
 from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
 from sfumato.frame import Data
-from sfumato.manifest import read_manifest
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.conftest import tiny_frame

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.engine.connect import connect
-from sfumato.engine.graph import bipartite, employer_edges
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
+from sfumato.statistics.panel.tabulate_graph import bipartite, employer_edges
 from tests.conftest import write
 
 # The worked example: five workers, three employers, whose keys as numbers and as text stand in different orders.

@@ -11,18 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine import worker_pairs
 from sfumato.engine.connect import connect
-from sfumato.engine.moves import available_periods, moves
-from sfumato.engine.pair_sums import PairSums
-from sfumato.engine.pairs import pairs
-from sfumato.engine.question import SUMS, PairQuestion
-from sfumato.engine.worker_pairs import refuse_too_many
 from sfumato.errors import DataError, MethodError, ReleaseError
 from sfumato.frame import Frame
-from sfumato.noise.edges import takes_first
-from sfumato.noise.factors import ONE, Factors
+from sfumato.noise.factors import ONE, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
+from sfumato.statistics.panel import tabulate_workers as worker_pairs
+from sfumato.statistics.panel.tabulate_pairs import available_periods, moves, pairs
+from sfumato.statistics.panel.tabulate_workers import PairSums, refuse_too_many
+from sfumato.statistics.questions import SUMS, PairQuestion
 from tests.conftest import write
 from tests.engines.movers import (
     EMPLOYERS,

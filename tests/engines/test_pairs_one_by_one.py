@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells
-from sfumato.noise.edges import chosen_employers, takes_first
-from sfumato.noise.factors import ONE
+from sfumato.noise.factors import ONE, chosen_employers, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from tests.engines.movers import EMPLOYERS, FACTORS, PERIOD, QUARTERS, WORKERS, Rows, answer, frame_of, names, question
 

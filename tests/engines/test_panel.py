@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.connect import connect
-from sfumato.engine.data_totals import DataTotals
-from sfumato.engine.panel_faults import refuse_no_rows
+from sfumato.engine.memory import DataTotals
+from sfumato.engine.panel import refuse_no_rows
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
-from sfumato.frame import Frame
-from sfumato.periods import Span
+from sfumato.frame import Frame, Span
 from tests.conftest import write
 from tests.engines.panels import EMPLOYERS, WORKERS, Panel, by_hand
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Dimension
 from sfumato.check import checked
-from sfumato.engine.each_part import each_part
-from sfumato.engine.part_layout import CELLS_OF_A_PART, IN_ONE_PIECE
-from sfumato.engine.people_parts import people_parted
-from sfumato.engine.question import SampleQuestion
+from sfumato.chunks import Part
+from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE
 from sfumato.engine.records import connect_records
-from sfumato.engine.samples import sampled
-from sfumato.parts import Part
 from sfumato.release_file import load
+from sfumato.statistics.jobs.tabulate import each_part
+from sfumato.statistics.people.tabulate import people_parted, sampled
+from sfumato.statistics.questions import SampleQuestion
 from tests.engines.cluster import MASTER, drive
 from tests.engines.people import STATE, TRACT, YEAR, described
 from tests.engines.test_cell_parts import counted, together

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.record_faults import validate_records
-from sfumato.engine.records import check_record_columns, connect_records, read_record_codes, replicate_columns
+from sfumato.engine.records import (
+    check_record_columns,
+    connect_records,
+    read_record_codes,
+    replicate_columns,
+    validate_records,
+)
 from sfumato.errors import DataError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import sfumato
-from sfumato.economy.generate import generate
-from sfumato.engine.spill_folder import spill_folder
+from sfumato.engine.connect import spill_folder
+from sfumato_lab.economy.jobs.generate import generate
 from tests.cli.holding import holding
 from tests.conftest import need_java
 from tests.engines.cluster import MASTER, releases
@@ -134,7 +134,7 @@ def test_a_session_that_someone_made_without_encryption_is_refused() -> None:
     need_java()
     program = """
 from pyspark.sql import SparkSession
-from sfumato.engine.spark_session import spark_session
+from sfumato.engine.connect import spark_session
 SparkSession.builder.master("local[1]").getOrCreate()
 spark_session({})
 """

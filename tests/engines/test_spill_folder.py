@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.engine.connect import connect
-from sfumato.engine.spill_folder import spill_folder
+from sfumato.engine.connect import connect, spill_folder
 from tests.conftest import tiny_frame
 
 HOLDS = """
 import sys
 from pathlib import Path
-from sfumato.engine.spill_folder import spill_folder
+from sfumato.engine.connect import spill_folder
 
 with spill_folder() as folder:
     (Path(folder) / "records").write_text("of someone")

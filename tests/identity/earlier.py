@@ -2,14 +2,14 @@
 
 from sfumato.cells import Cells
 from sfumato.check import Checked, checked, stored_answers
-from sfumato.cube.stored import stored
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
-from sfumato.planned_cube import PlannedCube
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.stored import stored
 
 
 def run_by_version_0_1(release: Release) -> dict[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.engine.column_words import column_words, key_words, text_words
+from sfumato.engine.content import column_words, key_words, text_words
 
 FROZEN = [
     [0, 6238072747940578789, 18279323766572949],

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.content import Content
+from sfumato.engine.content import ContentReader
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
-from sfumato.engine.read_content import ContentReader
 from sfumato.frame import Data
 from sfumato.microdata import Microdata
 from tests.conftest import tiny_frame, write

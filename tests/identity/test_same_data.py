@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.bundle.manifest import read_manifest
 from sfumato.check import check
 from sfumato.cli import app
 from sfumato.errors import BudgetError
 from sfumato.live import open_formal
-from sfumato.manifest import read_manifest
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load

@@ -15,15 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.economy.business.generate import generate_business
-from sfumato.engine.unit_keys import PRIME
+from sfumato.engine.factors import PRIME
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
 from sfumato.live import Live, open_live
-from sfumato.live.definitions import Definitions
-from sfumato.live.released import AnsweredCells, Released
+from sfumato.live.released import AnsweredCells, Definitions, Released
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.business.generate import generate_business
 
 STATES = ("NSW", "VIC", "QLD", "SA", "WA", "TAS", "NT", "ACT")
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.methods.percentile_curves import CurveName, bins_of_guess
-from sfumato.methods.public_bins import PublicBins
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.percentiles import CurveName, bins_of_guess
 
 AT = (Fraction(25), Fraction(50), Fraction(75))
 MEDIAN, MINIMUM, MAXIMUM = 45_000, 0, 2_000_000

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import Cells, Dimension
-from sfumato.methods.laplace import Laplace
-from sfumato.methods.method import Method
-from sfumato.methods.node_laplace import NodeLaplace
-from sfumato.methods.record_laplace import RecordLaplace
-from sfumato.methods.registry import build
-from sfumato.methods.vector_figures import PublishedFigures, published_figures
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
+from sfumato.statistics.jobs.vector import PublishedFigures, published_figures
+from sfumato.statistics.method import Method
+from sfumato.statistics.people.small_samples import RecordLaplace
+from sfumato.statistics.registry import build
 
 CONFIDENCE = 0.9
 SMALL, SIZES = (0, 1, 2, 5, 10), (1, 10, 100, 1_000)

@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.methods.laplace import Laplace
-from sfumato.methods.node_laplace import NodeLaplace
-from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.keyed import hashes
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from tests.methods.cells import cells_of
 
 ALPHA = Fraction("0.1")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
-from sfumato.methods.log_box import LogBox
-from sfumato.methods.smooth_box import SmoothBox
-from sfumato.methods.vector_figures import published_figures
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.jobs.logarithms import LogBox
+from sfumato.statistics.jobs.vector import SmoothBox, published_figures
 from tests.methods.vector_cells import block_cells
 
 ROWS = 8_000

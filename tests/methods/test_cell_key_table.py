@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from sfumato.errors import MethodError
-from sfumato.methods.cell_key_entropy import most_even, variance_bounds
-from sfumato.methods.cell_key_table import CellKeyTable
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.totals.cell_keys import CellKeyTable, most_even, variance_bounds
 
 TABLE = CellKeyTable(variance=Fraction(3), deviation=5)
 TABLES = [

@@ -6,12 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.methods.contributor_magnitudes import Optima, interpolated_magnitudes
-from sfumato.methods.contributor_perturbation import contributions, parity, perturbation, perturbation_variance
-from sfumato.noise.directions import directions
-from sfumato.noise.factors import ONE
+from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.triangular import triangular
+from sfumato.statistics.totals.perturbation import (
+    Optima,
+    contributions,
+    interpolated_magnitudes,
+    parity,
+    perturbation,
+    perturbation_variance,
+)
 
 OPTIMA = Optima(
     shapes=np.array([[90.0, 5, 5, 0], [60, 40, 0, 0], [40, 30, 30, 0], [25, 25, 25, 25]]),

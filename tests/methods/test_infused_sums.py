@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
-from sfumato.indicators import CODES, NAME
-from sfumato.methods.infused_sums import InfusedSums
-from sfumato.methods.status import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.method import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED
+from sfumato.statistics.panel.indicators import CODES, NAME
+from sfumato.statistics.panel.infused_sums import InfusedSums
 
 ONE = 1_000_000
 FACTORS = (750_000, 812_345, 1_150_001, 1_249_999)

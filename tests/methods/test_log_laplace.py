@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.methods.log_laplace import LogLaplace
-from sfumato.noise.log_laplace import LogLaplace as Noise
+from sfumato.noise.laplace import LogLaplace as Noise
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.logarithms import LogLaplace
 from tests.methods.cells import cells_of
 
 GRID = [(Fraction(a), Fraction(e)) for a in ("0.01", "0.05", "0.1", "0.2") for e in ("0.25", "0.5", "1", "2", "4")]

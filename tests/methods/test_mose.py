@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.methods.local_sensitivity import mean_reach, prediction_reach
-from sfumato.methods.mose import Mose
-from sfumato.methods.observed_sensitivity import LEAST, STEPS, observed, rounded_up
-from sfumato.methods.regression import LineSums
-from sfumato.methods.status import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.method import NOT_AVAILABLE, SUPPRESSED
+from sfumato.statistics.people.mose import LEAST, STEPS, Mose, mean_reach, observed, prediction_reach, rounded_up
+from sfumato.statistics.people.noisy_regression import LineSums
 from tests.methods.groups import RANKS, drawn_ranks, sums, sums_of
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
-from sfumato.methods.cumulative_curve import Crossings
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named
-from sfumato.methods.public_bins import PublicBins
-from sfumato.methods.status import ABOVE, BELOW, SUPPRESSED
-from sfumato.methods.summed_curve import nonnegative_bins
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.method import ABOVE, BELOW, SUPPRESSED
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.curves import Crossings, nonnegative_bins
+from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, curve_named
 from tests.methods.graduates import AT, bins, cells_of_bins, counted, earnings
 
 MUCH = Fraction(50)

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
-from sfumato.methods.cumulative_curve import Percentiles
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.percentile_curves import CURVES, CurveName, curve_named, planned, recommended
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.people.curves import Percentiles
+from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, curve_named, planned, recommended
 from tests.methods.graduates import AT, SIZES, bins, bins_for, cells_of_bins, counted, earnings, percentiles
 
 EPSILON = Fraction(3, 2)

@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.methods.adaptive_curve import COUNT_SHARE, AdaptiveCurve
-from sfumato.methods.chosen_bins import ChosenBins
-from sfumato.methods.percentile_curves import CurveName, curve_named
-from sfumato.methods.public_bins import PublicBins
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.people.adaptive_curve import COUNT_SHARE, AdaptiveCurve
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.curves import ChosenBins
+from sfumato.statistics.people.percentiles import CurveName, curve_named
 from tests.methods.graduates import AT, bins
 
 EPSILON = Fraction(3, 2)

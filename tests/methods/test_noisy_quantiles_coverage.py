@@ -15,13 +15,12 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.economy.graduates.generate import EARNINGS, NAMES, generate_graduates
-from sfumato.economy.graduates.release import BINS, MEDIAN, SIGMA
-from sfumato.methods.adaptive_curve import AdaptiveCurve
-from sfumato.methods.cumulative_curve import Percentiles
-from sfumato.methods.percentile_curves import CurveName, bins_of_guess, curve_named
-from sfumato.methods.public_bins import PublicBins
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.people.adaptive_curve import AdaptiveCurve
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.curves import Percentiles
+from sfumato.statistics.people.percentiles import CurveName, bins_of_guess, curve_named
+from sfumato_lab.economy.graduates.generate import BINS, EARNINGS, MEDIAN, NAMES, SIGMA, generate_graduates
 from tests.methods.graduates import AT, counted, percentiles
 
 SEEDS = (1, 2, 3)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
 from sfumato.check import check
-from sfumato.economy.graduates.generate import generate_graduates
-from sfumato.economy.university.generate import generate_university
-from sfumato.methods.noisy_quantiles import NoisyQuantiles
-from sfumato.methods.status import STATUSES
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
+from sfumato.statistics.method import STATUSES
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato_lab.economy.graduates.generate import generate_graduates
+from sfumato_lab.economy.university.generate import generate_university
 from tests.methods.graduates import cells_of_bins
 
 AT = (10, 25, 50, 75, 90)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from sfumato.errors import MethodError
-from sfumato.methods.public_bins import PublicBins
+from sfumato.statistics.people.bins import PublicBins
 
 
 @given(

@@ -7,9 +7,9 @@ import pytest
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
-from sfumato.methods.record_laplace import RecordLaplace
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.people.small_samples import RecordLaplace
 
 
 def method(periods: int) -> RecordLaplace:

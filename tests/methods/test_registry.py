@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 
 from sfumato.errors import ReleaseError
-from sfumato.methods.registry import METHODS, build
-from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.registry import METHODS, build
 
 
 def test_a_method_is_built_by_its_name() -> None:

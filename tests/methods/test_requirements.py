@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.methods.registry import build
-from sfumato.methods.requirements import REQUIREMENTS, requirements
+from sfumato.statistics.registry import REQUIREMENTS, build, requirements
 
 PAGE = Path(__file__).parents[2] / "docs/methods/employer-employee.md"
 ROWS = {

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.agree.least_squares import Margin, summed
 from sfumato.cells import Dimension
-from sfumato.cube.margins import Margin, summed
 from sfumato.errors import MethodError
-from sfumato.methods.recommended_levels import all_tables, compared, recommended
-from sfumato.methods.several_levels import SeveralLevels
-from sfumato.methods.truncated_laplace import ControlNoise, TruncatedLaplace
+from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import TruncatedGeometric
+from sfumato.statistics.cube.levels import SeveralLevels, all_tables, compared, recommended
+from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
 
 SHAPE = (6, 4, 3, 3)
 DIMENSIONS = tuple(

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.methods.mose import Mose
-from sfumato.methods.noisy_regression import NoisyRegression
-from sfumato.methods.theil_sen import TheilSen
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.noisy_regression import NoisyRegression
+from sfumato.statistics.people.theil_sen import TheilSen
 from tests.methods.groups import RANKS, drawn_ranks, samples, sums
 
 GROUPS = {10: 600, 20: 600, 50: 400, 100: 300, 500: 100, 1_000: 60}

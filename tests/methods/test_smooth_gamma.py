@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.methods.smooth_gamma import SmoothGamma, least_scale
 from sfumato.noise.quartic import Quartic
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.smooth import SmoothGamma, least_scale
 from tests.methods.audit import SIZES, density_loss, integer_loss
 from tests.methods.cells import cells_of
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.methods.smooth_laplace import SmoothLaplace, exact_delta
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.smooth import SmoothLaplace, exact_delta
 from tests.methods.audit import hockey_stick
 
 GRID = [

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
-from sfumato.methods.pareto_calibration import calibrate, largest_alpha, smallest_epsilon, worst_loss
-from sfumato.methods.smooth_pareto import SmoothPareto
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.calibration import calibrate, largest_alpha, smallest_epsilon, worst_loss
+from sfumato.statistics.jobs.smooth import SmoothPareto
 
 alphas = st.fractions(min_value=Fraction(1, 1000), max_value=10, max_denominator=1000)
 epsilons = st.fractions(min_value=Fraction(1, 100), max_value=20, max_denominator=100)

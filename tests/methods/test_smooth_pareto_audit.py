@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
-from sfumato.methods.smooth_pareto import SmoothPareto, worst_loss
-from sfumato.noise.double_pareto import DoublePareto
+from sfumato.noise.pareto import DoublePareto
+from sfumato.statistics.jobs.smooth import SmoothPareto, worst_loss
 from tests.methods.audit import SIZES, density_loss, integer_loss
 
 EPSILONS = [Fraction(e) for e in ("0.25", "0.5", "0.67", "1", "2", "4")]

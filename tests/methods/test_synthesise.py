@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, poisson
 
-from sfumato.methods.synthesise import PairLayout, fitted, synthesised
 from sfumato.noise.keyed import Keyed
 from sfumato.noise.randomness import Seeded
+from sfumato.statistics.panel.synthesise import PairLayout, fitted, synthesised
 
 
 def directed(classes: int, others: int = 1) -> PairLayout:

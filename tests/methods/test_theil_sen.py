@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
-from sfumato.methods.pair_predictions import Circles, circles
-from sfumato.methods.status import SUPPRESSED
-from sfumato.methods.theil_sen import TheilSen
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.method import SUPPRESSED
+from sfumato.statistics.people.theil_sen import Circles, TheilSen, circles
 from tests.methods.groups import RANKS, drawn_ranks, samples, sums
 from tests.noise.fit import ACCEPTED, p_value
 

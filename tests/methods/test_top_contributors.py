@@ -12,11 +12,10 @@ from scipy.stats import norm
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.methods.contributor_interval import half_widths
-from sfumato.methods.quality import STEPS, rounded_up
-from sfumato.methods.status import MOSTLY_PERTURBATION, SUPPRESSED
-from sfumato.methods.top_contributors import CONFIDENCE, TopContributors
 from sfumato.noise.randomness import OperatingSystem
+from sfumato.statistics.method import MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
+from sfumato.statistics.totals.perturbation import half_widths
+from sfumato.statistics.totals.top_contributors import CONFIDENCE, TopContributors
 from tests.methods.contributors import Unit, cells_of
 
 MANY = [f"unit {n}" for n in range(40)]

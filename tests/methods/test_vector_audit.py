@@ -14,15 +14,13 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
-from sfumato.methods.log_box import LogBox
-from sfumato.methods.pareto_calibration import Calibration
-from sfumato.methods.smooth_box import SmoothBox
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_calibration import block_loss
-from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
-from sfumato.noise.simplex_pareto import SimplexPareto
+from sfumato.noise.pareto import SimplexPareto
+from sfumato.statistics.jobs.calibration import Calibration, block_loss
+from sfumato.statistics.jobs.logarithms import LogBox
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 
 WIDTHS = [1, 2, 3, 4, 8]
 PARAMETERS = [("0.1", "2"), ("0.05", "2"), ("0.01", "0.5"), ("0.2", "4"), ("1", "8"), ("0.1", "30")]

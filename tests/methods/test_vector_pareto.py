@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
-from sfumato.methods.smooth_box import SmoothBox
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_calibration import calibrate_block, largest_alpha, smallest_epsilon
-from sfumato.methods.vector_figures import published_figures
-from sfumato.methods.vector_pareto import VectorPareto
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.calibration import calibrate_block, largest_vector_alpha, smallest_vector_epsilon
+from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto, published_figures
 from tests.methods.vector_cells import block_cells
 
 alphas = st.fractions(min_value=Fraction(1, 1000), max_value=2, max_denominator=1000)
@@ -51,8 +49,8 @@ def test_noise_exists_exactly_where_epsilon_exceeds_the_cells_times_the_log_of_o
 
 @given(alpha=alphas, epsilon=epsilons, cells=widths)
 def test_the_suggested_settings_exist(alpha: Fraction, epsilon: Fraction, cells: int) -> None:
-    VectorPareto(alpha=alpha, epsilon=Fraction(smallest_epsilon(alpha=alpha, cells=cells)), worker_cells=cells)
-    suggested = largest_alpha(epsilon=epsilon, cells=cells)
+    VectorPareto(alpha=alpha, epsilon=Fraction(smallest_vector_epsilon(alpha=alpha, cells=cells)), worker_cells=cells)
+    suggested = largest_vector_alpha(epsilon=epsilon, cells=cells)
     if suggested is not None:
         VectorPareto(alpha=Fraction(suggested), epsilon=epsilon, worker_cells=cells)
 

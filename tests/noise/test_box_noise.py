@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import betaprime, chisquare, gamma, kstest
 
-from sfumato.noise.box_deviation import expected_deviation, relative_deviation
-from sfumato.noise.box_hull import HullPoints, hull_norm
-from sfumato.noise.box_laplace import BoxLaplace
-from sfumato.noise.box_pareto import BoxPareto
+from sfumato.noise.box_laplace import BoxLaplace, expected_deviation, relative_deviation
+from sfumato.noise.box_pareto import BoxPareto, HullPoints, hull_norm
 from sfumato.noise.randomness import Seeded
 
 ACCEPTED, REJECTED = 1e-3, 1e-6

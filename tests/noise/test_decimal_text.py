@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.noise.decimal_text import LIMIT, decimal_words
-from sfumato.noise.keyed import hashes, hashes_of_integers
+from sfumato.noise.keyed import LIMIT, decimal_words, hashes, hashes_of_integers
 
 edges = sorted({0, *(10**n for n in range(19)), *(10**n - 1 for n in range(1, 19)), 2**63 - 1})
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import zeta
 from scipy.stats import binomtest, chi2
 
-from sfumato.noise.double_pareto import DoublePareto
+from sfumato.noise.pareto import DoublePareto
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
 from sfumato.errors import DataError
-from sfumato.noise.edges import Rule, chosen_employers, takes_first
+from sfumato.noise.factors import Rule, chosen_employers, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 
 KEYED, OTHER = Keyed(key=bytes(range(16))), Keyed(key=bytes(16))

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.noise.end_to_end import EndToEnd, rounded_up, turn
+from sfumato.noise.choice import EndToEnd, rounded_up, turn
 
 LENGTHS = st.integers(1, 40).flatmap(
     lambda parts: st.lists(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sfumato.noise.log_laplace import LogLaplace
+from sfumato.noise.laplace import LogLaplace
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION
 from tests.noise.fit import ACCEPTED, REJECTED, Stuck, p_value

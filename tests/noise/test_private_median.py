@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sfumato.noise.private_median import PrivateMedian
+from sfumato.noise.choice import PrivateMedian
 from sfumato.noise.randomness import Seeded
 from tests.noise.fit import ACCEPTED, REJECTED
 

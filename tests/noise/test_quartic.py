@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.stats import binomtest
 
-from sfumato.noise.quartic import Quartic
-from sfumato.noise.quartic_draws import first_pass, magnitude_bounds, point, resolve
+from sfumato.noise.quartic import Quartic, first_pass, magnitude_bounds, point, resolve
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION
 from tests.noise.fit import ACCEPTED, REJECTED, p_value

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.noise.first_pass import first_pass
+from sfumato.noise.passes import first_pass
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION, magnitude_bounds, refine
 

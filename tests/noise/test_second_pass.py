@@ -9,18 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
-from sfumato.noise import laplace, quartic_draws, refinement
+from sfumato.noise import laplace, refinement
+from sfumato.noise import quartic as quartic_draws
 from sfumato.noise.box_laplace import BoxLaplace
 from sfumato.noise.box_pareto import BoxPareto
-from sfumato.noise.double_pareto import DoublePareto
 from sfumato.noise.geometric import Geometric
-from sfumato.noise.laplace import RoundedLaplace
-from sfumato.noise.log_laplace import LogLaplace
+from sfumato.noise.laplace import LogLaplace, RoundedLaplace
+from sfumato.noise.pareto import DoublePareto, SimplexPareto
+from sfumato.noise.passes import Uniforms
 from sfumato.noise.quartic import Quartic
 from sfumato.noise.randomness import OperatingSystem, Seeded
-from sfumato.noise.second_pass import Uniforms
-from sfumato.noise.simplex_pareto import SimplexPareto
-from sfumato.noise.twofold import Twofold
+from sfumato.noise.refinement import Twofold
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 
 Found = tuple[Integers, NDArray[np.bool_]]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import betaprime, binomtest, chisquare, kstest
 
+from sfumato.noise.pareto import SimplexPareto
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION
-from sfumato.noise.simplex_pareto import SimplexPareto
 
 ACCEPTED, REJECTED = 1e-3, 1e-6
 BLOCKS = 60_000

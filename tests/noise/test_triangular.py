@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest, triang
 
-from sfumato.noise.directions import directions
-from sfumato.noise.factors import ONE
+from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.keyed import Keyed, hashes
-from sfumato.noise.triangular import triangular
 
 SPREAD = 300_000
 B = SPREAD / ONE

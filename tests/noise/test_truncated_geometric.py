@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, chisquare
 
 from sfumato.errors import MethodError
+from sfumato.noise.geometric import LARGEST_CAP, TruncatedGeometric, smallest_cap
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.truncated_geometric import LARGEST_CAP, TruncatedGeometric, smallest_cap
 from tests.noise.fit import ACCEPTED, REJECTED, Stuck
 
 NOISES = [

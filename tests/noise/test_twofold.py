@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.noise.refinement import SATURATION, precise
-from sfumato.noise.twofold import ERROR, Twofold
+from sfumato.noise.refinement import ERROR, SATURATION, Twofold, precise
 
 DIGITS = 60
 floats = st.floats(min_value=1e-30, max_value=1e30) | st.floats(min_value=-1e30, max_value=-1e-30)

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chisquare, gamma
 
-from sfumato.noise.box_tail import Tail, hull_tail, sum_tail
+from sfumato.noise.box_pareto import Tail, hull_tail, sum_tail
+from sfumato.noise.passes import choices
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.vector_words import choices
 
 WIDTHS = [1, 2, 5, 8, 40, 128]
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from sfumato.noise.choice import MOST_TIMES, WeightedChoice
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.weighted_choice import MOST_TIMES, WeightedChoice
 from tests.noise.fit import ACCEPTED, REJECTED, Stuck
 
 CHOICE = WeightedChoice(rate=Fraction(1, 3))

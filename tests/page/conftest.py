@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from sfumato.economy.generate import Economy
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.page.browser import Visit, chromium, signed_in, visiting
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs
 from tests.serve.running import Server

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
 
 VALUE = Metric(code="value", label="Jobs", unit="jobs", decimals=0, kind="value")
 ERROR = Metric(code="error", label="Standard error", unit="jobs", decimals=1, kind="error", about="value")

@@ -8,12 +8,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.groupings import read_groupings
-from sfumato.serve.page.reading import read
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.selection import read_groupings, select
+from sfumato.serve.page.question import read
 from sfumato.serve.page.view import view_of
-from sfumato.serve.selection import select
 from tests.page.browser import serious, visiting
 from tests.serve.running import Server, serving
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.errors import RefusedError
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.selection import places_of
 from sfumato.serve.page.question import (
     CHARTS,
     ERRORS,
@@ -18,11 +19,11 @@ from sfumato.serve.page.question import (
     Display,
     Question,
     Variable,
+    first_question,
+    read,
     spelled,
 )
-from sfumato.serve.page.reading import first_question, read
-from sfumato.serve.pxweb.asked import split
-from sfumato.serve.selection import places_of
+from sfumato.serve.pxweb.request import split
 from tests.page.made import dimension, table
 
 CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g")

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from sfumato.serve.app import make_app
-from sfumato.serve.settings import Settings
+from sfumato.serve.core.access import Settings
 from tests.page.made import catalogue_of, dimension, table
 from tests.serve.running import Server
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sfumato.methods.registry import build
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
+from sfumato.statistics.registry import build
 from tests.page.browser import press_until, serious, sideways
 from tests.page.conftest import Visitor
 from tests.serve.live_serving import PLACE, LiveServer

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.serve.page.question import Question
-from sfumato.serve.page.reading import read
+from sfumato.serve.page.question import Question, read
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.view import View, view_of
 from tests.page.made import dimension, table

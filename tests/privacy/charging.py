@@ -5,10 +5,9 @@ from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
-from sfumato.privacy.account import Account, Charge
+from sfumato.privacy.account import Account, Charge, Overdraft
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import Overdraft
 
 JOBS = Account(population="jobs", period="2025")
 TENTH = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(1, 10))

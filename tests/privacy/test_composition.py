@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.privacy.composition import parallel, sequential
+from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 
 Compose = Callable[[Iterable[EmployerEmployee]], EmployerEmployee]

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.bundle.structure import describe
 from sfumato.errors import BudgetError
-from sfumato.methods.requirements import requirements
-from sfumato.privacy.account import Account, Charge
-from sfumato.privacy.chain import digest
-from sfumato.privacy.composition import parallel, sequential
-from sfumato.privacy.entry import guarantee_columns
+from sfumato.privacy.account import Account, Charge, balance, parallel, sequential
+from sfumato.privacy.entries import digest, guarantee_columns
 from sfumato.privacy.guarantee import CONDITIONAL, EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import balance
-from sfumato.publish.structure import describe
 from sfumato.release import Budget
+from sfumato.statistics.registry import requirements
 
 PEOPLE = Account(population="people", period="2025")
 FORMAL = EmployerEmployee(definition="individuals", alpha=Fraction(1, 10), epsilon=Fraction(5, 2))

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.privacy.distance import ANOTHER_JOB, ONE_JOB, largest_step, loss, workforce_steps
-from sfumato.privacy.guarantee import Definition, EmployerEmployee
+from sfumato.privacy.guarantee import (
+    ANOTHER_JOB,
+    ONE_JOB,
+    Definition,
+    EmployerEmployee,
+    largest_step,
+    loss,
+    workforce_steps,
+)
 
 DEFINITIONS: tuple[Definition, ...] = ("strong", "weak", "individuals")
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.privacy.account import Account, Charge
+from sfumato.privacy.account import Account, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
 
 JOBS = Account(population="jobs", period="2025")
 RENAMED = Account(population="employment", period="2025")

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import LedgerError
-from sfumato.privacy.account import Account, Charge
+from sfumato.privacy.account import Account, Charge, Overdraft
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import Overdraft
 
 JOBS = Account(population="jobs", period="2025")
 BUDGET = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(4))

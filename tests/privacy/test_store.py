@@ -17,9 +17,9 @@ import pytest
 
 from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account
+from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.mark import store_of
 
 JOBS = Account(population="jobs", period="2025")
 CHARGING = Path(__file__).with_name("charging.py")

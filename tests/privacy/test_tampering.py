@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account, Charge
-from sfumato.privacy.entry import COLUMNS
+from sfumato.privacy.entries import COLUMNS
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
 

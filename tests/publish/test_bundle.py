@@ -13,13 +13,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.manifest import read_manifest
+from sfumato.bundle.table import published_table
 from sfumato.cells import Cells
 from sfumato.check import checked, stored_answers
 from sfumato.errors import BundleError, DataError, LedgerError
-from sfumato.manifest import read_manifest
+from sfumato.privacy.account import Overdraft
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import Overdraft
-from sfumato.publish.table import published_table
 from sfumato.release_file import load
 from sfumato.run import run
 

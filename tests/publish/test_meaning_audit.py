@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
-from sfumato.methods.log_box import LogBox
-from sfumato.methods.smooth_box import SmoothBox
-from sfumato.methods.smooth_laplace import SmoothLaplace
-from sfumato.methods.smooth_pareto import SmoothPareto
-from sfumato.methods.vector_pareto import VectorPareto
-from sfumato.privacy.distance import loss, workforce_steps
-from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.publish.meaning import comparisons
+from sfumato.bundle.meaning import comparisons
+from sfumato.privacy.guarantee import EmployerEmployee, loss, workforce_steps
+from sfumato.statistics.jobs.logarithms import LogBox
+from sfumato.statistics.jobs.smooth import SmoothLaplace, SmoothPareto
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 
 Density = Callable[[Floats, Floats], Floats]
 """The log densities of outputs, in rows of two cells, for a workforce of so many women and men."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from sfumato.cli.budget import budget_summary
 from sfumato.privacy.account import Account, Charge
+from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.over_periods import OverPeriods
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal.budget import budget_summary
 from tests.conftest import write
 from tests.release.test_release_file import GOOD
 from tests.tiny import TINY

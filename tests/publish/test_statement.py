@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from sfumato.bundle.statement import meaning, statement
+from sfumato.bundle.structure import structure
 from sfumato.check import check
-from sfumato.methods.noise_infusion import NoiseInfusion
 from sfumato.plan import Plan
-from sfumato.privacy.account import Account
+from sfumato.privacy.account import Account, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, NoFormalGuarantee
-from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
-from sfumato.publish.statement import meaning, statement
-from sfumato.publish.structure import structure
 from sfumato.release_file import load
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from tests.release.test_release_file import GOOD, written
 
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.methods.contributor_risk import ATTACKS, evaluate
-from sfumato.methods.contributor_shape import Shape
-from sfumato.reproduce.chipperfield2019.published import FIGURE_1, FIGURE_1_MAGNITUDES, TABLE_2
-from sfumato.reproduce.chipperfield2019.worked_example import worked_example
+from sfumato.statistics.totals.calibration import ATTACKS, evaluate
+from sfumato.statistics.totals.perturbation import Shape
+from sfumato_lab.reproduce.chipperfield2019.evaluate import worked_example
+from sfumato_lab.reproduce.chipperfield2019.published import FIGURE_1, FIGURE_1_MAGNITUDES, TABLE_2
 
 OPTIMA = {line.contributors: line.magnitudes for line in TABLE_2}
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
-from sfumato.methods.log_laplace import LogLaplace
-from sfumato.methods.smooth_gamma import SmoothGamma
-from sfumato.methods.smooth_laplace import SmoothLaplace, smallest_epsilon
+from sfumato.statistics.jobs.logarithms import LogLaplace
+from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, smallest_epsilon
 
 # Table 2. The paper heads the first block δ = .05 (it is .005) and prints 2.13 for the last entry.
 SMALLEST_EPSILON = [

@@ -7,10 +7,10 @@ from math import prod
 import numpy as np
 import pytest
 
-from sfumato.cube.effects import remaining_share
-from sfumato.noise.truncated_geometric import TruncatedGeometric
-from sfumato.reproduce.li2020 import theory
-from sfumato.reproduce.li2020.published import CARDINALITIES, CELLS, DELTA, TABLE_2, TABLE_4
+from sfumato.noise.geometric import TruncatedGeometric
+from sfumato.statistics.cube.levels import remaining_share
+from sfumato_lab.reproduce.li2020 import evaluate as theory
+from sfumato_lab.reproduce.li2020.evaluate import CARDINALITIES, CELLS, DELTA, TABLE_2, TABLE_4
 
 
 @pytest.mark.parametrize(("j", "printed"), TABLE_2.items())

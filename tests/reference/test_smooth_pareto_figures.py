@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from sfumato.methods.smooth_pareto import SmoothPareto
+from sfumato.statistics.jobs.smooth import SmoothPareto
 
 SMOOTH_PARETO = [
     ("0.1", "1", "1.17"),

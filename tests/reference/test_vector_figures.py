@@ -13,11 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.cells import Cells
-from sfumato.economy.establishments import draw_establishments
-from sfumato.economy.places import draw_places
-from sfumato.methods.registry import build
-from sfumato.methods.smooth_box import SmoothBox
-from sfumato.methods.vector_pareto import VectorPareto
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
+from sfumato.statistics.registry import build
+from sfumato_lab.economy.jobs.draws import draw_establishments, draw_places
 from tests.methods.vector_cells import block_cells
 
 SHARES = np.outer([0.49, 0.51], [0.12, 0.26, 0.30, 0.32]).ravel()

@@ -14,11 +14,11 @@ import pytest
 
 from sfumato.assess.assess import assess
 from sfumato.check import check
-from sfumato.economy.business.generate import generate_business
 from sfumato.errors import DataError, KeyFileError, ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.business.generate import generate_business
 
 TABLES = ("turnover_by_state_industry", "profit_by_industry_size", "businesses_by_state_size")
 SECRETS = ("371317205391", "297175386024", "213139470258", "0.284113")

@@ -17,14 +17,14 @@ import pytest
 
 from sfumato.assess.assess import assess
 from sfumato.check import check
-from sfumato.economy.federal.generate import generate_federal
 from sfumato.errors import DataError, ReleaseError, SfumatoError
-from sfumato.indicators import CODES
 from sfumato.keys import read_key
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.panel.indicators import CODES
+from sfumato_lab.economy.federal.generate import generate_federal
 from tests.release.federal import A, B, copied, published, values
 
 TABLES = ("links_between_states", "workers_between_states", "indicators", "flows_between_states")

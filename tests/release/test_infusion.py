@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import assess
+from sfumato.bundle.manifest import read_manifest
 from sfumato.check import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, read_key, rotate_key
-from sfumato.manifest import read_manifest
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.release_file import load

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from sfumato.check import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, rotate_key
-from sfumato.methods.infused_sums import InfusedSums
-from sfumato.methods.noise_infusion import NoiseInfusion
-from sfumato.noise.thresholds import rounded_by_thresholds
+from sfumato.noise.factors import rounded_by_thresholds
 from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.panel.infused_sums import InfusedSums
 from tests.release.test_infusion import COUNTS, values
 from tests.release.test_release_file import written
 

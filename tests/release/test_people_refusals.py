@@ -7,17 +7,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.statement import statement
 from sfumato.check import check
+from sfumato.cli.release import plan_summary, run_summary
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.people import operator_notes
-from sfumato.publish.statement import statement
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal.plan import plan_summary
-from sfumato.terminal.run import run_summary
-from sfumato.tune.percentiles.tune import tune_percentiles
+from sfumato.statistics.people.describe import operator_notes
+from sfumato.statistics.people.tune_percentiles import tune_percentiles
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
 MOSE = 'method = "mose", epsilon = 3, classes = ["title"]'

@@ -11,18 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import assess
+from sfumato.bundle.manifest import read_manifest
+from sfumato.bundle.statement import statement
 from sfumato.check import check, checked, stored_answers
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
 from sfumato.errors import BudgetError, DataError, MethodError, ReleaseError, SfumatoError
-from sfumato.manifest import read_manifest
-from sfumato.methods.public_bins import PublicBins
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.publish.statement import statement
 from sfumato.release_file import load
 from sfumato.run import keep_answer, open_ledger, run
+from sfumato.statistics.people.bins import PublicBins
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
 

@@ -185,7 +185,7 @@ def test_check_sees_an_overdraft_of_delta_before_there_is_a_ledger(tiny: Path) -
 
 
 def test_tables_that_are_biased_are_not_reconciled_with_others(tiny: Path) -> None:
-    from sfumato.publish.agreeing import reconciled_tables
+    from sfumato.agree.published import reconciled_tables
 
     on = ('period = "2025"', 'period = "2025"\nreconcile = true')
     assert reconciled_tables(plan(tiny, on)) == ("by_place", "by_industry")

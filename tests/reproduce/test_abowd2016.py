@@ -7,17 +7,31 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import sfumato.reproduce.abowd2016
-from sfumato.economy.federal.generate import generate_federal
+import sfumato_lab.reproduce.abowd2016
 from sfumato.errors import DataError
 from sfumato.release_file import load
-from sfumato.reproduce.abowd2016.evaluate import LEAST, MOST, Measured, edge_factors
-from sfumato.reproduce.abowd2016.findings import findings
-from sfumato.reproduce.abowd2016.page import write_reproduction
-from sfumato.reproduce.abowd2016.published import ALL, CLASS_ENDS, PUBLISHED, SIZE_CLASSES, TABLES
-from sfumato.reproduce.abowd2016.reproduce import CLASSES, Reproduction, reproduce
-from sfumato.reproduce.abowd2016.summary import reproduction_summary
-from sfumato.reproduce.abowd2016.tables import Edges, read_edges
+from sfumato_lab.economy.federal.generate import generate_federal
+from sfumato_lab.reproduce.abowd2016.evaluate import (
+    ALL,
+    CLASS_ENDS,
+    LEAST,
+    MOST,
+    PUBLISHED,
+    SIZE_CLASSES,
+    TABLES,
+    Edges,
+    Measured,
+    edge_factors,
+    read_edges,
+)
+from sfumato_lab.reproduce.abowd2016.reproduction import (
+    CLASSES,
+    Reproduction,
+    findings,
+    reproduce,
+    reproduction_summary,
+    write_reproduction,
+)
 from tests.cli.call import call
 from tests.reproduce.figures import written
 
@@ -148,7 +162,7 @@ def test_what_was_not_measured_is_not_reported() -> None:
 
 
 def test_published_figures_are_used_for_printing_only() -> None:
-    room = Path(sfumato.reproduce.abowd2016.__file__).parent
+    room = Path(sfumato_lab.reproduce.abowd2016.__file__).parent
     for name in ("evaluate", "tables"):
         assert "published import" not in (room / f"{name}.py").read_text(encoding="utf-8")
 

@@ -7,14 +7,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.economy.business.generate import generate_business
 from sfumato.errors import DataError
-from sfumato.reproduce.chipperfield2019 import Reproduction, reproduce
-from sfumato.reproduce.chipperfield2019.errata import errata
-from sfumato.reproduce.chipperfield2019.impacts import QUANTITIES
-from sfumato.reproduce.chipperfield2019.page import write_reproduction
-from sfumato.reproduce.chipperfield2019.summary import reproduction_summary
-from sfumato.reproduce.chipperfield2019.survey import survey_tables
+from sfumato_lab.economy.business.generate import generate_business
+from sfumato_lab.reproduce.chipperfield2019 import Reproduction, reproduce
+from sfumato_lab.reproduce.chipperfield2019.evaluate import QUANTITIES, survey_tables
+from sfumato_lab.reproduce.chipperfield2019.page import reproduction_summary, write_reproduction
+from sfumato_lab.reproduce.chipperfield2019.reproduction import errata
 from tests.cli.call import call
 from tests.reproduce.figures import rows, written
 

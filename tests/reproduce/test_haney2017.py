@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.economy.generate import generate
 from sfumato.release_file import load
-from sfumato.reproduce.evaluate import Grid
-from sfumato.reproduce.haney2017 import QUICK, Reproduction, reproduce
-from sfumato.reproduce.haney2017_page import write_reproduction
-from sfumato.reproduce.legacy import draw_legacy
-from sfumato.reproduce.summary import reproduction_summary
-from sfumato.reproduce.workloads import Tabulated, tabulate_workloads
+from sfumato_lab.economy.jobs.generate import generate
+from sfumato_lab.reproduce.haney2017.evaluate import Grid, Tabulated, draw_legacy, tabulate_workloads
+from sfumato_lab.reproduce.haney2017.reproduction import (
+    QUICK,
+    Reproduction,
+    reproduce,
+    reproduction_summary,
+    write_reproduction,
+)
 from tests.cli.test_cli import call
 from tests.economy.conftest import JOBS
 from tests.reproduce.figures import written

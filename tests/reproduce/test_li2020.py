@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.reproduce.li2020 import Reproduction, reproduce
-from sfumato.reproduce.li2020.findings import findings
-from sfumato.reproduce.li2020.levels import APPROACHES, EPSILONS, NUMBERS, SURVEYS, WORKLOADS
-from sfumato.reproduce.li2020.page import write_reproduction
-from sfumato.reproduce.li2020.published import TABLE_4
-from sfumato.reproduce.li2020.reproduction import CALIBRATIONS
-from sfumato.reproduce.li2020.simulate import VARIANTS
-from sfumato.reproduce.li2020.summary import reproduction_summary
+from sfumato_lab.reproduce.li2020 import Reproduction, reproduce
+from sfumato_lab.reproduce.li2020.evaluate import TABLE_4, VARIANTS
+from sfumato_lab.reproduce.li2020.levels import APPROACHES, EPSILONS, NUMBERS, SURVEYS, WORKLOADS
+from sfumato_lab.reproduce.li2020.page import findings, reproduction_summary, write_reproduction
+from sfumato_lab.reproduce.li2020.reproduction import CALIBRATIONS
 from tests.cli.call import call
 from tests.reproduce.figures import rows, written
 

@@ -3,10 +3,9 @@
 from fractions import Fraction
 from pathlib import Path
 
-import sfumato.reproduce
-from sfumato.reproduce.evaluate import Measured
-from sfumato.reproduce.findings import findings
-from sfumato.reproduce.published import AIMS, PUBLISHED
+import sfumato_lab.reproduce
+from sfumato_lab.reproduce.haney2017.evaluate import Measured
+from sfumato_lab.reproduce.haney2017.findings import AIMS, PUBLISHED, findings
 
 
 def measured(method: str, ours: float, *, workload: int = 1, quantity: str = "l1_ratio") -> Measured:
@@ -47,6 +46,6 @@ def test_every_setting_is_stated_once_by_the_paper_and_once_as_an_aim() -> None:
 
 
 def test_published_figures_are_used_for_printing_only() -> None:
-    room = Path(sfumato.reproduce.__file__).parent
+    room = Path(sfumato_lab.reproduce.__file__).parent
     for name in ("evaluate", "legacy", "workloads", "entrants"):
         assert "published import" not in (room / f"{name}.py").read_text(encoding="utf-8")

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import DataError
-from sfumato.methods.local_sensitivity import prediction_reach
-from sfumato.methods.mose import Mose
-from sfumato.methods.regression import LineSums
-from sfumato.reproduce.schmutte2020 import Reproduction, reproduce
-from sfumato.reproduce.schmutte2020.envelope import AT, chance_beyond, corner_sensitivity
-from sfumato.reproduce.schmutte2020.findings import errata, findings
-from sfumato.reproduce.schmutte2020.page import write_reproduction
-from sfumato.reproduce.schmutte2020.percentiles import Earned, read_earned
-from sfumato.reproduce.schmutte2020.summary import reproduction_summary
-from sfumato.reproduce.schmutte2020.tails import THRESHOLDS, suppressed
+from sfumato.statistics.people.mose import Mose, prediction_reach
+from sfumato.statistics.people.noisy_regression import LineSums
+from sfumato_lab.reproduce.schmutte2020 import Reproduction, reproduce
+from sfumato_lab.reproduce.schmutte2020.atlas import AT, THRESHOLDS, chance_beyond, corner_sensitivity, suppressed
+from sfumato_lab.reproduce.schmutte2020.by_size import Earned, read_earned
+from sfumato_lab.reproduce.schmutte2020.page import errata, findings, reproduction_summary, write_reproduction
 from tests.cli.call import call
 from tests.methods.groups import RANKS, drawn_ranks, exact_prediction, sums, sums_of
 from tests.reproduce.figures import rows, written

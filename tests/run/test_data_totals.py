@@ -8,12 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.check import check
+from sfumato.cli.release import plan_summary, run_summary
 from sfumato.errors import DataError
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.terminal.plan import plan_summary
-from sfumato.terminal.run import run_summary
 from tests.cli.call import call
 from tests.conftest import write
 from tests.release.test_release_file import GOOD, written

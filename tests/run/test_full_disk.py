@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.bundle.manifest import read_manifest
 from sfumato.durable import write_durably
 from sfumato.errors import DiskError
-from sfumato.manifest import read_manifest
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from tests.release.test_release_file import GOOD, written

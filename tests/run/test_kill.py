@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cube.stored import read_stored
-from sfumato.economy.generate import Economy
-from sfumato.economy.requirements.generate import generate_requirements
-from sfumato.manifest import read_manifest
-from sfumato.privacy.entry import Entry
+from sfumato.bundle.manifest import read_manifest
+from sfumato.privacy.entries import Entry
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import STEPS, run
+from sfumato.statistics.cube.stored import read_stored
+from sfumato_lab.economy.jobs.generate import Economy
+from sfumato_lab.economy.requirements.generate import generate_requirements
 
 CHILD = """
 import sys

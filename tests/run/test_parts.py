@@ -15,21 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import assess
+from sfumato.bundle.manifest import MANIFEST, read_manifest
+from sfumato.bundle.read import MOST_ROWS, all_rows, each_rows, select_rows
 from sfumato.cells import Cells
 from sfumato.check import check, checked, stored_answers
-from sfumato.economy.generate import generate
+from sfumato.cli.release import run_summary
 from sfumato.errors import BundleError, LedgerError, ReleaseError
 from sfumato.keys import new_key
-from sfumato.manifest import MANIFEST, read_manifest
 from sfumato.plan import MOST_CELLS, PlannedTable
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.rows import MOST_ROWS, all_rows, each_rows
-from sfumato.publish.selection import select_rows
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.serve.catalogue import BundleSource, open_catalogue
-from sfumato.terminal.run import run_summary
+from sfumato.serve.core.catalogue import BundleSource, open_catalogue
+from sfumato_lab.economy.jobs.generate import generate
 from tests.run.test_kill import CHILD, check_invariants, entries
 
 BY = ("place", "industry", "ownership", "sex", "education")

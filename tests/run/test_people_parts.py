@@ -11,15 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.assess.assess import assess
+from sfumato.bundle.manifest import MANIFEST
+from sfumato.bundle.read import MOST_ROWS, select_rows
 from sfumato.check import check, checked
 from sfumato.errors import DataError, ReleaseError
-from sfumato.manifest import MANIFEST
 from sfumato.plan import MOST_CELLS, Plan
-from sfumato.publish.rows import MOST_ROWS
-from sfumato.publish.selection import select_rows
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.serve.catalogue import BundleSource, open_catalogue
+from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from tests.run.answered import answered
 from tests.run.test_kill import check_invariants, entries
 from tests.run.test_parts import files_of, kill_after, published

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 from sfumato.durable import alone
-from sfumato.economy.business.generate import generate_business
-from sfumato.economy.federal.generate import generate_federal
 from sfumato.keys import new_key
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato_lab.economy.business.generate import generate_business
+from sfumato_lab.economy.federal.generate import generate_federal
 from tests.cubes import survey
 
 KINDS = ("jobs", "business", "federal", "survey")

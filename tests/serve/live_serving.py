@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 
-from sfumato.economy.business.generate import generate_business
 from sfumato.keys import new_key
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.users import Role, Users
+from sfumato.serve.core.users import Role, Users
+from sfumato_lab.economy.business.generate import generate_business
 from tests.serve.running import Server, serving
 
 PLACE = {"by": ["place"], "epsilon": 0.25}

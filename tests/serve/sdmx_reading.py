@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sfumato.cube.query import open_cube
+from sfumato.statistics.cube.query import open_cube
 
 LETTERS = {
     "": "A",

@@ -9,12 +9,11 @@ import pytest
 from fastapi import FastAPI
 from starlette.responses import Response
 
-from sfumato.serve.access import require
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.served import rendered
-from sfumato.serve.settings import Settings
-from sfumato.users import Role, User, Users
+from sfumato.serve.context import rendered
+from sfumato.serve.core.access import Settings, require
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.users import Role, User, Users
 from tests.cli.call import call
 from tests.serve.in_thread import asking
 from tests.serve.running import Server, serving

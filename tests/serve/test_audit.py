@@ -13,13 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.responses import Response
 
-from sfumato.serve.access import require
 from sfumato.serve.app import make_app
-from sfumato.serve.audit_asked import note
-from sfumato.serve.audit_log import AuditLog
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.settings import Settings
-from sfumato.users import Role, User, Users
+from sfumato.serve.core.access import Settings, require
+from sfumato.serve.core.audit import AuditLog, note
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.users import Role, User, Users
 from tests.serve.in_thread import asking
 from tests.serve.raw import request, said_to
 from tests.serve.running import serving

@@ -10,16 +10,13 @@ import pytest
 
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
-from sfumato.serve.formats.csv_text import write_csv
-from sfumato.serve.formats.html import write_html
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.core.model import Answer
+from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.formats.parquet import write_parquet
-from sfumato.serve.formats.px import write_px
-from sfumato.serve.model import Answer
-from sfumato.serve.sdmx.observed import meaning, statuses
-from sfumato.serve.selection import select
+from sfumato.serve.formats.sheets import Options, write_html, write_parquet
+from sfumato.serve.formats.text import write_csv, write_px
+from sfumato.serve.sdmx.series import meaning, statuses
 from tests.release.people import EARNINGS, HEAD, PERCENTILES, written
 
 NARROW = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 35000, 38000, 40000, 42000, 45000, 200000]")

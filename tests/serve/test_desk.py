@@ -14,15 +14,15 @@ import pytest
 from fastapi import Request
 from starlette.responses import Response
 
-from sfumato.economy.generate import Economy
 from sfumato.live import FormalLive, open_formal
 from sfumato.release_file import load
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.live.asked import LiveQuestion
-from sfumato.serve.live.desk import AT_A_TIME, OF_ONE, WAITING, Desk
-from sfumato.serve.settings import Settings
-from sfumato.users import Role, Users
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.users import Role, Users
+from sfumato.serve.live.question import LiveQuestion
+from sfumato.serve.live.queue import AT_A_TIME, OF_ONE, WAITING, Desk
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.in_thread import asking
 from tests.serve.live_serving import PLACE, of_jobs
 from tests.serve.raw import heard, posted, request

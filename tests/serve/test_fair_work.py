@@ -14,13 +14,13 @@ import httpx
 import numpy as np
 
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.live.desk import WAITING
-from sfumato.serve.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
-from sfumato.serve.pxweb.body import LONG
-from sfumato.serve.settings import Settings
-from sfumato.serve.turns import Turns
-from sfumato.users import Role, Users
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
+from sfumato.serve.core.users import Role, Users
+from sfumato.serve.core.worker_queue import Turns
+from sfumato.serve.live.queue import WAITING
+from sfumato.serve.pxweb.request import LONG
 from tests.serve.in_thread import asking
 from tests.serve.raw import Said, heard, posted, request
 

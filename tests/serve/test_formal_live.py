@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sfumato.economy.generate import Economy
 from sfumato.live.formal import LIVE
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_jobs
 
 BUDGET = "2"

@@ -17,18 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.model import Answer, Column, ServedTable
+from sfumato.serve.core.selection import everything, select
 from sfumato.serve.formats import FORMATS
-from sfumato.serve.formats.csv_text import write_csv
-from sfumato.serve.formats.html import write_html
-from sfumato.serve.formats.json_px import write_json_px
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.formats.parquet import write_parquet
-from sfumato.serve.formats.px import write_px
-from sfumato.serve.formats.xlsx import write_xlsx
-from sfumato.serve.model import Answer, Column, ServedTable
-from sfumato.serve.selection import everything, select
+from sfumato.serve.formats.sheets import Options, write_html, write_parquet, write_xlsx
+from sfumato.serve.formats.text import write_csv, write_json_px, write_px
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("http://x")', '<script>alert("x")</script>')
 

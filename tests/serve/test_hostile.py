@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.serve.limits import nested
+from sfumato.serve.core.http import nested
 from tests.serve.raw import chunked, closed, connected, heard, posted, request, said_to
 from tests.serve.running import Server, serving
 

@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.limits_connection import patient_protocol
-from sfumato.serve.settings import Settings
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.connections import patient_protocol
 from tests.serve.in_thread import asking
 from tests.serve.raw import closed, request
 

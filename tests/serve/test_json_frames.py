@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.model import Answer, ServedTable
+from sfumato.serve.core.selection import select
 from sfumato.serve.formats import json_stat
 from sfumato.serve.formats.json_stat import dataset, write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.model import Answer, ServedTable
-from sfumato.serve.selection import select
+from sfumato.serve.formats.sheets import Options
 
 
 def answers(table: ServedTable) -> list[Answer]:

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from sfumato.live import Live, open_live
 from sfumato.release_file import load
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.live.desk import Desk
-from sfumato.serve.settings import Settings
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.live.queue import Desk
 from tests.serve.in_thread import asking
 from tests.serve.live_serving import of_businesses, users
 

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 
 from sfumato.live import Live, open_live
 from sfumato.release_file import load
-from sfumato.serve.live.asked import LiveQuestion
-from sfumato.serve.live.figures import live_tables
-from sfumato.serve.live.made import few_units_apart, made_table
-from sfumato.serve.model import Answer, ServedTable
-from sfumato.serve.selection import everything
-from sfumato.serve.status import APART, NUMBERS
+from sfumato.serve.core.model import Answer, ServedTable
+from sfumato.serve.core.selection import everything
+from sfumato.serve.core.status import APART, NUMBERS
+from sfumato.serve.live.answer_table import few_units_apart, live_tables, made_table
+from sfumato.serve.live.question import LiveQuestion
 from tests.live.test_live_tables import one_less
 from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.test_live import rows

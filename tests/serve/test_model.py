@@ -13,16 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.cube.query import PublishedCube, open_cube
 from sfumato.errors import BundleError, SfumatoError
-from sfumato.serve import cube_figures, remembering_cube
-from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.groupings import GroupingSection, read_groupings
-from sfumato.serve.model import Answer, Column, Selection, ServedTable
-from sfumato.serve.reliability import marks_of
-from sfumato.serve.selection import default, everything, select
-from sfumato.serve.stored_figures import StoredFigures
+from sfumato.serve.core import figures as cube_figures
+from sfumato.serve.core import figures as remembering_cube
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.figures import StoredFigures
+from sfumato.serve.core.model import Answer, Column, Selection, ServedTable, marks_of
+from sfumato.serve.core.selection import GroupingSection, default, everything, read_groupings, select
+from sfumato.statistics.cube.query import PublishedCube, open_cube
 
 TABLES = (
     "jobs_by_place_industry",

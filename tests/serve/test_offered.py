@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from sfumato.economy.generate import Economy
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import FormalLive, open_formal
-from sfumato.methods.registry import METHODS, options_of
 from sfumato.release_file import load
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.offered import offered
-from sfumato.serve.live.priced import priced
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.live.question import LiveQuestion, in_words, offered, priced
+from sfumato.statistics.registry import METHODS, options_of
+from sfumato_lab.economy.jobs.generate import Economy
 
 WORKPLACES, FILTER = ("industry",), {"sex": ["F"]}
 

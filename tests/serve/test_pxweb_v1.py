@@ -11,7 +11,7 @@ import pytest
 import sdmx
 from pyjstat import pyjstat
 
-from sfumato.serve.pxweb.v1_asked import FORMATS
+from sfumato.serve.pxweb.v1 import FORMATS
 from tests.serve.running import Server, serving
 from tests.serve.test_pxweb_v2 import refused
 

@@ -6,13 +6,13 @@ from threading import get_ident
 
 import pytest
 
-from sfumato.serve import cube_figures
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import BundleSource, Catalogue, open_catalogue
-from sfumato.serve.cube_figures import CubeFigures
-from sfumato.serve.groupings import read_groupings
-from sfumato.serve.model import Figures, Selection
-from sfumato.serve.settings import Settings
+from sfumato.serve.core import figures as cube_figures
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
+from sfumato.serve.core.figures import CubeFigures
+from sfumato.serve.core.model import Figures, Selection
+from sfumato.serve.core.selection import read_groupings
 from tests.serve.in_thread import asking
 
 HALVES = """[[grouping]]

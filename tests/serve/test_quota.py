@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from sfumato.economy.generate import Economy
-from sfumato.live.quota import Quotas
-from sfumato.users import Role, Users
+from sfumato.live.question import Quotas
+from sfumato.serve.core.users import Role, Users
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs, serving_again
 from tests.serve.test_formal_live import spent
 

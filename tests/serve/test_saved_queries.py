@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.pxweb.saved_queries import LONGEST, SavedQueries
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.pxweb.saved import LONGEST, SavedQueries
 from tests.serve.running import Server
 
 

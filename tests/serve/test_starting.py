@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.economy.generate import Economy
 from sfumato.live import FormalLive, open_formal
 from sfumato.release_file import load
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.live.desk import Desk
-from sfumato.serve.settings import Settings
-from sfumato.serve.starting import addresses, warnings
-from sfumato.users import Role, Users
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.users import Role, Users
+from sfumato.serve.live.queue import Desk
+from sfumato.serve.run import addresses, warnings
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import of_jobs
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from sfumato.economy.generate import Economy
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
+from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_businesses, of_jobs
 
 PATHS = ("/steward/budget", "/steward/history", "/steward/what-if", "/steward/queries")

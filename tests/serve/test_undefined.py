@@ -9,20 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.cube.query import open_cube
-from sfumato.serve import cube_figures
-from sfumato.serve.cache import BoundedCache
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.cube_figures import KEPT_BYTES, CubeFigures
-from sfumato.serve.formats.csv_text import write_csv
+from sfumato.serve.core import figures as cube_figures
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.figures import KEPT_BYTES, BoundedCache, CubeFigures
+from sfumato.serve.core.model import Column, marks_of
+from sfumato.serve.core.selection import select
+from sfumato.serve.core.status import NUMBERS
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.formats.parquet import write_parquet
-from sfumato.serve.model import Column
-from sfumato.serve.reliability import marks_of
-from sfumato.serve.sdmx.observed import statuses
-from sfumato.serve.selection import select
-from sfumato.serve.status import NUMBERS
+from sfumato.serve.formats.sheets import Options, write_parquet
+from sfumato.serve.formats.text import write_csv
+from sfumato.serve.sdmx.series import statuses
+from sfumato.statistics.cube.query import open_cube
 
 
 def test_a_mean_that_is_not_defined_has_no_number_in_any_format(catalogue: Catalogue, bundles: dict[str, Path]) -> None:

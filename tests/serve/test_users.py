@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import UsersError
-from sfumato.users import TOKEN, Role, Users
+from sfumato.serve.core.users import TOKEN, Role, Users
 from tests.cli.call import call
 
 

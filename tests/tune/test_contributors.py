@@ -8,14 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.cli.tune_summaries import contributors_summary
 from sfumato.errors import MethodError
-from sfumato.methods.contributor_calibration import Search, frontier, optima, optimum, tradeoff
-from sfumato.methods.contributor_magnitudes import interpolated_magnitudes
-from sfumato.methods.contributor_risk import ATTACKS, Attack, evaluate, losses, risks
-from sfumato.methods.contributor_shape import Shape
-from sfumato.tune.contributors.chart import write_chart
-from sfumato.tune.contributors.summary import contributors_summary
-from sfumato.tune.contributors.tune import Question, attacks_with, tune_contributors
+from sfumato.statistics.totals.calibration import (
+    ATTACKS,
+    Attack,
+    Search,
+    evaluate,
+    frontier,
+    losses,
+    optima,
+    optimum,
+    risks,
+    tradeoff,
+)
+from sfumato.statistics.totals.perturbation import Shape, interpolated_magnitudes
+from sfumato.statistics.totals.tune import Question, attacks_with, tune_contributors, write_chart
 from tests.cli.call import call
 
 ALL, DIFFERENCING = ATTACKS, ATTACKS[1:2]

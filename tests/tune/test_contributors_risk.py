@@ -8,14 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
-from sfumato.methods.contributor_noise import ACCURACY, NoiseSum
-from sfumato.methods.contributor_perturbation import parity, perturbation
-from sfumato.methods.contributor_risk import ATTACKS, Attack, evaluate, losses, risks
-from sfumato.methods.contributor_shape import Shape
-from sfumato.noise.directions import directions
-from sfumato.noise.factors import ONE
+from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Seeded
-from sfumato.noise.triangular import triangular
+from sfumato.statistics.totals.calibration import ATTACKS, Attack, evaluate, losses, risks
+from sfumato.statistics.totals.perturbation import ACCURACY, NoiseSum, Shape, parity, perturbation
 
 DRAWS = 200_000
 CASES = [

@@ -10,18 +10,28 @@ import pytest
 
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
-from sfumato.economy.graduates.generate import generate_graduates
-from sfumato.economy.university.generate import generate_university
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
-from sfumato.methods.mose import Mose
-from sfumato.methods.percentile_curves import CURVES, planned
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release import Release
 from sfumato.release_file import load
-from sfumato.tune.percentiles.tune import EPSILONS, tune_percentiles
-from sfumato.tune.report.cells import ReportCells, assumed_cells, declared_cells, true_cells
-from sfumato.tune.report.tune import Reported, Target, TunedReport, assumed_mean, reported, tune_report
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.percentiles import CURVES, planned
+from sfumato.statistics.people.tune_percentiles import EPSILONS, tune_percentiles
+from sfumato.statistics.people.tune_report import (
+    ReportCells,
+    Reported,
+    Target,
+    TunedReport,
+    assumed_cells,
+    assumed_mean,
+    declared_cells,
+    reported,
+    true_cells,
+    tune_report,
+)
+from sfumato_lab.economy.graduates.generate import generate_graduates
+from sfumato_lab.economy.university.generate import generate_university
 from tests.cli.call import call
 
 TENTH = Target(threshold=Fraction(1, 10), share=Fraction(9, 10))

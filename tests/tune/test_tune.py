@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
-from sfumato.methods.method import Method
-from sfumato.methods.registry import KEYED, METHODS, build
 from sfumato.noise.randomness import Seeded
 from sfumato.protection import FOR_PEOPLE
 from sfumato.release_file import load
-from sfumato.tune.accuracy import EXAMPLES, Accuracy, read_accuracy
-from sfumato.tune.assumption import Assumption
-from sfumato.tune.table import tune_table
-from sfumato.tune.tune import Tuned, tune
+from sfumato.statistics.jobs.tune import EXAMPLES, Accuracy, Assumption, Tuned, read_accuracy, tune, tune_table
+from sfumato.statistics.method import Method
+from sfumato.statistics.registry import KEYED, METHODS, build
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
@@ -161,9 +158,8 @@ def test_the_command_refuses_what_it_does_not_understand(release_folder: Path) -
 def test_the_least_epsilon_of_a_method_that_changes_its_mechanism_is_found_from_below() -> None:
     from fractions import Fraction
 
-    from sfumato.methods.registry import build
-    from sfumato.tune.accuracy import read_accuracy
-    from sfumato.tune.tune import tune
+    from sfumato.statistics.jobs.tune import read_accuracy, tune
+    from sfumato.statistics.registry import build
 
     def auto(epsilon: Fraction) -> object:
         return build("auto", alpha=Fraction("0.1"), epsilon=epsilon, worker_cells=8)
@@ -184,7 +180,7 @@ def test_the_least_epsilon_of_a_method_that_changes_its_mechanism_is_found_from_
 )
 def test_numbers_that_are_no_numbers_are_refused(text: str) -> None:
     from sfumato.errors import SfumatoError
-    from sfumato.tune.accuracy import read_accuracy
+    from sfumato.statistics.jobs.tune import read_accuracy
 
     with pytest.raises(SfumatoError, match="a sentence such as"):
         read_accuracy(text)
@@ -206,10 +202,9 @@ def test_the_mechanism_that_run_would_use_is_tuned_and_its_options_are_kept(
 
     from rich.console import Console
 
+    from sfumato.cli.tune_summaries import tuned_summary
     from sfumato.release_file import load
-    from sfumato.tune.accuracy import read_accuracy
-    from sfumato.tune.summary import tuned_summary
-    from sfumato.tune.table import tune_table
+    from sfumato.statistics.jobs.tune import read_accuracy, tune_table
     from tests.release.test_release_file import GOOD, written
 
     text = GOOD.replace('by = ["place"]', 'by = ["place", "sex"]').replace("epsilon = 2.0", protect)

@@ -4,32 +4,71 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.assess.attacks import AttackResult
-from sfumato.assess.cells_file import write_cells
-from sfumato.assess.contributor_attacks import attack_totals
-from sfumato.assess.cube_replicates import replicates_of
-from sfumato.assess.cubes import CubeAssessment, assess_cube, published_cube
-from sfumato.assess.exposure import Exposure, measure_exposure
-from sfumato.assess.infused_attacks import attack_indicators
-from sfumato.assess.lattice_attack import attack_factors
-from sfumato.assess.network import Network, measure_network
-from sfumato.assess.people import PeopleAssessment, assess_people
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.agree.published import agreeing, nested_sums
 from sfumato.assess.report import write_report
+from sfumato.assess.risk import Exposure, measure_exposure
 from sfumato.assess.utility import Utility, measure_utility
 from sfumato.assess.views import views, with_true_values
+from sfumato.bundle.structure import unit
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
-from sfumato.engine.opened import OpenJobs, OpenRecords
-from sfumato.engine.question import SampleQuestion
+from sfumato.durable import write_durably
+from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.errors import LedgerError, ReleaseError
 from sfumato.laid_out import as_asked
 from sfumato.noise.factors import ONE
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
-from sfumato.publish.agreeing import agreeing
-from sfumato.publish.nested import nested_sums
-from sfumato.publish.structure import unit
 from sfumato.release import Release
+from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
+from sfumato.statistics.cube.assess_measures import replicates_of
+from sfumato.statistics.jobs.attacks import AttackResult
+from sfumato.statistics.method import STATUSES
+from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
+from sfumato.statistics.panel.indicators import BEHIND, CODES
+from sfumato.statistics.panel.tabulate_graph import Network, measure_network
+from sfumato.statistics.people.assess import PeopleAssessment, assess_people
+from sfumato.statistics.questions import SampleQuestion
+from sfumato.statistics.totals.attacks import attack_totals
+
+# Every cell of a table protected by a key, true beside published, with its expected error: confidential.
+
+
+def write_cells(planned: PlannedTable, counted: Cells, answer: Cells, path: Path) -> None:
+    """Write the cells as a Parquet file that only its owner can read."""
+    places = np.unravel_index(counted.positions, tuple(map(len, counted.dimensions)))
+    columns: dict[str, pa.Array] = {
+        dimension.name: pa.DictionaryArray.from_arrays(place.astype(np.int32), list(dimension.codes))
+        for dimension, place in zip(counted.dimensions, places, strict=True)
+    }
+    columns |= {
+        "true": pa.array(counted["count"]),
+        "published": pa.array(answer["value"]),
+        "status": pa.DictionaryArray.from_arrays(answer["status"].astype(np.int32), list(STATUSES)),
+        "expected_error": pa.array(planned.method.expected_error(counted)),
+    }
+    if "factors" in counted.columns:
+        columns |= _convergence(planned, counted)
+    content = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), content, compression="zstd")
+    write_durably(path, content.getvalue().to_pybytes())
+    path.chmod(0o600)
+
+
+def _convergence(planned: PlannedTable, counted: Cells) -> dict[str, pa.Array]:
+    """The number of observations for each distinct factor in a statistic.
+
+    Above 1, distortions average out more slowly than those of as many independent observations.
+    """
+    factors, observed = counted["factors"], counted["count"]
+    if planned.table.indicators is not None:
+        observed = observed.reshape(-1, len(CODES))[:, BEHIND].reshape(-1)
+    ratio = np.divide(observed, factors, out=np.zeros(len(factors)), where=factors > 0)
+    return {"distinct_factors": pa.array(factors), "convergence_ratio": pa.array(ratio, mask=factors == 0)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,23 +5,28 @@ from html import escape
 from math import ceil
 from pathlib import Path
 
-from sfumato.assess.charts import error_by_size, error_by_stratum, true_against_protected
-from sfumato.assess.cube_report import cube_section
-from sfumato.assess.cubes import CubeAssessment
-from sfumato.assess.exposure import Exposure, odds_of_sizes
-from sfumato.assess.html import attacks_table, table
-from sfumato.assess.network import Network
-from sfumato.assess.people import PeopleAssessment, people_section
-from sfumato.assess.risk import SizeOdds
-from sfumato.assess.suppression import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT, Suppression
+from sfumato.assess.drawing import attacks_table, error_by_size, error_by_stratum, table, true_against_protected
+from sfumato.assess.risk import (
+    DOMINANCE_PERCENT,
+    LEAST_CONTRIBUTORS,
+    P_PERCENT,
+    Exposure,
+    SizeOdds,
+    Suppression,
+    odds_of_sizes,
+)
 from sfumato.assess.utility import Association, ClassUtility, Utility
+from sfumato.bundle.statement import meaning_of
+from sfumato.bundle.structure import label
+from sfumato.bundle.table import CONFIDENCE
 from sfumato.durable import write_durably
 from sfumato.frame import Frame
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
-from sfumato.publish.statement import meaning_of
-from sfumato.publish.structure import label
-from sfumato.publish.table import CONFIDENCE
+from sfumato.statistics.cube.assess import CubeAssessment
+from sfumato.statistics.cube.assess_report import cube_section
+from sfumato.statistics.panel.tabulate_graph import Network
+from sfumato.statistics.people.assess import PeopleAssessment, people_section
 
 _STYLE = """
 :root { --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; }

@@ -1,17 +1,141 @@
-"""Measures of risk: what a reader may learn from protected values, by proof and by comparison with the true ones."""
+"""Measures of risk: what a table reveals by proof, what suppression would hide, which attacks it withstands."""
 
 from dataclasses import dataclass
-from math import exp, inf
+from math import exp, inf, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.arrays import Flags
 from sfumato.assess.measures import mean
-from sfumato.privacy.distance import loss, workforce_steps
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.assess.utility import defined
+from sfumato.assess.views import View
+from sfumato.cells import Cells
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, loss, workforce_steps
+from sfumato.statistics.jobs.attacks import (
+    BY_CHANCE,
+    AttackResult,
+    pooled,
+    reidentification_attack,
+    shape_attack,
+    size_attack,
+)
+
+# Suppression rules, as the comparison: which cells an office would hide if it did not add noise.
 
 Values = NDArray[Any]
+
+LEAST_CONTRIBUTORS = 3
+"""The threshold rule hides cells with fewer establishments than this."""
+P_PERCENT = 10
+"""The p% rule hides cells whose largest contributor the second largest could estimate within this many percent."""
+DOMINANCE_PERCENT = 75
+"""The dominance rule hides cells whose largest contributor has more than this many percent of the total."""
+
+
+def below_threshold(*, contributors: Values, least: int = LEAST_CONTRIBUTORS) -> Flags:
+    """The cells with some contributors, but fewer than the threshold."""
+    flags: Flags = (contributors > 0) & (contributors < least)
+    return flags
+
+
+def fails_p_percent(*, total: Values, largest: Values, second: Values, percent: int = P_PERCENT) -> Flags:
+    """The cells where the second largest contributor knows the largest within p%.
+
+    What it subtracts from the total leaves the largest plus the remainder of all others; the cell is safe when that
+    remainder is at least p% of the largest.
+
+    >>> fails_p_percent(total=np.array([120, 111]), largest=np.array([100, 100]), second=np.array([10, 10]))
+    array([False,  True])
+    """
+    flags: Flags = (largest > 0) & (100 * (total - largest - second) < percent * largest)
+    return flags
+
+
+def is_dominated(*, total: Values, largest: Values, percent: int = DOMINANCE_PERCENT) -> Flags:
+    """The cells of which the largest contributor, or the n largest summed, have more than k%."""
+    flags: Flags = (total > 0) & (100 * largest > percent * total)
+    return flags
+
+
+def least_second(*, total: Values, largest: Values, contributors: Values) -> Values:
+    """The least the second largest contributor can be: the mean of all but the largest, in whole units."""
+    others = np.maximum(contributors - 1, 1)
+    least: Values = -(-(total - largest) // others)
+    return least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suppression:
+    """How many of the cells with jobs each rule would hide, where this release publishes them all.
+
+    Tabulation knows the largest establishment of a cell and not the second, and of a worker cell how many
+    establishments may contribute and not how many do; so the figures for the threshold and the p% rule are the
+    least that these rules would hide.
+    """
+
+    cells: int
+    threshold: int | None
+    """None where the number of establishments is not known, as in a joined table."""
+    p_percent: int
+    dominance: int
+    any_rule: int
+
+
+def suppression(counted: Cells) -> Suppression:
+    """Apply the three rules to the true cells of a table."""
+    total, largest = counted["count"], counted["largest"]
+    known = "establishments" in counted.columns
+    contributors = counted["establishments"] if known else np.zeros_like(total)
+    some = total > 0
+    second = least_second(total=total, largest=largest, contributors=contributors) if known else np.zeros_like(total)
+    small = below_threshold(contributors=contributors) & some
+    p_percent = fails_p_percent(total=total, largest=largest, second=second)
+    dominated = is_dominated(total=total, largest=largest)
+    return Suppression(
+        cells=int(some.sum()),
+        threshold=int(small.sum()) if known else None,
+        p_percent=int(p_percent.sum()),
+        dominance=int(dominated.sum()),
+        any_rule=int((small | p_percent | dominated).sum()),
+    )
+
+
+def publishable(*, contributors: Values, least: int, variation: Values, most: float) -> Flags:
+    """The estimates with at least so many contributors and at most so large a coefficient of variation.
+
+    An estimate whose coefficient is NaN, being 0, is not publishable.
+    """
+    flags: Flags = (contributors >= least) & (variation <= most)
+    return flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicationChange:
+    """How many estimates protection makes publishable, makes unpublishable, or leaves as they were."""
+
+    publishable: int
+    newly_publishable: int
+    newly_suppressed: int
+    suppressed: int
+
+
+def publication_change(*, before: Flags, after: Flags) -> PublicationChange:
+    """Compare what may be published before and after protection.
+
+    >>> publication_change(before=np.array([True, True, False]), after=np.array([True, False, True]))
+    PublicationChange(publishable=1, newly_publishable=1, newly_suppressed=1, suppressed=0)
+    """
+    return PublicationChange(
+        publishable=int((before & after).sum()),
+        newly_publishable=int((~before & after).sum()),
+        newly_suppressed=int((before & ~after).sum()),
+        suppressed=int((~before & ~after).sum()),
+    )
+
+
+# Measures of risk: what a reader may learn from protected values, by proof and by comparison with the true ones.
 
 _LARGEST_EXPONENT = 700
 
@@ -101,3 +225,102 @@ def size_odds(guarantee: Guarantee, *, smaller: int, larger: int) -> SizeOdds:
     found = loss(guarantee, workforce_steps(guarantee, size=smaller, added=larger - smaller))
     factor = exp(found.epsilon) if found.epsilon < _LARGEST_EXPONENT else inf
     return SizeOdds(smaller=smaller, larger=larger, steps=found.steps, factor=factor, delta=float(found.delta))
+
+
+# Exposure of a table: what it reveals by proof, what chance revealed, and which attacks it withstands.
+
+SIZE_PAIRS = ((10, 11), (10, 12), (10, 20), (100, 110), (100, 121), (100, 200), (1_000, 1_100), (1_000, 2_000))
+"""Pairs of establishment sizes whose odds the report bounds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """What one table reveals; computed from true values and confidential."""
+
+    name: str
+    exact: float | None
+    """The share of cells published as they are."""
+    exact_with_jobs: float | None
+    """The same among cells that are not 0."""
+    uniques: Uniques
+    zero_changes: ZeroChanges
+    suppression: Suppression | None
+    """None where the largest establishment of a cell is not known."""
+    odds: tuple[SizeOdds, ...]
+    """Empty for tables of records, which are about no establishment's workers."""
+    attacks: tuple[AttackResult, ...]
+    """Empty for tables without worker attributes, and where the number of establishments is not public."""
+
+
+def measure_exposure(view: View) -> Exposure:
+    """Compare what was published with the true cells, as an attacker would like to."""
+    planned, counted, protected = view.planned, view.counted, view.shown
+    true = counted["count"]
+    some = true != 0
+    return Exposure(
+        name=view.name,
+        exact=defined(share_exact(true=true, protected=protected)),
+        exact_with_jobs=defined(mean((true == protected)[some])),
+        uniques=uniques(true=true, protected=protected),
+        zero_changes=zero_changes(true=true, protected=protected),
+        suppression=suppression(counted) if "largest" in counted.columns else None,
+        odds=() if planned.table.of_records else odds_of_sizes(planned.guarantee),
+        attacks=attack(counted, protected, rounding=max(planned.roundings or (0,))) if view.indicator is None else (),
+    )
+
+
+def odds_of_sizes(guarantee: Guarantee) -> tuple[SizeOdds, ...]:
+    """The bounds on the odds of all `SIZE_PAIRS`."""
+    return tuple(size_odds(guarantee, smaller=smaller, larger=larger) for smaller, larger in SIZE_PAIRS)
+
+
+def attack(counted: Cells, protected: NDArray[np.int64], *, rounding: float = 0) -> tuple[AttackResult, ...]:
+    """Run the attacks that one period of a table allows, with side knowledge taken from the true cells.
+
+    Values were rounded to multiples of `rounding`, or to whole numbers.
+
+    The reader of the size attack knows the true number of workers in the largest published group; the reader of the
+    re-identification knows of everyone who is alone in one attribute, such as the only college graduate.
+    """
+    if counted.worker_cells == 1 or "establishments" not in counted.columns or not len(counted):
+        return ()
+    blocks = counted.blocks()
+    published, true = protected[blocks], counted["count"][blocks]
+    establishments = counted["establishments"][blocks[:, 0]]
+    known, rounding = published.argmax(axis=1), max(rounding, BY_CHANCE)
+    results = [
+        shape_attack(published=published, establishments=establishments, true=true, rounding=rounding),
+        size_attack(
+            published=published,
+            establishments=establishments,
+            known_column=known,
+            known_count=true[np.arange(len(true)), known],
+            true=true,
+            rounding=rounding,
+        ),
+    ]
+    kinds = _kinds(counted)
+    if kinds:
+        results.append(
+            pooled(
+                reidentification_attack(
+                    published=published,
+                    establishments=establishments,
+                    candidates=candidates,
+                    alone=true[:, candidates].sum(axis=1) == 1,
+                    true=true,
+                )
+                for candidates in kinds
+            )
+        )
+    return tuple(results)
+
+
+def _kinds(counted: Cells) -> list[NDArray[np.intp]]:
+    """The columns of each code of each worker attribute, where at least one other attribute is left to learn."""
+    shape = tuple(len(dimension) for dimension in counted.dimensions if not dimension.public)
+    places = np.unravel_index(np.arange(prod(shape)), shape)
+    kinds = [
+        np.flatnonzero(place == code) for place, length in zip(places, shape, strict=True) for code in range(length)
+    ]
+    return [columns for columns in kinds if len(columns) > 1] if len(shape) > 1 else []

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
-from sfumato.assess.classes import AMOUNT_CLASSES, EDGE_CLASSES, SIZE_CLASSES, by_class, size_classes, size_label
 from sfumato.assess.measures import (
+    AMOUNT_CLASSES,
+    EDGE_CLASSES,
+    SIZE_CLASSES,
     absolute_error,
+    by_class,
     cramers_v,
     hellinger_distance,
     jensen_shannon_distance,
@@ -20,6 +23,8 @@ from sfumato.assess.measures import (
     proportional_difference,
     relative_error,
     root_integrated_squared_error,
+    size_classes,
+    size_label,
     spearman,
     spread,
     tail_classification,

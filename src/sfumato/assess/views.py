@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
+from sfumato.bundle.table import shown_figures, shown_values
 from sfumato.cells import Cells
-from sfumato.engine.question import TOTAL
-from sfumato.indicators import CODES, INDICATORS, NAME
-from sfumato.methods.status import HIDDEN
-from sfumato.methods.top_contributors import UNKNOWN, TopContributors
 from sfumato.plan import PlannedTable
-from sfumato.publish.table import shown_figures, shown_values
+from sfumato.statistics.method import HIDDEN
+from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
+from sfumato.statistics.questions import TOTAL
+from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,36 +3,80 @@
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sfumato import __version__
-from sfumato.cli.budget import budget_app
-from sfumato.cli.demo import demo
-from sfumato.cli.economy import economy_app
-from sfumato.cli.keys import keys_app
-from sfumato.cli.query import query
-from sfumato.cli.release import assess, check, run
-from sfumato.cli.reproduce import reproduce_app
 from sfumato.cli.screen import fail, messages, screen
-from sfumato.cli.serve import serve
-from sfumato.cli.tune import tune_app
-from sfumato.cli.users import users_app
 from sfumato.errors import SfumatoError
 
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "check": (
+        "sfumato.cli.release:check",
+        "Plan a release and check its data: what it would cost and how accurate it is.",
+    ),
+    "run": ("sfumato.cli.release:run", "Publish a release: charge its budget, count, protect, write the bundle."),
+    "query": ("sfumato.cli.query:query", "Ask a bundle: any table of a cube, or rows of a published table."),
+    "serve": ("sfumato.cli.serve:serve", "Show bundles in a browser, and to R, Python and Excel."),
+    "assess": ("sfumato.cli.release:assess", "What the protection costs and withstands: a confidential report."),
+    "tune": (
+        "sfumato.cli.tune:tune_app",
+        "Find parameters that meet a stated accuracy or risk, without looking at data.",
+    ),
+    "budget": ("sfumato.cli.budget:budget_app", "Show every privacy budget, or set one."),
+    "keys": ("sfumato.cli.keys:keys_app", "Make, show and rotate key files."),
+    "users": ("sfumato.cli.users:users_app", "Who may ask a server for live tables."),
+}
+"""The commands of this package: where each is found, and what `sfumato --help` says; packages may plug in more."""
 ORDER = ("demo", "economy", "check", "run", "query", "serve", "assess", "tune", "reproduce", "budget", "keys", "users")
-"""Commands are listed in the order in which someone new meets them."""
+"""Commands are listed in the order in which someone new meets them; those of other packages come last."""
 _STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What a keyboard, a service manager and a closing terminal send."""
 
 
-class _InOrder(TyperGroup):
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.commands = dict(sorted(self.commands.items(), key=lambda command: ORDER.index(command[0])))
+@cache
+def known_commands() -> dict[str, tuple[str, str]]:
+    """Every command by its name, in order; other packages plug theirs in as `sfumato.commands`."""
+    plugged = {name: found for plug in entry_points(group="sfumato.commands") for name, found in plug.load().items()}
+    known = {**plugged, **COMMANDS}
+    return {name: known[name] for name in (*(n for n in ORDER if n in known), *sorted(set(known) - set(ORDER)))}
+
+
+@cache
+def command(name: str) -> Any:
+    """A command with its options; only now is it imported."""
+    module, _, attribute = known_commands()[name][0].partition(":")
+    found = getattr(import_module(module), attribute)
+    holder = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    holder.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    return typer.main.get_group(holder).commands[name]
+
+
+class _Commands(TyperGroup):
+    """Commands that are listed without being imported."""
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        return list(known_commands())
+
+    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in known_commands():
+            return None
+        return TyperCommand(cmd_name, help=known_commands()[cmd_name][1], rich_markup_mode="markdown")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found if found is None or name is None else command(name), rest
 
 
 app = typer.Typer(
@@ -40,20 +84,12 @@ app = typer.Typer(
     "New here? `sfumato demo` makes an economy, publishes tables from it and shows what protection costs. "
     "Then: `sfumato economy` for data of your own size, `sfumato check` to see what a release would cost, "
     "`sfumato run` to publish it, `sfumato serve` to show it.",
-    cls=_InOrder,
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (demo, check, run, query, serve, assess):
-    app.command()(command)
-app.add_typer(economy_app, name="economy")
-app.add_typer(tune_app, name="tune")
-app.add_typer(reproduce_app, name="reproduce")
-app.add_typer(budget_app, name="budget")
-app.add_typer(keys_app, name="keys")
-app.add_typer(users_app, name="users")
 
 
 def _print_version(wanted: bool) -> None:

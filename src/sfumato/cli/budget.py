@@ -2,11 +2,87 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from sfumato.cli.screen import AsJson, number, screen, show
+from sfumato.bundle.structure import describe, describe_periods, number
+from sfumato.cli.screen import AsJson, Summary, columns, screen, show, spaced, typed_number
+from sfumato.plan import KEY_NOTE
+from sfumato.privacy.book import OverPeriods
+from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
+
+if TYPE_CHECKING:  # only names for types
+    from sfumato.privacy.ledger import Ledger
+
+
+# What `sfumato budget` says of a ledger.
+
+
+def budget_summary(ledger: "Ledger") -> Summary:
+    """Every account's balance, and the history of what was charged."""
+    head = ledger.verify()
+    accounts = columns("population", "period", "budget", "spent", "left")
+    history = columns("time (UTC)", "account", "what", "epsilon", "note")
+    data: dict[str, Any] = {"ledger": str(ledger.path), "head": head, "accounts": [], "populations": [], "history": []}
+    sums: list[RenderableType] = []
+    for account in ledger.accounts():
+        if not ledger.has_budget(account):
+            continue  # its tables have no formal guarantee and cost nothing; the history lists them
+        balance = ledger.balance(account)
+        spent, left = balance.spent_epsilon, balance.remaining_epsilon
+        accounts.add_row(account.population, account.period, str(balance.budget), at_most(spent), at_least(left))
+        data["accounts"].append(
+            {
+                "population": account.population,
+                "period": account.period,
+                "budget": describe(balance.budget),
+                "spent_epsilon": number(spent),
+                "remaining_epsilon": number(left),
+                "spent_delta": number(balance.spent_delta),
+                "remaining_delta": number(balance.remaining_delta),
+            }
+        )
+    for population in dict.fromkeys(account.population for account in ledger.accounts()):
+        periods = ledger.over_periods(population)
+        data["populations"].append({"population": population, **describe_periods(periods)})
+        if len(periods.formal) > 1:
+            sums.append(Text(_in_all_periods(periods)))
+    for entry in ledger.history():
+        if entry.kind in ("answer", "data"):
+            continue  # these only say that a charge was answered, and what data are known by
+        what = "budget set" if entry.kind == "budget" else entry.table
+        where = f"{entry.account.population}, {entry.account.period}"
+        epsilon = at_most(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"
+        time = entry.time.replace("T", " ").removesuffix("+00:00")
+        note = " ".join(entry.note.split(" ")[:2]) if entry.note.startswith(KEY_NOTE) else entry.note
+        history.add_row(time, where, what, epsilon, note)
+        data["history"].append(
+            {
+                "sequence": entry.sequence,
+                "identifier": entry.identifier,
+                "time": entry.time,
+                "kind": entry.kind,
+                "population": entry.account.population,
+                "period": entry.account.period,
+                "release": entry.release,
+                "table": entry.table,
+                "note": entry.note,
+                "guarantee": None if entry.guarantee is None else describe(entry.guarantee),
+            }
+        )
+    seal = Text(f"The chain of entries is whole. Its last hash, to note elsewhere: {head}", style="green")
+    return Group(*spaced([accounts, *sums, history, seal])), data
+
+
+def _in_all_periods(spent: OverPeriods) -> str:
+    """What whoever is in the data of all periods of a population has lost."""
+    together = spent.together()
+    promised = "nothing is bounded, as their deltas add up to 1 or more" if together is None else str(together)
+    return f"Whoever is in all {len(spent.formal)} periods of {spent.population!r}: {promised}."
+
 
 budget_app = typer.Typer(
     help="Show the balance of every privacy budget and what it was spent on, or set one.\n\n"
@@ -14,7 +90,7 @@ budget_app = typer.Typer(
     invoke_without_command=True,
 )
 
-Ledger = Annotated[
+LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="A ledger, or a release file that names one; ledger.sqlite here.", metavar="PATH"),
 ]
@@ -29,9 +105,8 @@ class Definition(StrEnum):
 
 
 @budget_app.callback()
-def budget(context: typer.Context, ledger: Ledger = None, as_json: AsJson = False) -> None:
+def budget(context: typer.Context, ledger: LedgerFile = None, as_json: AsJson = False) -> None:
     """Show the balance of every budget and what it was spent on."""
-    from sfumato.terminal.budget import budget_summary
 
     context.obj = ledger
     if context.invoked_subcommand is None:
@@ -55,12 +130,11 @@ def set_budget(
         bool, typer.Option("--conditional", help="Allow tables that are not differentially private, such as mose.")
     ] = False,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
-    ledger: Ledger = None,
+    ledger: LedgerFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Open a budget or change it; the change is written to the ledger's history."""
     from sfumato.privacy.account import Account
-    from sfumato.terminal.budget import budget_summary
 
     stated = _guarantee(definition, conditional=conditional, alpha=alpha, epsilon=epsilon, delta=delta)
     book = _open_ledger(ledger or context.obj, create=True)
@@ -86,16 +160,15 @@ def lost(
     bundle: Annotated[
         list[Path] | None, typer.Option(help="A published bundle whose charges the ledger lacks. May be repeated.")
     ] = None,
-    ledger: Ledger = None,
+    ledger: LedgerFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Record what a ledger that was lost, or an older copy of it, no longer knows, and go on with the one there is.
 
     Stored answers that it has no charge for are put aside: nothing gives them again. docs/ledger.md says when.
     """
-    from sfumato.lost_ledger import record_lost
     from sfumato.privacy.account import Account
-    from sfumato.terminal.budget import budget_summary
+    from sfumato.safeguards import record_lost
 
     done = record_lost(
         _ledger_path(ledger or context.obj),
@@ -115,7 +188,7 @@ def _guarantee(definition: Definition, *, conditional: bool, alpha: str, **typed
     from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, EmployerEmployee
 
     alpha = alpha or (str(NO_ALPHA) if definition is Definition.individuals else alpha)
-    amounts = {name: number(name, text) for name, text in {"alpha": alpha, **typed}.items()}
+    amounts = {name: typed_number(name, text) for name, text in {"alpha": alpha, **typed}.items()}
     return EmployerEmployee(definition=definition.value, condition=CONDITIONAL if conditional else "", **amounts)
 
 

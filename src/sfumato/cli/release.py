@@ -1,12 +1,346 @@
 """The commands that take a release file: `sfumato check`, `run` and `assess`."""
 
 from collections.abc import Callable
+from dataclasses import asdict
+from fractions import Fraction
+from math import isfinite
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from sfumato.cli.screen import AsJson, messages, progress, show
+from sfumato.bundle.statement import meaning_of
+from sfumato.bundle.structure import describe, number
+from sfumato.cli.screen import (
+    AsJson,
+    Summary,
+    charge_of,
+    columns,
+    counted_parts,
+    counted_tables,
+    messages,
+    near,
+    progress,
+    short,
+    show,
+    spaced,
+    whole,
+)
+from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
+from sfumato.statistics.cube.describe import not_met
+from sfumato.statistics.cube.levels import Comparison, compared
+from sfumato.statistics.cube.section import COUNT
+from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
+from sfumato.statistics.method import LARGEST
+from sfumato.statistics.people.describe import in_columns, operator_notes
+from sfumato.statistics.questions import SampleQuestion
+from sfumato.statistics.registry import requirements
+
+if TYPE_CHECKING:  # only names for types
+    from sfumato.assess.assess import Assessment
+    from sfumato.assess.risk import Exposure
+    from sfumato.assess.utility import Utility
+    from sfumato.check import Findings
+    from sfumato.plan import Plan, PlannedTable
+    from sfumato.run import Published
+    from sfumato.statistics.cube.statistic import PlannedCube
+
+
+# What `sfumato check` says of a plan.
+
+
+def plan_summary(findings: "Findings") -> Summary:
+    """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
+    plan, balance = findings.plan, findings.balance
+    budget = plan.release.budget
+    free = {part.name for part in plan.parts} - {part.name for part in plan.distinct_parts()}
+    table = columns("table", "cells", "guarantee", "charge", "small cells", "large cells")
+    due = Fraction(0)
+    for planned in plan.parts:
+        charge = charge_of(planned.guarantee, budget)
+        name = planned.name
+        paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
+        due += 0 if paid else charge
+        table.add_row(
+            name, f"{planned.cells:,}", short(planned.guarantee), paid or at_most(charge), *_expected_errors(planned)
+        )
+    allowed = Fraction(0) if budget is None else budget.epsilon
+    left = allowed if balance is None else balance.remaining_epsilon
+    lines: list[RenderableType] = [
+        Text(plan.release.about.title, style="bold"),
+        table,
+        *_what_is_large(plan),
+        *_cube_errors(plan),
+        Text("\n".join(_protected(plan))),
+        Text(
+            f"All tables together: {whole(plan.guarantee)}."
+            + (
+                f" To be charged: epsilon = {at_most(due)}; left in the budget of {plan.release.account}: "
+                f"{at_least(left)}."
+                if budget is not None
+                else " Nothing is charged: these methods spend no budget."
+            )
+        ),
+        *map(Text, meaning_of(plan)),
+        *map(Text, operator_notes(plan)),
+    ]
+    lines += [Text(data_changed(words), style="yellow") for words in findings.changes]
+    if findings.refusal is not None:
+        lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
+    elif due > left:
+        lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
+    read = findings.totals
+    words = "The data were not opened." if read is None else f"{read.in_words()} The data match their description."
+    lines.append(Text(f"{words} Nothing was charged.", style="green"))
+    return Group(*spaced(lines)), plan_data(plan) | _cube_error_data(plan) | {
+        "due_epsilon": number(due),
+        "remaining_epsilon": number(left),
+        "paid_before": sorted(findings.paid),
+        "refusal": None if findings.refusal is None else str(findings.refusal),
+        "data_validated": read is not None,
+        "read": None if read is None else read.figures(),
+        "data_changed": list(findings.changes),
+        "notes": operator_notes(plan),
+    }
+
+
+def data_changed(words: str) -> str:
+    """What is said of data that changed, and so make tables cost once more."""
+    return f"The data changed, and tables are charged anew. {words[0].upper()}{words[1:]}."
+
+
+def plan_data(plan: "Plan") -> dict[str, Any]:
+    """A plan as numbers."""
+    budget = plan.release.budget
+    return {
+        "title": plan.release.about.title,
+        "guarantee": describe(plan.guarantee),
+        "tables": [
+            {
+                "name": planned.table.name,
+                "cells": planned.cells,
+                "method": planned.method.name,
+                "guarantee": describe(planned.guarantee),
+                "charge_epsilon": number(charge_of(planned.guarantee, budget)),
+                "protects": vars(requirements(planned.guarantee)),
+                "planned_error": vars(planned.method.planned_error()),
+            }
+            for planned in plan.tables
+        ],
+        **({"cubes": [_cube_data(cube, budget) for cube in plan.cubes]} if plan.cubes else {}),
+    }
+
+
+def _cube_data(cube: "PlannedCube", budget: EmployerEmployee | None) -> dict[str, Any]:
+    return {
+        "name": cube.name,
+        "cells": cube.cells,
+        "method": cube.method.name,
+        "guarantee": describe(cube.guarantee),
+        "charge_epsilon": number(charge_of(cube.guarantee, budget)),
+        "noise_variance": cube.method.counts.variance,
+        "exact_controls": [list(control.by) for control in cube.method.exact_controls],
+    }
+
+
+def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
+    """The expected errors of small and of large cells, before any data are read."""
+    if isinstance(planned.method, TruncatedLaplace):
+        return f"{planned.method.counts.expected_magnitude:.2g} records", "the same"
+    if isinstance(planned.question, SampleQuestion):
+        return in_columns(planned)
+    error = planned.method.planned_error()
+    if error.share is None:
+        return "secret", "secret"
+    return f"{error.in_a_small_cell} jobs", error.in_a_large_cell
+
+
+def _compared(cube: "PlannedCube") -> Comparison:
+    public = [totals.by for totals in cube.totals if COUNT in totals.columns]
+    return compared(cube.question.by, cube.method, public=public, calibrated=cube.section.calibration != "raking")
+
+
+def _cube_errors(plan: "Plan") -> list[RenderableType]:
+    """How far off tables of a cube are expected to be, and what the same budget would give in other ways."""
+    lines: list[RenderableType] = []
+    for cube in plan.cubes:
+        found = _compared(cube)
+        table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended")
+        for size, error in found.planned.items():
+            both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
+            table.add_row(str(size), f"{error:.3g}", *both, found.recommended[size])
+        share = f"{float(found.levels.share):.0%} of epsilon for {found.levels.name}"
+        words = (
+            f"Counts of {cube.name} are expected to be off by, in records (root mean square), before any cell is kept "
+            "from being negative; at the same budget with all of it for the cube alone, and at several levels "
+            f"({share}):"
+        )
+        lines += [Text(words), table]
+    return lines
+
+
+def _cube_error_data(plan: "Plan") -> dict[str, Any]:
+    found = {cube.name: _compared(cube) for cube in plan.cubes}
+    errors = {
+        name: {
+            "levels": comparison.levels.name,
+            "share": float(comparison.levels.share),
+            "by_dimension": [
+                {
+                    "dimension": size,
+                    "planned": error,
+                    "bottom_up": comparison.bottom_up[size],
+                    "several_levels": comparison.several_levels[size],
+                    "recommended": comparison.recommended[size],
+                }
+                for size, error in comparison.planned.items()
+            ],
+        }
+        for name, comparison in found.items()
+    }
+    return {"expected_cube_errors": errors} if errors else {}
+
+
+def _what_is_large(plan: "Plan") -> list[RenderableType]:
+    errors = [planned.method.planned_error() for planned in plan.tables]
+    sizes = sorted({error.floor_size for error in errors if error.share and error.of == LARGEST})
+    words = " or ".join(map(str, sizes))
+    return [Text(f"A cell is large when its largest establishment has more than {words} workers.")] if sizes else []
+
+
+def _protected(plan: "Plan") -> list[str]:
+    """What is protected, once for all tables that protect the same."""
+    tables: dict[str, list[str]] = {}
+    for planned in plan.parts:
+        cube = isinstance(planned.method, TruncatedLaplace)
+        words = "single records" if cube else str(requirements(planned.guarantee))
+        tables.setdefault(words, []).append(planned.name)
+    return [
+        f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
+        for words, names in tables.items()
+    ]
+
+
+# What `sfumato run` says of what it published.
+
+
+def run_summary(published: "Published") -> Summary:
+    """What a run published, charged and left over."""
+    balance = published.balance
+    repeated = len(published.plan.parts) - len(published.charged) - len(published.finished)
+    words = [published.totals.in_words(), f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
+    if published.charged:
+        words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
+    if published.finished:
+        named = ", ".join(published.finished)
+        words.append(f"Charged before by a run that did not finish, and answered now at no further charge: {named}.")
+    if repeated:
+        counted = f"{repeated} cubes or tables" if published.plan.cubes else counted_tables(repeated)
+        words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
+    if balance is not None:
+        words.append(
+            f"Budget of {balance.account}: epsilon {at_most(balance.spent_epsilon)} of "
+            f"{at_most(balance.budget.epsilon)} spent, {at_least(balance.remaining_epsilon)} left."
+        )
+    cubes = {cube.name: cube for cube in published.plan.cubes}
+    words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]
+    words += operator_notes(published.plan)
+    words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
+    return Text("\n".join(words)), {
+        "bundle": str(published.bundle),
+        "read": published.totals.figures(),
+        "charged": list(published.charged),
+        "charged_before": list(published.finished),
+        "data_changed": list(published.changes),
+        "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
+        "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
+        "controls_not_met": {
+            name: {"calibration": found.method, "cycles": found.cycles, "largest_gap_in_parts": found.largest_gap}
+            for name, found in published.unmet.items()
+        },
+        **plan_data(published.plan),
+    }
+
+
+# What `sfumato assess` says of the cost of protection; confidential.
+
+_BAR = 24
+
+
+def assessment_summary(assessment: "Assessment") -> Summary:
+    """What the protection costs, table by table; confidential."""
+    from sfumato.statistics.cube.assess_report import (
+        cube_data,
+        cube_words,
+    )
+    from sfumato.statistics.people.assess import (
+        people_data,
+        people_words,
+    )
+
+    lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
+    for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
+        lines += [error_chart(utility), Text(_in_words(utility, exposure))]
+    lines += [Text(people_words(found)) for found in assessment.people]
+    lines += [Text(cube_words(found)) for found in assessment.cubes]
+    lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
+    both = zip(assessment.utilities, assessment.exposures, strict=True)
+    data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
+    data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
+    data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
+    return Group(*spaced(lines)), data
+
+
+def error_chart(utility: "Utility") -> RenderableType:
+    """Bars of the mean error by size of the cell."""
+    table = Table(box=None, title=f"{utility.title}: mean error by true size of the cell", title_justify="left")
+    for heading in (utility.sizes, "cells", "error", "", "relative"):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+    rows = (*utility.by_size, *([utility.margins] if utility.margins else []))
+    top = max((row.mean_error for row in rows), default=1.0) or 1.0
+    for size in rows:
+        length = size.mean_error / top * _BAR
+        bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
+        relative = "" if size.relative_error is None else f"{size.relative_error:.1%}"
+        table.add_row(
+            size.label,
+            f"{size.cells:,}",
+            f"{size.mean_error:,.1f}",
+            Text(bar or "▏", style="dark_orange3"),
+            relative,
+        )
+    return table
+
+
+def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
+    figures = {name: value for name, value in asdict(utility).items() if name not in ("title", "true", "protected")}
+    revealed = {name: value for name, value in asdict(exposure).items() if name not in ("name", "odds", "attacks")}
+    return {
+        **figures,
+        **revealed,
+        "odds": [
+            asdict(pair) | {"factor": pair.factor if isfinite(pair.factor) else None, "belief": pair.belief}
+            for pair in exposure.odds
+        ],
+        "attacks": [found.data() for found in exposure.attacks],
+    }
+
+
+def _in_words(utility: "Utility", exposure: "Exposure") -> str:
+    """The figures of a table that fit into two sentences."""
+    order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
+    attacks = "".join(
+        f"The {found.attack} attack discloses {found.successes:,} of {found.targets:,} targets. "
+        for found in exposure.attacks
+    )
+    if exposure.suppression is None:
+        return (order + attacks).strip()
+    hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells
+    return f"{order}{attacks}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
+
 
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
@@ -22,7 +356,6 @@ def check(
     """
     from sfumato.check import check as check_release
     from sfumato.release_file import load
-    from sfumato.terminal.plan import plan_summary
 
     with progress(hidden=as_json) as update:
         found = check_release(load(file), data=data, progress=_steps(update))
@@ -38,8 +371,6 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
     """
     from sfumato.release_file import load
     from sfumato.run import run as run_release
-    from sfumato.terminal.plan import data_changed
-    from sfumato.terminal.run import run_summary
 
     with progress(hidden=as_json) as update:
         published = run_release(
@@ -56,7 +387,6 @@ def assess(
     """Write the confidential report of a published release: true against protected values, error by size of cell."""
     from sfumato.assess.assess import assess as assess_release
     from sfumato.release_file import load
-    from sfumato.terminal.assessment import assessment_summary
 
     with progress(hidden=as_json) as update:
         assessment = assess_release(load(file), report, progress=_steps(update))

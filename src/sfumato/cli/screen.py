@@ -1,13 +1,16 @@
-"""What every command shares: the two consoles, results for people and machines, progress, and how it fails."""
+"""What every command shares: consoles, results for people and machines, progress, and how summaries look."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,8 +19,89 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
 
 from sfumato.errors import SfumatoError
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
+
+if TYPE_CHECKING:  # only names for types
+    from sfumato.plan import Plan
+
+
+# How summaries look: tables, counts, paths and empty lines.
+
+Summary = tuple[RenderableType, dict[str, Any]]
+"""What a command says: as text for people, and as data for machines."""
+
+
+def columns(*headings: str) -> Table:
+    """A table with these headings."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, overflow="fold", no_wrap=place == 0 and heading == "table")
+    return table
+
+
+def spaced(lines: list[RenderableType]) -> list[RenderableType]:
+    """The same lines with an empty one between any two."""
+    return [part for line in lines for part in (line, Text(""))][:-1]
+
+
+def near(path: Path) -> str:
+    """A path as a person would type it from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def counted_tables(number: int) -> str:
+    """How many tables there are."""
+    return f"{number} table" if number == 1 else f"{number} tables"
+
+
+def counted_parts(plan: "Plan") -> str:
+    """How many tables and cubes there are."""
+    counted = {"table": len(plan.tables), "cube": len(plan.cubes)}
+    return " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for what, n in counted.items() if n)
+
+
+def charge_of(guarantee: Guarantee, budget: EmployerEmployee | None) -> Fraction:
+    """The epsilon that a guarantee costs a budget."""
+    if budget is None or not isinstance(guarantee, EmployerEmployee):
+        return Fraction(0)
+    return guarantee.within(budget).epsilon
+
+
+def short(guarantee: Guarantee) -> str:
+    """A guarantee in a column."""
+    if not isinstance(guarantee, EmployerEmployee):
+        return "none"
+    condition = ", on a condition" if guarantee.condition else ""
+    return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}{condition}"
+
+
+def whole(guarantee: Guarantee) -> str:
+    """A guarantee in a sentence."""
+    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
+
+
+# Groups of commands in which one need not be named.
+
+
+def group_with_default(name: str) -> type[TyperGroup]:
+    """A group that takes whatever names none of its commands as arguments of the default one."""
+
+    class Group(TyperGroup):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+                args = [name, *args]
+            return super().parse_args(ctx, args)
+
+    return Group
+
+
+# What every command shares: the two consoles, results for people and machines, progress, and how it fails.
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 # Titles and notes are text, whatever brackets they have.
@@ -43,7 +127,7 @@ def fail(error: SfumatoError) -> NoReturn:
     sys.exit(1)
 
 
-def number(name: str, text: str) -> Any:
+def typed_number(name: str, text: str) -> Any:
     """The exact number typed after an option."""
     from sfumato.frame import exact
 

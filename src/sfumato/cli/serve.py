@@ -15,7 +15,7 @@ from sfumato.cli.screen import messages, progress, screen
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.serve.live.desk import Desk
+    from sfumato.serve.live.queue import Desk
 
 
 class Addresses(StrEnum):
@@ -80,12 +80,12 @@ def serve(
     """
     calls, window = _rate(rate)
     proxies = _proxies(trusted_proxy or ())
-    from sfumato.serve import starting
-    from sfumato.serve.catalogue import BundleSource, open_catalogue
-    from sfumato.serve.groupings import read_groupings
+    from sfumato.serve import run as starting
+    from sfumato.serve.core.access import Settings
+    from sfumato.serve.core.catalogue import BundleSource, open_catalogue
+    from sfumato.serve.core.selection import read_groupings
     from sfumato.serve.run import run_server
-    from sfumato.serve.sdmx.ids import checked_agency
-    from sfumato.serve.settings import Settings
+    from sfumato.serve.sdmx.flow import checked_agency
 
     checked_agency(agency)
     with progress(hidden=False) as update:
@@ -163,7 +163,7 @@ def _desk(stack: ExitStack, file: Path, budget: str) -> "Desk":
     from sfumato.live import open_formal, open_live
     from sfumato.microdata import Microdata
     from sfumato.release_file import load
-    from sfumato.serve.live.desk import Desk
+    from sfumato.serve.live.queue import Desk
 
     release = load(file)
     try:

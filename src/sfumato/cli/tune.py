@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.default_command import group_with_default
 from sfumato.cli.release import ReleaseFile
-from sfumato.cli.screen import AsJson, number, show
+from sfumato.cli.screen import AsJson, group_with_default, show, typed_number
 
 tune_app = typer.Typer(
     help="Find parameters of a method from what they are to achieve; no data are read and nothing is charged.\n\n"
@@ -35,12 +34,11 @@ def table(
 
     It is found from public assumptions, which are printed; no data are read and nothing is charged.
     """
+    from sfumato.cli.tune_summaries import tuned_summary
     from sfumato.release_file import load
-    from sfumato.tune.accuracy import read_accuracy
-    from sfumato.tune.summary import tuned_summary
-    from sfumato.tune.table import find_table, tune_table
+    from sfumato.statistics.jobs.tune import find_table, read_accuracy, tune_table
 
-    release, wanted, share = load(file), read_accuracy(accuracy), number("largest-share", largest_share)
+    release, wanted, share = load(file), read_accuracy(accuracy), typed_number("largest-share", largest_share)
     tuned = tune_table(release, table, accuracy=wanted, method=method, largest_share=share)
     show(tuned_summary(tuned, find_table(release, table).name), as_json)
 
@@ -70,10 +68,9 @@ def top_contributors(
 
     It is computed from the method alone, for attackers who know the weights; no data are read.
     """
-    from sfumato.methods.contributor_shape import Shape, read_numbers
-    from sfumato.tune.contributors.chart import write_chart
-    from sfumato.tune.contributors.summary import contributors_summary
-    from sfumato.tune.contributors.tune import TOP, Question, attacks_with, tune_contributors
+    from sfumato.cli.tune_summaries import contributors_summary
+    from sfumato.statistics.totals.perturbation import Shape, read_numbers
+    from sfumato.statistics.totals.tune import TOP, Question, attacks_with, tune_contributors, write_chart
 
     given = None if m is None else read_numbers("--m", m)
     question = Question(
@@ -115,14 +112,24 @@ def report(
 
     It is found from cells that are assumed or declared, which are printed; no data are read unless that is told.
     """
+    from sfumato.cli.tune_summaries import report_summary
     from sfumato.release_file import load
-    from sfumato.tune.report.cells import assumed_cells, declared_cells, true_cells
-    from sfumato.tune.report.summary import report_summary
-    from sfumato.tune.report.tune import Target, assumed_mean, reported, tune_report
+    from sfumato.statistics.people.tune_report import (
+        Target,
+        assumed_cells,
+        assumed_mean,
+        declared_cells,
+        reported,
+        true_cells,
+        tune_report,
+    )
 
-    release, target = load(file), Target(threshold=number("threshold", threshold), share=number("share", share))
+    release, target = (
+        load(file),
+        Target(threshold=typed_number("threshold", threshold), share=typed_number("share", share)),
+    )
     tables = reported(release)
-    usual = assumed_mean(tables) if mean is None else number("mean", mean)
+    usual = assumed_mean(tables) if mean is None else typed_number("mean", mean)
     if from_confidential_data:
         found = true_cells(release, tables)
     elif cells is not None:
@@ -146,12 +153,12 @@ def percentiles(
 
     It is computed from the bins of the release file; no data are read.
     """
+    from sfumato.cli.tune_summaries import percentiles_summary
     from sfumato.release_file import load
-    from sfumato.tune.percentiles.summary import percentiles_summary
-    from sfumato.tune.percentiles.tune import tune_percentiles
+    from sfumato.statistics.people.tune_percentiles import tune_percentiles
 
     sizes = [_whole("people", size) for size in people.split(",")]
-    epsilons = [number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
+    epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
     show(percentiles_summary(tune_percentiles(load(file), table, people=sizes, epsilons=epsilons)), as_json)
 
 
@@ -159,7 +166,7 @@ def _whole(name: str, text: str) -> int:
     """A whole number that was typed after an option."""
     from sfumato.errors import SfumatoError
 
-    value = number(name, text.strip())
+    value = typed_number(name, text.strip())
     if value.denominator != 1:
         raise SfumatoError(f"--{name}", expected="whole numbers such as 30,100", found=text, do="correct the number")
     return int(value)

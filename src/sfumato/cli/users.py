@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.screen import AsJson, screen, show
-from sfumato.users import Role, User, Users
+from sfumato.serve.core.users import Role, User, Users
 
 users_app = typer.Typer(
     help="Add, list and revoke the users of a server: those who may ask for live tables.\n\n"

@@ -8,19 +8,21 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from sfumato.engine.column_faults import (
+from sfumato.engine.connect import Tables
+from sfumato.engine.faults import (
+    Range,
     check_attribute_type,
     check_codes,
     check_measure,
     check_measure_type,
     codes_of,
+    job_faults,
     need,
     refuse_empty,
+    repeated_keys,
 )
-from sfumato.engine.connect import Tables
-from sfumato.engine.data_totals import DataTotals
-from sfumato.engine.keys import Range, job_faults, repeated_keys
-from sfumato.engine.panel_faults import check_panel_columns, jobs_of_panel, refuse_no_rows
+from sfumato.engine.memory import DataTotals
+from sfumato.engine.panel import check_panel_columns, jobs_of_panel, refuse_no_rows
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Frame
 

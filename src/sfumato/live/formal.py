@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from sfumato.bundle.table import published_table
 from sfumato.check import Checked, checked, stored_answers
 from sfumato.content import Content
 from sfumato.durable import alone
@@ -20,20 +21,17 @@ from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.laid_out import as_asked
-from sfumato.live.asked import Where, in_order, live_table
-from sfumato.live.quota import Quotas
-from sfumato.methods.method import PlannedError
-from sfumato.methods.registry import KEYED, METHODS, options_of
+from sfumato.live.question import Quotas, Where, in_order, live_table
 from sfumato.plan import PlannedTable
-from sfumato.privacy.account import Balance, Charge
+from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.spending import Overdraft, balance, refuse_overdraft
 from sfumato.protection import OF_PEOPLE
-from sfumato.publish.table import published_table
 from sfumato.release import Release
 from sfumato.run import keep_answer, open_ledger, recorded_late
+from sfumato.statistics.method import PlannedError
+from sfumato.statistics.registry import KEYED, METHODS, options_of
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""

@@ -10,25 +10,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
+from sfumato.bundle.table import published_table
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.durable import alone, private_folder
-from sfumato.engine.contributors import Prepared, prepare
-from sfumato.engine.guard_words import guard_words
+from sfumato.engine.data import OpenRecords
 from sfumato.engine.limits import limit_memory, stopped_after
-from sfumato.engine.opened import OpenRecords
-from sfumato.engine.question import ContributorQuestion
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
-from sfumato.live.asked import live_table
-from sfumato.live.definitions import Definitions
-from sfumato.live.released import Released
-from sfumato.methods.status import SUPPRESSED
-from sfumato.methods.top_contributors import TopContributors
+from sfumato.live.question import live_table
+from sfumato.live.released import Definitions, Released
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
-from sfumato.publish.table import published_table
 from sfumato.release import Release
+from sfumato.statistics.method import SUPPRESSED
+from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.totals.tabulate import Prepared, guard_words, prepare
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.table import Table
 
 Progress = Callable[[str], None]

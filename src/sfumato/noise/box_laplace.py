@@ -1,4 +1,4 @@
-"""Box Laplace noise on logarithms: exponential in the hull norm, published after exponentiation."""
+"""Box Laplace noise on logarithms, and how far the whole numbers it makes are from the truth."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.noise.box_hull import HullPoints, coordinate_bounds, exact_coordinates, hull_norm
-from sfumato.noise.box_tail import Tail, hull_tail
+from sfumato.noise.box_pareto import HullPoints, Tail, coordinate_bounds, exact_coordinates, hull_norm, hull_tail
+from sfumato.noise.passes import FIRST_BITS, MOST_CELLS, Uniforms, block_chunks, heads_of, settled_rows, word_blocks
 from sfumato.noise.randomness import Randomness
-from sfumato.noise.second_pass import Uniforms, settled_rows
-from sfumato.noise.symmetric import FIRST_BITS
-from sfumato.noise.twofold import ERROR, Twofold
-from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
-from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
+from sfumato.noise.refinement import ERROR, Twofold, VectorBounds, exactly, many_digits, minus_log, nearest
+
+# Box Laplace noise on logarithms: exponential in the hull norm, published after exponentiation.
 
 # Widths are themselves computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30
@@ -62,7 +60,7 @@ class BoxLaplace:
         if bases.ndim != 2 or bases.shape[1] != self.cells or (bases.size and int(bases.min()) < 1):
             raise ValueError(f"bases must be rows of {self.cells} positive whole numbers")
         values = np.empty(bases.shape, dtype=np.int64)
-        for part in chunks(len(bases), self.cells):
+        for part in block_chunks(len(bases), self.cells):
             rows = part.stop - part.start
             heads = heads_of(word_blocks(rows, self.cells + 1, randomness), first_bits)
             points = HullPoints.draw(rows, self.cells, randomness, bits=first_bits)
@@ -137,7 +135,7 @@ class BoxLaplace:
         def second(rows: Integers, uniforms: Uniforms) -> tuple[Integers, NDArray[np.bool_]]:
             return self.second_pass(bases[rows], zero[rows], uniforms, unit=unit, offset=offset)
 
-        def bounds(row: int) -> Callable[[Sequence[int], int], Bounds]:
+        def bounds(row: int) -> Callable[[Sequence[int], int], VectorBounds]:
             sizes = [unit * base for base in bases[row].tolist()]
             return partial(self.value_bounds, sizes, offset, int(zero[row]))
 
@@ -145,7 +143,7 @@ class BoxLaplace:
 
     def value_bounds(
         self, sizes: Sequence[Fraction], offset: Fraction, zero: int, heads: Sequence[int], bits: int
-    ) -> Bounds:
+    ) -> VectorBounds:
         """The least and the greatest whole number that each value may round to, in many digits."""
         with many_digits(bits) as share:
             b, shift = exactly(self.scale), exactly(offset)
@@ -195,3 +193,65 @@ def _exponential(coordinate: Decimal, radius: Decimal, outward: Decimal) -> Deci
     if exponent.is_infinite():
         return exponent if exponent > 0 else Decimal(0)
     return exponent.exp() * (1 + outward * (1 + abs(exponent)))
+
+
+# How far whole numbers made by box Laplace noise on logarithms are from the truth, on average.
+
+_DIRECT_TERMS = 64
+
+
+def expected_deviation(
+    noise: BoxLaplace, true: Integers, bases: Integers, *, unit: Fraction, offset: Fraction
+) -> tuple[Floats, Floats]:
+    """E[(V − true)⁺] and E[(true − V)⁺] of V = A·unit·e^z − offset rounded, one cell at a time.
+
+    Their sum is the mean absolute error, their difference the bias. Both are sums of tail probabilities at half
+    integers: the first terms directly, the others by the integral, which is then right to a few parts in a million.
+    """
+    median, n, shift = bases.astype(np.float64) * float(unit), true.astype(np.float64), float(offset)
+    over, under = np.zeros(n.shape), np.zeros(n.shape)
+    for j in range(_DIRECT_TERMS):
+        over += _above(noise, _logs(n + shift + j + 0.5, median))
+        under += 1 - _above(noise, _logs(n + shift - j - 0.5, median))
+    over += median * _integral_above(noise, _logs(n + shift + _DIRECT_TERMS, median))
+    under += median * _integral_below(noise, _logs(n + shift - _DIRECT_TERMS, median))
+    return over, under
+
+
+def relative_deviation(noise: BoxLaplace) -> float:
+    """E|e^z/E[e^z] − 1|, the mean absolute error before rounding as a share of the base."""
+    at = np.log(np.array(noise.growth))
+    return float(_integral_above(noise, at) + _integral_below(noise, at)) / noise.growth
+
+
+def _logs(level: Floats, median: Floats) -> Floats:
+    """Which z brings the value to a level; for a level it never falls to, one so low that z never does."""
+    return np.log(np.maximum(level / median, 1e-300))
+
+
+def _above(noise: BoxLaplace, r: Floats) -> Floats:
+    """P(z ≥ r)."""
+    half = noise.one_cell.at(np.abs(r) / float(noise.scale)) / 2
+    return np.where(r >= 0, half, 1 - half)
+
+
+def _integral_above(noise: BoxLaplace, r: Floats) -> Floats:
+    """∫ P(z ≥ t)·e^t dt from r on."""
+    positive, negative = np.maximum(r, 0), np.minimum(r, 0)
+    inside = -np.expm1(negative) - (_tilted(noise, np.zeros_like(r), -1) - _tilted(noise, -negative, -1))
+    return _tilted(noise, positive, 1) + inside
+
+
+def _integral_below(noise: BoxLaplace, r: Floats) -> Floats:
+    """∫ P(z < t)·e^t dt up to r."""
+    positive, negative = np.maximum(r, 0), np.minimum(r, 0)
+    inside = np.expm1(positive) - (_tilted(noise, np.zeros_like(r), 1) - _tilted(noise, positive, 1))
+    return _tilted(noise, -negative, -1) + inside
+
+
+def _tilted(noise: BoxLaplace, r: Floats, sign: int) -> Floats:
+    """∫ P(z ≥ t)·e^(±t) dt from r ≥ 0 on."""
+    b = float(noise.scale)
+    rate = 1 - sign * b
+    integral: Floats = b / 2 * noise.one_cell.integral(rate).at(rate * r / b)
+    return integral

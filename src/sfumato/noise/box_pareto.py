@@ -1,24 +1,196 @@
-"""Box Pareto noise: heavy-tailed in the hull norm, with a scale of its own in every cell of a block."""
+"""Noise in the hull of a box and its negative: heavy-tailed, with a scale of its own in every cell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
-from math import lgamma, log
+from functools import cache, cached_property, partial
+from itertools import accumulate
+from math import comb, factorial, fsum, inf, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.noise.box_hull import HullPoints, coordinate_bounds, exact_coordinates, hull_norm
-from sfumato.noise.box_tail import Tail, hull_tail
+from sfumato.noise.passes import (
+    FIRST_BITS,
+    MOST_CELLS,
+    Uniforms,
+    block_chunks,
+    choices,
+    heads_of,
+    settled_rows,
+    word_blocks,
+)
 from sfumato.noise.randomness import Randomness
-from sfumato.noise.second_pass import Uniforms, settled_rows
-from sfumato.noise.symmetric import FIRST_BITS
-from sfumato.noise.twofold import ERROR, Twofold
-from sfumato.noise.vector_refinement import Bounds, exactly, many_digits, minus_log, nearest
-from sfumato.noise.vector_words import MOST_CELLS, chunks, heads_of, word_blocks
+from sfumato.noise.refinement import ERROR, Twofold, VectorBounds, exactly, many_digits, minus_log, nearest
+
+# The hull of a box and its negative: its norm, and points drawn uniformly from it.
+
+
+def hull_norm(z: Floats) -> Floats:
+    """‖z‖ = max(z⁺) + max(z⁻) over the last axis: the least λ ≥ 0 with z in λ times the hull of [0,1]^d and [−1,0]^d.
+
+    >>> hull_norm(np.array([[3.0, 1.0], [3.0, -1.0]])).tolist()
+    [3.0, 4.0]
+    """
+    norm: Floats = np.maximum(z.max(axis=-1), 0) - np.minimum(z.min(axis=-1), 0)
+    return norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class HullPoints:
+    """Points of the hull known to the first bits of their uniforms.
+
+    One of d + 1 numbers V_0 … V_d, chosen at random, is zero and the others are uniform on (0, 1). The d differences
+    V_c − V_0 are a point drawn uniformly from the hull of [0,1]^d and [−1,0]^d; docs/methods/vector.md has the proof.
+    """
+
+    heads: Integers
+    zero: Integers
+    bits: int
+
+    @classmethod
+    def draw(cls, rows: int, cells: int, randomness: Randomness, *, bits: int) -> "HullPoints":
+        """As many points as rows, in as many dimensions as cells."""
+        heads = heads_of(word_blocks(rows, cells + 1, randomness), bits)
+        return cls(heads=heads, zero=choices(rows, cells + 1, randomness), bits=bits)
+
+    @property
+    def coordinates(self) -> Floats:
+        """The points at the lower ends of what is known: exact, and within 2^−bits of the points to be."""
+        uniforms = self.heads * 2.0**-self.bits
+        np.put_along_axis(uniforms, self.zero[:, None], 0.0, axis=1)
+        return uniforms[:, 1:] - uniforms[:, :1]
+
+
+def exact_coordinates(uniforms: Twofold, zero: Integers) -> Twofold:
+    """The coordinates of points at the lower ends of their uniforms, with two floats for a number."""
+    ends = Twofold(uniforms.high.copy(), uniforms.low.copy())
+    for part in (ends.high, ends.low):
+        np.put_along_axis(part, zero[:, None], 0.0, axis=1)
+    return ends[:, 1:] - ends[:, :1]
+
+
+def coordinate_bounds(heads: Sequence[int], zero: int, bits: int) -> list[tuple[Decimal, Decimal]]:
+    """The least and the greatest value of every coordinate of one point, each correct to the digits in force."""
+    # Whole numbers are subtracted before the one division, so that the signs of the bounds are exact.
+    ends = [(0, 0) if i == zero else (head, head + 1) for i, head in enumerate(heads)]
+    (start_low, start_high), *others = ends
+    whole = Decimal(1 << bits)
+    return [(Decimal(low - start_high) / whole, Decimal(high - start_low) / whole) for low, high in others]
+
+
+# Tails of the form e^(−x)·polynomial(x): how far one cell, or the sum of a block, strays from zero.
+
+# Quantiles are moved outward by this share, more than floating point can err.
+_OUTWARD = 1 + 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tail:
+    """A function T(x) = e^(−x)·Σ c_j x^j of x ≥ 0 with every c_j ≥ 0, given by the logarithms of the c_j.
+
+    Such is the probability that a magnitude exceeds x. Divided by an independent gamma variable G of some shape, the
+    magnitude exceeds x with probability E[T(xG)], which has a closed form too.
+
+    >>> laplace = Tail(logs=(0.0,))
+    >>> round(float(laplace.mixed(np.array(1.0), 3.0)), 9)  # (1 + x)^−3
+    0.125
+    """
+
+    logs: tuple[float, ...]
+
+    def at(self, x: Floats) -> Floats:
+        """T(x)."""
+        return _series(self.logs, np.asarray(x, dtype=np.float64), -np.asarray(x, dtype=np.float64))
+
+    def mixed(self, x: Floats, shape: float) -> Floats:
+        """E[T(xG)] with G gamma of shape m: (1+x)^(−m)·Σ c_j·m(m+1)…(m+j−1)·(x/(1+x))^j."""
+        x = np.asarray(x, dtype=np.float64)
+        logs = [c + lgamma(shape + j) - lgamma(shape) for j, c in enumerate(self.logs)]
+        return _series(logs, x / (1 + x), -shape * np.log1p(x))
+
+    def integral(self, rate: float = 1.0) -> "Tail":
+        """The tail I with I(rate·x) = ∫ T(u)·e^((1−rate)·u) du from x on; with rate 1 the plain integral of T."""
+        found = [
+            _log_sum(c + lgamma(j + 1) - lgamma(i + 1) - (j + 1) * log(rate) for j, c in enumerate(self.logs) if j >= i)
+            for i in range(len(self.logs))
+        ]
+        return Tail(logs=tuple(found))
+
+    def quantile(self, probability: float) -> float:
+        """A value exceeded with a probability of at most 1 − probability, and hardly less."""
+        return _quantile(self.at, probability)
+
+    def mixed_quantile(self, probability: float, shape: float) -> float:
+        """The same of the magnitude divided by a gamma variable of this shape."""
+        return _quantile(lambda x: self.mixed(x, shape), probability)
+
+
+@cache
+def hull_tail(cells: int) -> Tail:
+    """P(|R·W_c| > x) with R gamma of shape d+1, and W uniform in the hull of a box and its negative.
+
+    c_j = (1 − j/d)(1 − j/(d+1))/j! for j < d; docs/methods/vector.md derives it.
+    """
+    d = cells
+    return Tail(logs=tuple(log((1 - j / d) * (1 - j / (d + 1))) - lgamma(j + 1) for j in range(d)))
+
+
+@cache
+def sum_tail(cells: int) -> Tail:
+    """P(L > x) with L the sum of d independent Laplace variables of scale 1: one side only.
+
+    With k of them positive L is the difference of two gamma variables of shapes k and l = d − k, and P(L > x) is
+    e^(−x)·Σ x^j/j!·C(l+n−1, n)·2^(−l−n) over j + n < k.
+    """
+    d = cells
+    found = [Fraction(0)] * d
+    for k in range(1, d + 1):
+        rest = d - k
+        inner = [Fraction(comb(rest + n - 1, n), 2 ** (rest + n)) if rest else Fraction(n == 0) for n in range(k)]
+        for j, within in enumerate(reversed(list(accumulate(inner)))):
+            found[j] += Fraction(comb(d, k), 2**d) * within
+    return Tail(logs=tuple(log(c / factorial(j)) for j, c in enumerate(found)))
+
+
+def _series(logs: Iterable[float], x: Floats, log_factor: Floats) -> Floats:
+    """e^log_factor·Σ e^logs_j·x^j, term by term in logarithms so that nothing overflows."""
+    with np.errstate(divide="ignore"):
+        log_x = np.log(x)
+    total = np.zeros(x.shape)
+    for j, c in enumerate(logs):
+        total += np.exp(c + log_factor + (j * log_x if j else 0.0))
+    return total
+
+
+def _log_sum(logs: Iterable[float]) -> float:
+    logs = list(logs)
+    top = max(logs)
+    return top + log(fsum(np.exp(np.array(logs) - top)))
+
+
+def _quantile(tail: Callable[[Floats], Floats], probability: float) -> float:
+    if not 0 <= probability < 1:
+        raise ValueError(f"probability must be in [0, 1), not {probability}")
+    beyond = 1 - probability
+    if tail(np.array(0.0)) <= beyond:
+        return 0.0
+    low, high = 0.0, 1.0
+    while tail(np.array(high)) > beyond:
+        low, high = high, 2 * high
+        if high == inf:
+            return inf
+    while high - low > 1e-14 * high:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if tail(np.array(middle)) <= beyond else (middle, high)
+    return high * _OUTWARD
+
+
+# Box Pareto noise: heavy-tailed in the hull norm, with a scale of its own in every cell of a block.
 
 # Widths are themselves computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30
@@ -57,7 +229,7 @@ class BoxPareto:
         if multiples.ndim != 2 or multiples.shape[1] != self.cells or (multiples.size and int(multiples.min()) < 1):
             raise ValueError(f"multiples must be rows of {self.cells} positive whole numbers")
         noise = np.empty(multiples.shape, dtype=np.int64)
-        for part in chunks(len(multiples), self.cells):
+        for part in block_chunks(len(multiples), self.cells):
             rows = part.stop - part.start
             heads = heads_of(word_blocks(rows, self.cells + 1, randomness), first_bits)
             points = HullPoints.draw(rows, self.cells, randomness, bits=first_bits)
@@ -113,7 +285,7 @@ class BoxPareto:
     ) -> Integers:
         """The noise of rows that the first pass left in doubt."""
 
-        def bounds(row: int) -> Callable[[Sequence[int], int], Bounds]:
+        def bounds(row: int) -> Callable[[Sequence[int], int], VectorBounds]:
             scales = [self.unit * multiple for multiple in multiples[row].tolist()]
             return partial(self.noise_bounds, scales, int(zero[row]))
 
@@ -125,7 +297,7 @@ class BoxPareto:
             bounds=bounds,
         )
 
-    def noise_bounds(self, scales: Sequence[Fraction], zero: int, heads: Sequence[int], bits: int) -> Bounds:
+    def noise_bounds(self, scales: Sequence[Fraction], zero: int, heads: Sequence[int], bits: int) -> VectorBounds:
         """The least and the greatest whole number that the noise of each cell may round to, in many digits."""
         with many_digits(bits) as share:
             tail = exactly(self.tail)

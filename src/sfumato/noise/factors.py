@@ -1,13 +1,32 @@
-"""Permanent factors: one secret multiplier for every unit, the same in every release, on every machine."""
+"""What is made of permanent words: factors, directions, triangular noise, thresholds of rounding, edges."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from sfumato.arrays import Integers
-from sfumato.noise.keyed import Hashes, Keyed
+from sfumato.arrays import Flags, Integers, Words
+from sfumato.errors import DataError
+from sfumato.noise.keyed import KEY_BYTES, Hashes, Keyed, hashes
+
+# Directions from keyed words: up or down, each for half of all words.
+
+
+def directions(words: NDArray[np.uint64]) -> Integers:
+    """+1 or −1 for every word, by its lowest bit.
+
+    >>> directions(np.array([0, 1, 2], dtype=np.uint64)).tolist()
+    [1, -1, 1]
+    """
+    return 1 - ((words & np.uint64(1)).astype(np.int64) << 1)
+
+
+# Permanent factors: one secret multiplier for every unit, the same in every release, on every machine.
 
 ONE = 1_000_000
 """Factors are whole millionths, so that sums of factors times counts are exact on every engine."""
@@ -63,3 +82,151 @@ class Factors:
         # The mean is one, so the variance is the mean square of most − (most − least)·√w, with w uniform.
         width = self.most - self.least
         return sqrt(self.most**2 - self.most * width * Fraction(4, 3) + width**2 / 2)
+
+
+# Triangular noise from keyed words: one number around one for every word, the same on every machine.
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_MIDDLE = 2**32 - 1
+
+
+def triangular(words: NDArray[np.uint64], *, spread: int) -> Integers:
+    """Noise on [1 − b, 1 + b] with mode 1 in millionths, b being the spread in millionths; its variance is b²/6.
+
+    The two halves of a word are independent and uniform, so their sum is triangular. All arithmetic is on integers, and
+    rounding treats both sides alike: the mean is one exactly.
+
+    >>> triangular(np.array([0, 2**64 - 1, 2**32 - 1], dtype=np.uint64), spread=300_000).tolist()
+    [700000, 1300000, 1000000]
+    """
+    if not 0 < spread < ONE:
+        raise ValueError("the spread must be above 0 and below 1, in whole millionths")
+    from_middle = ((words >> _HALF) + (words & _LOW)).astype(np.int64) - _MIDDLE
+    # Products stay below 2³² · 10⁶, far inside 64 bits; they are rounded to the nearest millionth.
+    distance = (np.abs(from_middle) * spread + _MIDDLE // 2) // _MIDDLE
+    noise: Integers = ONE + np.sign(from_middle) * distance
+    return noise
+
+
+# Rounding to multiples of a base by secret thresholds, one between every multiple and the next.
+
+_SPREAD = Keyed(key=bytes(KEY_BYTES))
+"""A function that everybody knows: what is secret is the word that it spreads over the intervals of a cell."""
+
+
+def rounded_by_thresholds(whole: Integers, part: Integers, words: Words, *, base: int) -> Integers:
+    """The multiple of the base below or above each number, so that it is right on average over thresholds.
+
+    A number is given in whole units and millionths, and comes with the secret word of its cell. Between two multiples
+    lies one threshold, uniform and a function of the word and the interval: numbers from there on go up. So the same
+    number is always rounded alike, a larger one never below a smaller one, 0 to 0, and numbers in different intervals
+    by chances that have nothing to do with each other.
+
+    >>> rounded_by_thresholds(np.array([0, 10, 20]), np.zeros(3, np.int64), np.zeros(3, np.uint64), base=10).tolist()
+    [0, 10, 20]
+    """
+    below = whole // base
+    beyond = (whole - below * base) * ONE + part
+    drawn = _SPREAD.words_of_pairs(words, below.astype(np.uint64), purpose="threshold")
+    threshold = (drawn % np.uint64(base * ONE)).astype(np.int64)
+    rounded: Integers = (below + (threshold < beyond)) * base
+    return rounded
+
+
+# Which employer's factor an edge of a graph takes: the same one in every release, whoever is named first.
+
+Names: TypeAlias = Any  # an Arrow array (pyarrow ships no types), a NumPy array or a sequence of text
+Rule = Literal["keyed", "twelve-characters"]
+
+CHARACTERS = 12
+"""The length of the ids that the rule for state employer ids is written for."""
+
+
+def takes_first(first: Names, second: Names, *, rule: Rule, keyed: Keyed) -> Flags:
+    """Whether the edge between two employers takes the factor of the one listed first.
+
+    The employer that is chosen depends on the two ids alone, never on which of them is listed first. Both rules end in
+    "the smaller id" or "the greater id", in the order of their characters' codes.
+
+    >>> keyed = Keyed(key=bytes(16))
+    >>> takes_first(["480000017000"], ["480000023000"], rule="twelve-characters", keyed=keyed).tolist()
+    [True]
+    >>> takes_first(["480000023000"], ["480000017000"], rule="twelve-characters", keyed=keyed).tolist()
+    [False]
+    """
+    one, other = _names(first), _names(second)
+    if len(one) != len(other):
+        raise ValueError("edges need as many first employers as second ones")
+    ascending = _flags(pc.less_equal(one, other))
+    if rule == "keyed":
+        smaller = _keyed_takes_smaller(one, other, ascending, keyed)
+    elif rule == "twelve-characters":
+        smaller = _characters_take_smaller(one, other, ascending)
+    else:
+        raise ValueError("the rule is 'keyed' or 'twelve-characters'")
+    takes: Flags = smaller == ascending
+    return takes
+
+
+def chosen_employers(pairs: Integers, first: Hashes, second: Hashes, employers: Hashes, *, keyed: Keyed) -> Flags:
+    """Which row of every pair of workers names the shared employer whose factor their edge takes.
+
+    A row is a pair of workers, numbered by `pairs`, and an employer that both have. Each employer of a pair is drawn a
+    pseudo-random word from the key, and the least word wins: every shared employer is as likely, and the choice stays
+    when rows, or the two workers, come in another order.
+    """
+    workers = keyed.words_of_pairs(np.minimum(first, second), np.maximum(first, second), purpose="pair of workers")
+    words = keyed.words_of_pairs(workers, employers, purpose="shared employer")
+    order = np.lexsort((employers, words, pairs))
+    chosen = np.zeros(len(pairs), dtype=np.bool_)
+    ordered = pairs[order]
+    chosen[order[np.append(True, ordered[1:] != ordered[:-1])[: len(order)]]] = True
+    return chosen
+
+
+def _keyed_takes_smaller(one: pa.Array, other: pa.Array, ascending: Flags, keyed: Keyed) -> Flags:
+    """A pseudo-random bit of the unordered pair."""
+    listed, following = hashes(one), hashes(other)
+    smaller, greater = np.where(ascending, listed, following), np.where(ascending, following, listed)
+    bits: Flags = (keyed.words_of_pairs(smaller, greater, purpose="edge") & np.uint64(1)) == 0
+    return bits
+
+
+def _characters_take_smaller(one: pa.Array, other: pa.Array, ascending: Flags) -> Flags:
+    """The rule for state employer ids: the smaller eighth and ninth characters win; ties go by the eighth."""
+    wrong = len(pc.unique(pa.concat_arrays([names.filter(_of_another_length(names)) for names in (one, other)])))
+    if wrong:
+        raise DataError(
+            "rule 'twelve-characters' for the factors of edges",
+            expected=f"employer ids of {CHARACTERS} characters",
+            found=f"{wrong:,} employers whose id has another length",
+            do="use the rule 'keyed', which is meant for any other ids",
+        )
+    listed, following = (pc.utf8_slice_codeunits(names, start=7, stop=9) for names in (one, other))
+    first_has_smaller, tied = _flags(pc.less(listed, following)), _flags(pc.equal(listed, following))
+    eighth = pc.utf8_slice_codeunits(listed, start=0, stop=1)
+    # How many of the digits 1 to 9 are not above the character: none for '0' and below, nine for '9' and above.
+    digit = np.zeros(len(one), dtype=np.int64)
+    for value in "123456789":
+        digit += _flags(pc.greater_equal(eighth, value))
+    smaller: Flags = np.where(tied, digit % 2 == 0, first_has_smaller == ascending)
+    return smaller
+
+
+def _of_another_length(names: pa.Array) -> pa.Array:
+    return pc.not_equal(pc.utf8_length(names), CHARACTERS)
+
+
+def _names(units: Names) -> pa.Array:
+    names = units if isinstance(units, pa.Array | pa.ChunkedArray) else pa.array(list(units), type=pa.string())
+    whole = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    # Arrow compares text of the same width only, and engines differ in which they hand out.
+    return whole.cast(pa.large_string())
+
+
+def _flags(answers: pa.Array) -> Flags:
+    if answers.null_count:
+        raise ValueError("an employer without an id has no edges")
+    flags: Flags = answers.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return flags

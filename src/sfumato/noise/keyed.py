@@ -1,6 +1,6 @@
-"""The keyed function behind everything permanent: pseudo-random words for units, from a secret key alone."""
+"""Permanent chance from a key: pseudo-random words for units and for the cells of any table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -12,8 +12,56 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
 from sfumato.arrays import Words
-from sfumato.noise.decimal_text import LIMIT, decimal_words
+from sfumato.cells import Cells
 from sfumato.noise.randomness import Randomness
+
+# The decimal text of integers as words of eight bytes, by arithmetic and not by writing it.
+
+LIMIT = 10**16
+"""Integers from 0 to below this have at most sixteen digits: two words."""
+_EIGHT = np.uint64(10**8)
+_ZEROS = np.uint64(0x3030303030303030)  # the text "00000000"
+_TENS = np.array([10**n for n in range(1, 16)], dtype=np.uint64)
+
+
+def decimal_words(numbers: Words) -> tuple[Words, Words, Words]:
+    """The length of each number's text, its first eight bytes and its next eight, zeros after its end.
+
+    >>> lengths, first, second = decimal_words(np.array([17, 123456789], dtype=np.uint64))
+    >>> lengths.tolist(), first.tobytes().replace(b"\\0", b"."), second.tobytes().replace(b"\\0", b".")
+    ([2, 9], b'17......12345678', b'........9.......')
+    """
+    greatest = int(numbers.max(initial=0))
+    if greatest >= LIMIT:
+        raise ValueError("numbers of more than sixteen digits do not fit in two words")
+    shortest, longest = (len(str(number)) for number in (int(numbers.min(initial=greatest)), greatest))
+    lengths = np.full(len(numbers), shortest, dtype=np.uint64)
+    for ten in _TENS[shortest - 1 : longest - 1]:
+        lengths += numbers >= ten
+    if greatest < _EIGHT:
+        return lengths, _digits(numbers) >> ((np.uint64(8) - lengths) * np.uint64(8)), np.zeros_like(numbers)
+    left, right = _digits(numbers // _EIGHT), _digits(numbers % _EIGHT)
+    # Sixteen digits with zeros in front, from which the first bytes are dropped; a shift by 64 bits is done as two.
+    dropped = (np.uint64(16) - lengths) * np.uint64(8)
+    short = dropped >= 64
+    within = np.where(short, dropped - np.uint64(64), dropped)
+    kept = left >> within | (right << np.uint64(1)) << (np.uint64(63) - within)
+    return lengths, np.where(short, right >> within, kept), np.where(short, np.uint64(0), right >> within)
+
+
+def _digits(numbers: Words) -> Words:
+    """The eight digits of numbers below 10⁸ as text, the first in the lowest byte: halves, quarters, then digits."""
+    halves = numbers // np.uint64(10**4)
+    halves |= (numbers - halves * np.uint64(10**4)) << np.uint64(32)
+    pairs = (halves * np.uint64(10486)) >> np.uint64(20) & np.uint64(0x7F0000007F)  # 10486/2²⁰: a hundredth, rounded up
+    pairs |= (halves - pairs * np.uint64(100)) << np.uint64(16)
+    digits = (pairs * np.uint64(103)) >> np.uint64(10) & np.uint64(0x000F000F000F000F)  # 103/2¹⁰: a tenth, rounded up
+    digits |= (pairs - digits * np.uint64(10)) << np.uint64(8)
+    digits += _ZEROS
+    return digits
+
+
+# The keyed function behind everything permanent: pseudo-random words for units, from a secret key alone.
 
 Hashes = NDArray[np.uint64]
 
@@ -197,3 +245,46 @@ def _pieces(n: int) -> Iterator[slice]:
 def _tag(purpose: str, *, person: bytes = b"") -> int:
     """The purpose as a number; kinds of question differ in `person`, so that none is ever answered for another."""
     return int.from_bytes(blake2b(purpose.encode(), digest_size=8, person=person).digest(), "little")
+
+
+# Permanent chance of cells: a keyed word for every cell, the same in every table, order and release.
+
+
+@dataclass(kw_only=True, eq=False)
+class CellWords:
+    """Randomness for the cells of one table, one word each whenever as many are asked for; it shows nothing.
+
+    A cell is known by what it is about: the code of each of its attributes and the codes it was filtered by. How the
+    table is laid out, which other cells it has, and what else is published play no part, so that a number which is
+    rounded twice is rounded alike.
+    """
+
+    keyed: Keyed = field(repr=False)
+    cells: Cells = field(repr=False)
+    topic: str
+    where: Mapping[str, Iterable[str]]
+    lasting: frozenset[str] = frozenset()
+    """Dimensions that play no part: their cells share a word."""
+    _asked: int = 0
+
+    def words(self, n: int, /) -> NDArray[np.uint64]:
+        """The next word of every cell."""
+        if n != len(self.cells):
+            raise ValueError("every cell has one word at a time")
+        self._asked += 1
+        return self.keyed.words(self._names(), purpose=f"{self.topic} {self._asked}")
+
+    def _names(self) -> NDArray[np.uint64]:
+        """The cells' names: attributes in the order of their own names, each with its code, one after the other."""
+        known = {dimension.name: dimension.codes for dimension in self.cells.dimensions}
+        filtered = {name: tuple(sorted(codes)) for name, codes in self.where.items() if name not in known}
+        names = np.zeros(len(self.cells), dtype=np.uint64)
+        for name in sorted(known.keys() | filtered.keys()):
+            if name in self.lasting:
+                continue
+            if name in known:
+                codes = hashes([f"{name}={code}" for code in known[name]])[self.cells.codes(name)]
+            else:
+                codes = np.broadcast_to(hashes([f"{name}={'|'.join(filtered[name])}"]), names.shape)
+            names = self.keyed.words_of_pairs(names, codes, purpose="cell")
+        return names

@@ -1,20 +1,68 @@
-"""The verified entries of a ledger as one transaction sees them."""
+"""The verified entries of a ledger as one transaction sees them, and what follows from them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
 from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError, SfumatoError
-from sfumato.privacy.spending import balance as balance_of
-from sfumato.privacy.account import Account, Balance
-from sfumato.privacy.chain import START, digest, verify
-from sfumato.privacy.entry import Entry, Kind, Row, guarantee_columns, read_entry
+from sfumato.privacy.account import Account, Balance, sequential
+from sfumato.privacy.account import balance as balance_of
+from sfumato.privacy.entries import START, Entry, Kind, Row, digest, guarantee_columns, read_entry, verify
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
-from sfumato.privacy.known_data import known_data, names_of, note
 from sfumato.privacy.store import Store
+
+# What the ledger knows data by: every name under which they were charged, and the content these names stand for.
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownData:
+    """An entry of the ledger that says what data are known by."""
+
+    entry: Entry
+    content: Content
+    names: frozenset[str]
+    """What charges call parts of these data: the columns that a question looks at."""
+    fingerprint: str
+    """Of the bytes of their files, by which they were charged before they were known by content; empty if never."""
+
+    @classmethod
+    def of(cls, entry: Entry) -> "KnownData":
+        """What an entry says."""
+        content, more = Content.read(entry.note)
+        return cls(
+            entry=entry, content=content, names=frozenset(more["names"]), fingerprint=str(more.get("fingerprint", ""))
+        )
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        """Every name of these data in charges."""
+        return self.names | {self.fingerprint} - {""}
+
+
+def known_data(entries: Iterable[Entry]) -> tuple[KnownData, ...]:
+    """What the entries of a ledger say of data, in their order."""
+    return tuple(KnownData.of(entry) for entry in entries if entry.kind == "data")
+
+
+def names_of(content: Content, known: Iterable[KnownData]) -> frozenset[str]:
+    """Every name under which the same data were charged."""
+    return frozenset().union(*(one.all_names for one in known if one.content.same_as(content)))
+
+
+def old_names(entries: Sequence[Entry]) -> frozenset[str]:
+    """The names of data in charges that were made before data were known by content: fingerprints of bytes."""
+    by_content = frozenset().union(*(one.names for one in known_data(entries)))
+    return frozenset(entry.data for entry in entries if entry.kind == "charge") - by_content
+
+
+def note(content: Content, names: Iterable[str], fingerprint: str = "") -> str:
+    """What an entry says of data, as its note."""
+    return content.text(names=sorted(names), **({"fingerprint": fingerprint} if fingerprint else {}))
 
 
 class Book:
@@ -29,9 +77,7 @@ class Book:
         known, previous = len(verified), verified[-1].hash if verified else START
         if verified and (not rows or rows.pop(0)["hash"] != previous):
             rows, known, previous, verified = store.rows(connection), 0, START, ()
-        self.last = verify(
-            rows, written=store.written(connection), where=store.name, known=known, previous=previous
-        )
+        self.last = verify(rows, written=store.written(connection), where=store.name, known=known, previous=previous)
         self.entries = [*verified, *(self._read(row) for row in rows)]
 
     def of(self, account: Account, kind: Kind) -> list[Entry]:
@@ -146,3 +192,65 @@ class Book:
                 found=str(error),
                 do="find out who changed the file, and restore it from a backup",
             ) from error
+
+
+# What was spent on one population over all its periods: whoever is in the data of several loses the sum.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodSpent:
+    """What was charged to the account of one period."""
+
+    period: str
+    guarantee: EmployerEmployee | None
+    """What all its tables with a guarantee promise together, at the alpha of its budget; None when there are none."""
+    unbounded: int = 0
+    """How many of its tables have no formal guarantee."""
+
+    @classmethod
+    def of(cls, period: str, balance: Balance | None, *, unbounded: int) -> "PeriodSpent":
+        """What an account with this balance, None without a budget, has spent."""
+        return cls(
+            period=period,
+            guarantee=None
+            if balance is None or not balance.charged
+            else EmployerEmployee(
+                definition=balance.definition,
+                alpha=balance.budget.alpha,
+                epsilon=balance.spent_epsilon,
+                delta=balance.spent_delta,
+                condition=balance.condition,
+            ),
+            unbounded=unbounded,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverPeriods:
+    """Everything charged about one population in one ledger."""
+
+    population: str
+    periods: tuple[PeriodSpent, ...]
+    """In the order of their first entries in the ledger; those without any charge are left out."""
+
+    @property
+    def formal(self) -> tuple[EmployerEmployee, ...]:
+        """What each period with formal tables promises."""
+        return tuple(spent.guarantee for spent in self.periods if spent.guarantee is not None)
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The periods with tables that have no formal guarantee, which no sum covers."""
+        return tuple(spent.period for spent in self.periods if spent.unbounded)
+
+    def together(self) -> EmployerEmployee | None:
+        """What all formal tables of all periods promise together; None when there are none, or when they bound nothing.
+
+        At the smallest alpha that sizes are compared at: every guarantee holds at a narrower one at no further cost. It
+        holds under the weakest definition and on all conditions, and bounds nothing once the deltas add up to 1.
+        """
+        formal = self.formal
+        if not formal or sum((each.delta for each in formal), Fraction(0)) >= 1:
+            return None
+        alphas = [each.alpha for each in formal if each.definition != "individuals"] or [formal[0].alpha]
+        return sequential([each.at(min(alphas)) for each in formal])

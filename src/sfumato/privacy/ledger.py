@@ -11,14 +11,11 @@ from sqlalchemy import Connection
 
 from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.privacy import spending
-from sfumato.privacy.account import Account, Balance, Charge
-from sfumato.privacy.book import Book
-from sfumato.privacy.entry import Entry
+from sfumato.privacy import account as spending
+from sfumato.privacy.account import Account, Balance, Charge, in_words
+from sfumato.privacy.book import Book, OverPeriods, PeriodSpent
+from sfumato.privacy.entries import Entry, LastMark, Mark
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
-from sfumato.privacy.mark import LastMark, Mark
-from sfumato.privacy.over_periods import OverPeriods, PeriodSpent
-from sfumato.privacy.spending import in_words
 from sfumato.privacy.store import Store
 
 LOST = "lost ledger"

@@ -28,8 +28,7 @@ from sqlalchemy import (
 
 from sfumato.durable import room_for
 from sfumato.errors import LedgerError
-from sfumato.privacy.entry import COLUMNS, Row
-from sfumato.privacy.mark import refuse_charged
+from sfumato.privacy.entries import COLUMNS, Row, refuse_charged
 
 _LOCK_TIMEOUT = 60  # seconds to wait for another process that is charging
 _APPLICATION = 0x5346554D  # "SFUM", SQLite's mark of whose file this is

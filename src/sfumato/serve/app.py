@@ -12,23 +12,30 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from sfumato import __version__
-from sfumato.serve import access_pages, error_page, health, reference_page
-from sfumato.serve.audit import Audit
-from sfumato.serve.catalogue import Catalogue
-from sfumato.serve.head import HeadAsGet
-from sfumato.serve.limits import RequestLimits
-from sfumato.serve.limits_work import WorkLimits
+from sfumato.serve import context as health
+from sfumato.serve import reference_page
+from sfumato.serve.context import Served
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.audit import Audit
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.http import (
+    HeadAsGet,
+    Preflight,
+    Problem,
+    RequestLimits,
+    SecurityHeaders,
+    handle_errors,
+    redirect_slashes,
+    responses,
+)
+from sfumato.serve.core.worker_queue import RateLimit, WorkLimits
 from sfumato.serve.live import routes as live
-from sfumato.serve.live.desk import Desk
+from sfumato.serve.live.queue import Desk
+from sfumato.serve.page import heads as access_pages
+from sfumato.serve.page import heads as error_page
 from sfumato.serve.page import routes as page
-from sfumato.serve.problems import Problem, handle_errors, responses
 from sfumato.serve.pxweb import v1, v2
-from sfumato.serve.rate import RateLimit
 from sfumato.serve.sdmx import routes as sdmx
-from sfumato.serve.security import Preflight, SecurityHeaders
-from sfumato.serve.served import Served
-from sfumato.serve.settings import Settings
-from sfumato.serve.slashes import redirect_slashes
 from sfumato.serve.steward import routes as steward
 
 ROUTERS: tuple[tuple[str, Callable[[Served], APIRouter]], ...] = (

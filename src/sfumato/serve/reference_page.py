@@ -8,10 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.page.assets import Assets
-from sfumato.serve.page.navigation import for_everybody, reader, role_of, site
-from sfumato.serve.page.writing import HTML, make_templates
-from sfumato.serve.served import Served, rendered
+from sfumato.serve.context import Served, rendered
+from sfumato.serve.page.heads import for_everybody, reader, role_of, site
+from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 REFERENCE = "/reference"
 

@@ -3,15 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfumato.serve.formats.csv_text import write_csv
-from sfumato.serve.formats.html import write_html
-from sfumato.serve.formats.json_px import write_json_px
+from sfumato.serve.core.model import Answer
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.options import Options
-from sfumato.serve.formats.parquet import write_parquet
-from sfumato.serve.formats.px import write_px
-from sfumato.serve.formats.xlsx import write_xlsx
-from sfumato.serve.model import Answer
+from sfumato.serve.formats.sheets import Options, write_html, write_parquet, write_xlsx
+from sfumato.serve.formats.text import write_csv, write_json_px, write_px
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sfumato.serve.formats.grid import placement
-from sfumato.serve.formats.options import Options
-from sfumato.serve.model import Answer, Metric, ServedDimension, ServedTable
-from sfumato.serve.selection import valueset
-from sfumato.serve.status import SAID
+from sfumato.serve.core.model import Answer, Metric, ServedDimension, ServedTable
+from sfumato.serve.core.selection import valueset
+from sfumato.serve.core.status import SAID
+from sfumato.serve.formats.sheets import Options, placement
 
 BASE = "/api/v2"
 LANGUAGE = "en"

@@ -10,22 +10,19 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
-from sfumato.serve.access import require
-from sfumato.serve.audit_asked import note
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.desk import Desk, as_refused, quota_of
-from sfumato.serve.live.priced import as_told
-from sfumato.serve.model import ServedTable
-from sfumato.serve.page.assets import Assets
-from sfumato.serve.page.navigation import site
-from sfumato.serve.page.question import Question, Variable
-from sfumato.serve.page.reading import ALL
+from sfumato.serve.context import Served
+from sfumato.serve.core.access import require
+from sfumato.serve.core.audit import note
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.users import Role, User
+from sfumato.serve.live.question import LiveQuestion, as_told, in_words
+from sfumato.serve.live.queue import Desk, as_refused, quota_of
+from sfumato.serve.page.heads import site
+from sfumato.serve.page.question import ALL, Question, Variable
 from sfumato.serve.page.sheet import Sheet, sheet_of
 from sfumato.serve.page.view import view_of
-from sfumato.serve.page.writing import HTML, make_templates
-from sfumato.serve.served import Served
-from sfumato.users import Role, User
+from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 _FIELDS = 5_000
 _NUMBERS = ("epsilon", "alpha", "delta")

@@ -9,26 +9,25 @@ from starlette.types import Scope
 
 from sfumato.live import Live
 from sfumato.plan import PlannedTable
-from sfumato.serve.access import require
-from sfumato.serve.audit_asked import note, noted
-from sfumato.serve.cache import BoundedCache
-from sfumato.serve.catalogue import Catalogue
+from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.core.access import require
+from sfumato.serve.core.audit import note, noted
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.figures import BoundedCache
+from sfumato.serve.core.http import responses
+from sfumato.serve.core.model import Selection, ServedTable
+from sfumato.serve.core.selection import everything
+from sfumato.serve.core.users import Role, User
 from sfumato.serve.formats import FORMATS
-from sfumato.serve.formats.options import Options
-from sfumato.serve.live import page, schemas
-from sfumato.serve.live.asked import LiveQuestion, in_words
-from sfumato.serve.live.desk import Desk, quota_of, refusing
-from sfumato.serve.live.figures import live_tables
-from sfumato.serve.live.priced import priced
-from sfumato.serve.model import Selection, ServedTable
-from sfumato.serve.page.navigation import LIVE
-from sfumato.serve.problems import responses
+from sfumato.serve.formats.sheets import Options
+from sfumato.serve.live import page
+from sfumato.serve.live import question as schemas
+from sfumato.serve.live.answer_table import live_tables
+from sfumato.serve.live.question import LiveQuestion, in_words, priced
+from sfumato.serve.live.queue import Desk, quota_of, refusing
+from sfumato.serve.page.heads import LIVE
 from sfumato.serve.pxweb import v2
-from sfumato.serve.pxweb.body import documented_body, read_json
-from sfumato.serve.pxweb.documented import data_responses
-from sfumato.serve.selection import everything
-from sfumato.serve.served import Rendered, Served, rendered
-from sfumato.users import Role, User
+from sfumato.serve.pxweb.request import data_responses, documented_body, read_json
 
 PXWEB = "/api/v2"
 Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]

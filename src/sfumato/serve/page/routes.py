@@ -1,4 +1,4 @@
-"""The addresses of the page: the list of tables, a table, its chart, and the files that pages need."""
+"""The addresses of the page, its templates, and the files that pages need."""
 
 import re
 from collections.abc import Callable
@@ -10,22 +10,18 @@ from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.audit_asked import noted
-from sfumato.serve.errors import RefusedError, not_found
-from sfumato.serve.model import grouped
-from sfumato.serve.page.assets import Assets
+from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.core.audit import noted
+from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.core.model import grouped
+from sfumato.serve.core.selection import valueset
+from sfumato.serve.core.users import User
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.choices import MOST_LISTED, matching
-from sfumato.serve.page.navigation import for_everybody, reader, role_of, site
-from sfumato.serve.page.question import Question
-from sfumato.serve.page.reading import read
-from sfumato.serve.page.start import FILTERS, listing
-from sfumato.serve.page.table_page import TablePage, titled
+from sfumato.serve.page.heads import for_everybody, reader, role_of, site
+from sfumato.serve.page.question import Question, read
+from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, titled
 from sfumato.serve.page.view import view_of
-from sfumato.serve.page.writing import HTML, make_templates
-from sfumato.serve.selection import valueset
-from sfumato.serve.served import Rendered, Served, rendered
-from sfumato.users import User
+from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")

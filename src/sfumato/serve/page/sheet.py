@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfumato.serve.model import Metric
+from sfumato.serve.core.model import Metric
+from sfumato.serve.core.status import BEYOND, HAS_NONE, IS_BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES
 from sfumato.serve.page.question import Question
-from sfumato.serve.page.reliability import relative_error
-from sfumato.serve.page.view import Edge, View
-from sfumato.serve.status import BEYOND, HAS_NONE, IS_BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES
+from sfumato.serve.page.view import Edge, View, relative_error
 
 MOST_SHOWN = 3_000
 """How many figures a page shows; downloads have all."""

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from sfumato.serve.core.model import Selection
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
-from sfumato.serve.model import Selection
 from sfumato.serve.page.question import Question
 from sfumato.serve.pxweb.v1 import DATABASE
 

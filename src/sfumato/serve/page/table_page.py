@@ -1,24 +1,213 @@
-"""The page of a table: the form with what was asked, and the answer in every way the page shows it."""
+"""The page of a table, and the list of tables: forms with what was asked, answers in every way."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from jinja2 import Environment
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.audit_asked import noted
-from sfumato.serve.errors import RefusedError, shortened
-from sfumato.serve.model import ServedTable
+from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.core.audit import noted
+from sfumato.serve.core.errors import RefusedError, shortened
+from sfumato.serve.core.model import ServedDimension, ServedTable
+from sfumato.serve.core.selection import places_of, valueset
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.choices import choices_of
-from sfumato.serve.page.navigation import Site, for_everybody
-from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, Question, Variable
+from sfumato.serve.page.heads import Site, for_everybody
+from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, Question, Variable, spelled
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.snippets import data_address, snippets
 from sfumato.serve.page.view import View, view_of
-from sfumato.serve.page.writing import HTML
-from sfumato.serve.served import Rendered, Served, rendered
+from sfumato.serve.page.writing import HTML, count
+from sfumato.serve.pxweb.listing import found
+
+# The codes of a variable as the form offers them: boxes to tick, searched where there are very many.
+
+MOST_LISTED = 300
+"""A longer list of codes is not written out: a reader searches in it."""
+
+
+class Listed(NamedTuple):
+    """A list of codes that a variable can be shown by: its single codes, or groups of them."""
+
+    id: str
+    label: str
+    size: int
+    chosen: bool
+
+
+class Choice(NamedTuple):
+    """A code that can be ticked."""
+
+    code: str
+    label: str
+    ticked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the form shows of one variable."""
+
+    axis: int
+    """The place of the variable in the table, which names the parts of the form."""
+    variable: Variable
+    lists: tuple[Listed, ...]
+    """The lists to choose from, where there are several: single codes first."""
+    codes: tuple[Choice, ...]
+    every: bool
+    """Whether all codes are wanted."""
+    count: int
+    """How many are wanted."""
+    kept: str
+    """Wanted codes that are not listed, in the spelling of addresses."""
+    kept_count: int
+    long: bool
+    """Whether only a part of the codes is listed."""
+    find: str
+    """What the list was searched for."""
+    found: int
+    """How many codes have been found."""
+
+
+def choices_of(question: Question) -> tuple[Choices, ...]:
+    """The variables of a question as the form shows them, in the order of the reader."""
+    finds = dict(question.finds)
+    axes, whole = question.table.by_name, question.table.dimensions
+    return tuple(
+        _choices(one, axis := axes[one.name.lower()], _lists(question.table, whole[axis], one), finds.get(one.name, ""))
+        for one in question.variables
+    )
+
+
+def _lists(table: ServedTable, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
+    if not whole.groupings:
+        return ()
+    chosen = variable.grouping
+    groups = [
+        Listed(one.id, f"{one.label} ({count(len(one.groups), 'group')})", len(one.groups), one.id == chosen)
+        for one in whole.groupings
+    ]
+    single = f"No groups ({count(len(whole), 'code')})"
+    return (Listed(valueset(table, whole), single, len(whole), not chosen), *groups)
+
+
+def matching(dimension: ServedDimension, words: str) -> list[int]:
+    """The places of codes that have every word in their code or label."""
+    wanted = words.lower().split()
+    return [
+        place
+        for place, (code, label) in enumerate(zip(dimension.codes, dimension.labels, strict=True))
+        if all(word in f"{code} {label}".lower() for word in wanted)
+    ]
+
+
+def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str) -> Choices:
+    dimension = variable.dimension
+    try:
+        wanted = set(places_of(dimension, variable.wanted)) if variable.wanted else set()
+    except RefusedError:
+        wanted = {dimension.places[code] for code in variable.wanted if code in dimension.places}
+    every, long = len(wanted) == len(dimension), len(dimension) > MOST_LISTED
+    found = matching(dimension, find) if long else range(len(dimension))
+    # What is ticked comes first, so that it can be seen and unticked.
+    first = sorted(wanted)[: MOST_LISTED // 2] if long and not every else []
+    listed = list(dict.fromkeys([*first, *found]))[:MOST_LISTED]
+    rest = [] if every else sorted(wanted - set(listed))
+    return Choices(
+        axis=axis,
+        variable=variable,
+        lists=lists,
+        codes=tuple(
+            Choice(dimension.codes[place], dimension.labels[place], place in wanted and not every) for place in listed
+        ),
+        every=every,
+        count=len(wanted),
+        kept=spelled(dimension, [dimension.codes[place] for place in rest]) if rest else "",
+        kept_count=len(rest),
+        long=long,
+        find=find,
+        found=len(found),
+    )
+
+
+# The start page's list of tables: found by words, narrowed by release, period and variable.
+
+PAGE = 40
+"""Tables on a page."""
+FILTERS = {"release": "Topic", "period": "Period", "variable": "Variable"}
+_LONGEST = 200
+
+
+class Option(NamedTuple):
+    """A word that the list can be narrowed by, and how many tables it leaves."""
+
+    text: str
+    tables: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The tables that were found, a page of them, and how to narrow them further."""
+
+    words: str
+    chosen: Mapping[str, str]
+    options: Mapping[str, tuple[Option, ...]]
+    tables: tuple[ServedTable, ...]
+    count: int
+    page: int
+    pages: int
+
+    def link(self, page: int) -> str:
+        """The query of another page of the list."""
+        asked = {"q": self.words, **self.chosen, "page": str(page) if page > 1 else ""}
+        return urlencode({name: text for name, text in asked.items() if text})
+
+
+def listing(tables: Iterable[ServedTable], asked: Mapping[str, str]) -> Listing:
+    """Find tables; a filter's numbers are of the tables that the other filters leave."""
+    words = asked.get("q", "")[:_LONGEST].strip()
+    chosen = {name: asked.get(name, "")[:_LONGEST] for name in FILTERS}
+    candidates = found(list(tables), query=words)
+    left = [table for table in candidates if _fits(table, chosen)]
+    options = {
+        name: _options(name, [table for table in candidates if _fits(table, {**chosen, name: ""})], chosen[name])
+        for name in FILTERS
+    }
+    pages = max(-(-len(left) // PAGE), 1)
+    number = asked.get("page", "1")
+    page = min(int(number), pages) if number.isdecimal() and number.isascii() and 0 < len(number) < 7 else 1
+    page = max(page, 1)
+    return Listing(
+        words=words,
+        chosen=chosen,
+        options=options,
+        tables=tuple(left[(page - 1) * PAGE : page * PAGE]),
+        count=len(left),
+        page=page,
+        pages=pages,
+    )
+
+
+def _texts(name: str, table: ServedTable) -> Sequence[str]:
+    if name == "variable":
+        return [dimension.label for dimension in table.dimensions]
+    return [table.release if name == "release" else table.period]
+
+
+def _fits(table: ServedTable, chosen: Mapping[str, str]) -> bool:
+    return all(not text or text in _texts(name, table) for name, text in chosen.items())
+
+
+def _options(name: str, tables: Sequence[ServedTable], chosen: str) -> tuple[Option, ...]:
+    counts = Counter(text for table in tables for text in _texts(name, table))
+    if chosen:
+        counts.setdefault(chosen, 0)
+    return tuple(Option(text, counts[text]) for text in sorted(counts))
+
+
+# The page of a table: the form with what was asked, and the answer in every way the page shows it.
 
 DOWNLOADS = (
     ("xlsx", "Excel", "workbook with notes"),

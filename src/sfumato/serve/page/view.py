@@ -1,6 +1,6 @@
-"""An answer laid out for a page: rows, columns, and one combination of the filters at a time."""
+"""An answer laid out for a page: rows, columns, percentages, and how far figures can be relied on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple, TypeVar
@@ -9,11 +9,138 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.serve.model import Metric, Selection, ServedDimension
-from sfumato.serve.page.figures import Numbers, gather
-from sfumato.serve.page.percentages import percentages
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, ServedTable
 from sfumato.serve.page.question import Place, Question
-from sfumato.serve.reliability import Marks
+
+# The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Block:
+    """Figures by the dimensions that were asked for, in the order of the table, and by metric."""
+
+    values: Numbers
+    """Not a number where there is none."""
+    said: Marks
+    """The numbers of `status.SAID`."""
+    notes: tuple[str, ...] = ()
+
+
+def gather(table: ServedTable, selection: Selection, totals: Sequence[int] = ()) -> Block:
+    """The answer to a selection; axes of `totals` get one more entry, the published total over them."""
+    if not totals:
+        answer = table.answer(selection)
+        values = np.stack([column.values.astype(np.float64) for column in answer.columns], axis=-1)
+        for at, column in enumerate(answer.columns):
+            if column.missing is not None:
+                values[..., at][column.missing] = np.nan
+        return Block(values=values, said=answer.said(), notes=answer.notes)
+    axis, *others = totals
+    inside = gather(table, selection, others)
+    over = gather(table, without(selection, [axis]), others)
+    at = sum(places is not None for places in selection.places[:axis])
+    return Block(
+        values=np.concatenate([inside.values, np.expand_dims(over.values, at)], axis=at),
+        said=np.concatenate([inside.said, np.expand_dims(over.said, at)], axis=at),
+        notes=tuple(dict.fromkeys((*inside.notes, *over.notes))),
+    )
+
+
+def without(selection: Selection, axes: Sequence[int]) -> Selection:
+    """The selection with some dimensions left out."""
+    places = tuple(None if axis in axes else places for axis, places in enumerate(selection.places))
+    return replace(selection, places=places, groupings=tuple(g for g in selection.groupings if g[0] not in axes))
+
+
+def published_total(
+    table: ServedTable, selection: Selection, over: Sequence[int], totals: Sequence[int]
+) -> Numbers | None:
+    """The published totals over some dimensions, with length one in their place; None where there are none."""
+    try:
+        block = gather(table, without(selection, over), [axis for axis in totals if axis not in over])
+    except RefusedError:
+        return None
+    values = block.values
+    for axis in sorted(over):
+        values = np.expand_dims(values, sum(places is not None for places in selection.places[:axis]))
+    return values
+
+
+# Errors in percent of the figures they belong to.
+
+
+def relative_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbers | None:
+    """The error of a value in percent of it, infinite where it is beyond all bounds; None without error figures."""
+    kinds = {metric.kind: place for place, metric in enumerate(metrics) if metric.about == metrics[at].code}
+    if "rse" in kinds:
+        return np.where(np.isnan(values[..., kinds["rse"]]), np.inf, values[..., kinds["rse"]])
+    if "error" in kinds:
+        error, size = values[..., kinds["error"]], np.abs(values[..., at])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = 100 * error / size
+        found = np.where(size == 0, np.where(error == 0, 0.0, np.inf), found)
+        return np.where(np.isnan(found), np.inf, found)
+    return None
+
+
+# Figures as parts of a whole: of published totals where there are any, otherwise of what is shown.
+
+_WHOLE: dict[str, tuple[Place, ...]] = {"row": ("columns",), "column": ("rows",), "total": ("rows", "columns")}
+_NOT_PARTS = "Means and mixed indicators are not parts of a whole: they are shown as they are, not as percentages."
+_OF_TOTALS = (
+    "Percentages are of the published totals over all codes; these were protected too, so parts need not add up."
+)
+_OF_SUMS = "Percentages are of the sum of the figures in this table: no total over them is published."
+_ERRORS = "Errors of percentages take the total for exact."
+
+
+def percentages(
+    question: Question,
+    asked: Selection,
+    *,
+    totals: Sequence[int],
+    placed: Mapping[Place, Sequence[int]],
+    metrics: Sequence[Metric],
+    values: Numbers,
+) -> tuple[Numbers, list[str]]:
+    """Values with their errors and bounds as percentages, and what is to be said of them.
+
+    `values` have an axis for every dimension of `asked` that is not left out; those of `totals` end with a total.
+    """
+    if not any(metric.additive for metric in metrics if metric.kind == "value"):
+        return values, [_NOT_PARTS]
+    over = [axis for place in _WHOLE[question.display.percent] for axis in placed[place]]
+    base = published_total(question.table, asked, over, totals)
+    notes = [_OF_SUMS if base is None else _OF_TOTALS, _ERRORS]
+    if base is None:
+        base = _sums(question, asked, over, values)
+    found = values.copy()
+    places = {metric.code: at for at, metric in enumerate(metrics)}
+    for at, metric in enumerate(metrics):
+        of = places.get(metric.about or metric.code)
+        if metric.kind in ("other", "rse") or of is None or not metrics[of].additive:
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 100 * values[..., at] / base[..., of]
+        found[..., at] = np.where(np.isfinite(share), share, np.nan)
+    return found, notes
+
+
+def _sums(question: Question, asked: Selection, over: Sequence[int], values: Numbers) -> Numbers:
+    """Sums of the published figures over some dimensions, without what is a total already."""
+    kept = [axis for axis, places in enumerate(asked.places) if places is not None]
+    for axis in over:
+        dimension, places = question.dimensions[axis], asked.places[axis] or ()
+        total = None if dimension.total is None else dimension.places[dimension.total]
+        single = [at for at, place in enumerate(places) if place != total]
+        # An added total is beyond the places that were asked for, and so is left out as well.
+        at = kept.index(axis)
+        values = np.nansum(np.take(values, single or [0], axis=at), axis=at, keepdims=True)
+    return values
+
 
 T = TypeVar("T", bound=np.generic)
 _TOTAL = "Total"

@@ -1,21 +1,235 @@
-"""PxWebApi version 1, as much as its clients need: folders, the variables of a table, and questions."""
+"""PxWebApi version 1, as much as its clients need."""
 
+import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
+from starlette.types import Scope
 
-from sfumato.serve.errors import not_found
+from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.core.audit import noted
+from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.core.http import responses
+from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
+from sfumato.serve.core.selection import select
 from sfumato.serve.formats import FORMATS as WRITTEN
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.model import Selection, ServedTable
-from sfumato.serve.problems import responses
-from sfumato.serve.pxweb.asked import refuse_language
-from sfumato.serve.pxweb.body import understood
-from sfumato.serve.pxweb.v1_answered import answered
-from sfumato.serve.pxweb.v1_asked import FORMATS, SHAPE, Question
+from sfumato.serve.pxweb.request import JSON, Asked, first_fault, refuse_language, understood
+from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
+from sfumato.serve.sdmx.flow import Flow
 from sfumato.serve.sdmx.formats import WRITERS
-from sfumato.serve.served import Served
+from sfumato.serve.sdmx.query import DataQuery
+from sfumato.serve.sdmx.series import Arranged
+
+# What a client of PxWebApi version 1 asks for: the body of a question, of which nothing is ignored.
+
+FORMATS = {
+    "json": "json-px",
+    "json-stat": "json-stat2",
+    "json-stat2": "json-stat2",
+    "px": "px",
+    "csv": "csv",
+    "xlsx": "xlsx",
+    "sdmx": "sdmx",
+}
+"""The formats of this version, each with the one that it is made of."""
+SHAPE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "query": {
+            "type": "array",
+            "maxItems": MOST_DIMENSIONS,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["code", "selection"],
+                "properties": {
+                    "code": {"type": "string", "description": "name of a variable"},
+                    "selection": {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {
+                            "filter": {"type": "string", "description": "item, all, top, agg:… or vs:…"},
+                            "values": {"type": "array", "items": {"type": "string"}},
+                        },
+                    },
+                },
+            },
+        },
+        "response": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"format": {"type": "string", "enum": list(FORMATS)}},
+        },
+    },
+}
+"""The same for the OpenAPI document: FastAPI takes a body without a content type, as R sends it, for no body."""
+_LISTS = ("agg", "vs")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Chosen(_Part):
+    """The codes of a variable: these, all, the latest, or those of a code list."""
+
+    filter: str = "item"
+    values: Annotated[tuple[str, ...], Field(fail_fast=True)] = ()
+
+
+class Variable(_Part):
+    """A variable and its codes."""
+
+    code: str
+    selection: Chosen
+
+
+class Written(_Part):
+    """How the answer is to be written."""
+
+    format: str = "json"
+
+
+class Question(_Part):
+    """The body of a question."""
+
+    query: Annotated[tuple[Variable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
+    response: Annotated[Written, Field(default_factory=Written)]
+
+    @classmethod
+    def read(cls, body: bytes) -> "Question":
+        """Read a body, whatever its content type says."""
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError as error:
+            first = first_fault(error)
+        if first["type"] == "json_invalid":
+            raise _wrong("a body that is no JSON")
+        place = ".".join(map(str, first["loc"]))
+        if not place:
+            raise _wrong("JSON that is no object")
+        unknown = first["type"] == "extra_forbidden"
+        raise _wrong(f"{place}, which is unknown" if unknown else f"{place}: {first['msg']}")
+
+    @property
+    def format(self) -> str:
+        """The format of the answer, which is one that there is."""
+        name = self.response.format
+        if name not in FORMATS:
+            raise RefusedError(
+                "response.format", expected=f"one of {', '.join(FORMATS)}", found=name, do="choose one of them"
+            )
+        return name
+
+    def selected(self, table: ServedTable) -> Selection:
+        """The selection of a table; a variable that is not named is left out, or whole where it cannot be."""
+        asked: dict[str, tuple[str, ...]] = {}
+        codelists: dict[str, str] = {}
+        for one in self.query:
+            name = one.code.lower()
+            if name in asked:
+                raise RefusedError(
+                    "query", expected="every variable once", found=one.code, do="put its values together"
+                )
+            kind, _, listed = one.selection.filter.partition(":")
+            if kind.lower() in _LISTS and listed:
+                codelists[name] = listed
+            asked[name] = _codes(one.selection, kind.lower(), listed)
+        for axis in table.dimensions:
+            if axis.name.lower() not in asked and not axis.eliminable:
+                asked[axis.name] = ("*",)
+        return select(table, {name: codes for name, codes in asked.items() if codes}, codelists=codelists)
+
+
+def _codes(chosen: Chosen, kind: str, listed: str) -> tuple[str, ...]:
+    if kind == "top":
+        if len(chosen.values) != 1:
+            found = ", ".join(chosen.values) or "none"
+            raise RefusedError("values of top", expected="one number, as a text", found=found, do="correct it")
+        return (f"top({chosen.values[0]})",)
+    if kind == "all" and not listed and not chosen.values:
+        return ("*",)
+    if bool(listed) == (kind in _LISTS) and kind in ("item", "all", *_LISTS):
+        return chosen.values
+    raise RefusedError("filter", expected="item, all, top, agg:… or vs:…", found=chosen.filter, do="choose one of them")
+
+
+def _wrong(found: str) -> RefusedError:
+    return RefusedError(
+        "question",
+        expected='{"query": [{"code": …, "selection": {"filter": "item", "values": […]}}], "response": {"format": …}}',
+        found=found,
+        do="correct the body",
+    )
+
+
+# Answers that only PxWebApi version 1 has: JSON-stat in its first version, and SDMX inside of PxWeb.
+
+
+async def answered(served: Served, table: ServedTable, selection: Selection, name: str, scope: Scope) -> Rendered:
+    """The finished answer to a question, in a format of this version."""
+    if name == "sdmx":
+        return await _as_sdmx(served, table, selection, scope)
+    made = await served.rendered(
+        table, selection, name=FORMATS[name], options=Asked().options(served.settings), scope=scope
+    )
+    if name != "json-stat":
+        return made
+    key = ("v1", table.id, selection)
+    kept = served.cache.get(key)
+    if kept is None:
+        content = await served.turns.page(lambda: _first_version(made.content), client=served.client(scope))
+        kept = rendered(content, media_type=JSON, noted=made.noted)
+        served.keep(key, kept, len(selection.places))
+    return kept
+
+
+async def _as_sdmx(served: Served, table: ServedTable, selection: Selection, scope: Scope) -> Rendered:
+    """Generic data of SDMX, in which every dimension has codes: the total stands for one that was left out."""
+    if selection.groupings:
+        raise _refused("codes of the table", f"the code list {selection.groupings[0][1]}")
+    places = tuple(
+        (_total(dimension),) if some is None else some
+        for dimension, some in zip(table.dimensions, selection.places, strict=True)
+    )
+    whole = replace(selection, places=places)
+    served.refuse_large(whole)
+    flow = Flow(table=table, agency=served.settings.agency)
+    offer, write = next(iter(WRITERS.items()))
+
+    def made() -> bytes:
+        query = DataQuery(selection=whole, at_observation=flow.at_observation)
+        return write(Arranged.of(flow, query), served.settings.source)
+
+    content = await served.turns.download(made, client=served.client(scope))
+    return rendered(content, media_type=offer.content_type(offer.media_types[0]), noted=noted(table, whole))
+
+
+def _total(dimension: ServedDimension) -> int:
+    if dimension.total is None or dimension.total not in dimension.places:
+        raise _refused(f"codes of {dimension.name}, which has no total", "none")
+    return dimension.places[dimension.total]
+
+
+def _refused(expected: str, found: str) -> RefusedError:
+    return RefusedError(
+        "response.format sdmx", expected=expected, found=found, do="choose codes, or another format than sdmx"
+    )
+
+
+def _first_version(content: bytes) -> bytes:
+    """A dataset of JSON-stat 2 as one of version 1: sizes and roles belong to the dimension there."""
+    made = json.loads(content)
+    dimension = {**made["dimension"], "id": made["id"], "size": made["size"], "role": made["role"]}
+    names = ("label", "source", "updated", "value", "status", "extension")
+    dataset = {"dimension": dimension, **{name: made[name] for name in names if name in made}}
+    return json.dumps({"dataset": dataset}, ensure_ascii=False).encode()
+
 
 Language = Annotated[str, Path(description="language; there is one", json_schema_extra={"enum": [LANGUAGE]})]
 Documented = dict[int | str, dict[str, Any]]

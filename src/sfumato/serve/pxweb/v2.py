@@ -7,21 +7,30 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve.errors import not_found
+from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.core.errors import not_found
+from sfumato.serve.core.http import responses
+from sfumato.serve.core.model import Selection
+from sfumato.serve.core.selection import default
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
-from sfumato.serve.formats.options import Options
-from sfumato.serve.model import Selection
-from sfumato.serve.problems import responses
+from sfumato.serve.formats.sheets import Options
 from sfumato.serve.pxweb import schemas
-from sfumato.serve.pxweb.answered import answered, checked, written
-from sfumato.serve.pxweb.asked import DEFAULT_FORMAT, Asked, refuse_language
-from sfumato.serve.pxweb.body import documented_body, read_json, understood
-from sfumato.serve.pxweb.documented import JSON, Id, Language, data_responses, parameters
-from sfumato.serve.pxweb.listing import about, found, link, page
-from sfumato.serve.pxweb.saved_routes import router as saved_router
-from sfumato.serve.selection import default
-from sfumato.serve.served import Rendered, Served, rendered
+from sfumato.serve.pxweb.listing import about, answered, checked, found, link, page, written
+from sfumato.serve.pxweb.request import (
+    DEFAULT_FORMAT,
+    JSON,
+    Asked,
+    Id,
+    Language,
+    data_responses,
+    documented_body,
+    parameters,
+    read_json,
+    refuse_language,
+    understood,
+)
+from sfumato.serve.pxweb.saved import router as saved_router
 
 API_VERSION = "2.0.0"
 PAGE_SIZE = 20

@@ -1,11 +1,104 @@
-"""A table as SDMX sees it: a dataflow whose dimensions are those of the table, the metrics, and time last."""
+"""A table as SDMX sees it: a dataflow, its identifiers, and the structures that refer to each other."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, get_args
 
-from sfumato.serve.model import ServedDimension, ServedTable
-from sfumato.serve.roles import role_of
-from sfumato.serve.sdmx.ids import code_id, component_ids, period_id
+from sfumato.errors import SfumatoError
+from sfumato.frame import number_of
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import ServedDimension, ServedTable, role_of
+
+# Identifiers of SDMX from the names and codes of a bundle.
+
+_NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9_@-]")
+_MISREAD = re.compile(r"[_@-].*|\d+(?:e-?\d+)?|inf|infinity|nan|na|null|none|true|false", re.IGNORECASE)
+_AGENCY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
+_TAKEN = ("ALL", "SDMX")
+"""What stands for any agency, and who maintains the standard."""
+_RESERVED = frozenset(
+    [
+        "TIME_PERIOD",
+        "OBS_VALUE",
+        "OBS_STATUS",
+        "UNIT_MEASURE",
+        "DECIMALS",
+        "REPORTING_YEAR_START_DAY",
+        "DATAFLOW",
+        "STRUCTURE",
+        "STRUCTURE_ID",
+        "STRUCTURE_NAME",
+        "ACTION",
+        "SERIES_KEY",
+        "OBS_KEY",
+    ]
+)
+"""What the standard, or a column of its CSV, is called: no dimension may be."""
+
+
+def code_id(code: str) -> str:
+    """The identifier of a code, from which the code can be had back.
+
+    A character that identifiers may not have is written as its number between dollar signs. An underscore goes before
+    what a reader of CSV would take for a number, a truth value, a missing value or a formula, and before an underscore.
+
+    >>> [code_id(code) for code in ("A", "200+", "01", "_T", "NA")]
+    ['A', '200$2B$', '_01', '__T', '_NA']
+    """
+    written = _NOT_IN_AN_ID.sub(lambda found: f"${ord(found[0]):X}$", code)
+    return f"_{written}" if not written or _MISREAD.fullmatch(written) else written
+
+
+def period_id(code: str) -> str:
+    """A quarter or year as SDMX writes it.
+
+    >>> period_id("2025Q3"), period_id("2025")
+    ('2025-Q3', '2025')
+    """
+    if "Q" not in code:
+        return code
+    return f"{number_of(code) // 4:04d}-Q{number_of(code) % 4 + 1}"
+
+
+def component_ids(names: Sequence[str]) -> tuple[str, ...]:
+    """Identifiers of dimensions: names in capitals, no two alike and none that the standard has a meaning for.
+
+    >>> component_ids(["place", "place size", "2nd", "obs_value"])
+    ('PLACE', 'PLACE_SIZE', 'D_2ND', 'OBS_VALUE_2')
+    """
+    found: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^A-Z0-9_-]", "_", name.upper())
+        plain = plain if re.match(r"[A-Z]", plain) else f"D_{plain}"
+        variations = (plain, *(f"{plain}_{number}" for number in range(2, len(names) + 3)))
+        found.append(next(one for one in variations if one not in _RESERVED and one not in found))
+    return tuple(found)
+
+
+def checked_agency(agency: str) -> str:
+    """The agency, if SDMX can write it."""
+    if not _AGENCY.fullmatch(agency) or agency.upper() in _TAKEN:
+        raise SfumatoError(
+            "agency of SDMX, --agency",
+            expected="letters, digits, _ and -, the first a letter, such as OFFICE or OFFICE.LABOUR; not SDMX, not all",
+            found=repr(agency),
+            do="choose an identifier of this form",
+        )
+    return agency
+
+
+def own_id(agency: str) -> str:
+    """What a part of an agency is called on the list of that agency, and as the sender of a message.
+
+    >>> own_id("OFFICE.LABOUR"), own_id("OFFICE")
+    ('LABOUR', 'OFFICE')
+    """
+    return agency.rpartition(".")[-1]
+
+
+# A table as SDMX sees it: a dataflow whose dimensions are those of the table, the metrics, and time last.
 
 VERSION = "1.0"
 """Of everything: a new release of a table replaces the old one."""
@@ -116,3 +209,110 @@ class Flow:
 def _is_time(axis: ServedDimension) -> bool:
     """Whether all codes are periods: a total over time is none, and TIME_PERIOD has no place for it."""
     return axis.total is None and role_of(axis.name, axis.codes) == "time"
+
+
+# The structures there are, which of them refer to which, and how they are asked for.
+
+Kind = Literal["agencyscheme", "dataflow", "codelist", "conceptscheme", "datastructure"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""In the order in which a message has them."""
+REFERENCES = ("none", "parents", "parentsandsiblings", "children", "descendants", "all", *KINDS)
+STATUS_LIST = "CL_OBS_STATUS"
+STANDARD = "SDMX"
+"""The agency that maintains the list of agencies; a part of an agency is on the list of that agency."""
+_ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artefact:
+    """A structure, told apart by its kind, agency and identifier."""
+
+    kind: Kind
+    agency: str
+    id: str
+    flow: Flow | None = field(default=None, compare=False, repr=False)
+    """The dataflow it describes, if it is not shared by all."""
+    component: Component | None = field(default=None, compare=False, repr=False)
+    """The dimension of a code list."""
+
+
+Together = Iterable[Artefact]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Artefacts:
+    """All structures of a server."""
+
+    agency: str
+    flows: tuple[Flow, ...]
+
+    @cached_property
+    def children(self) -> Mapping[Artefact, tuple[Artefact, ...]]:
+        """Every structure, with those it refers to."""
+        shared = Artefact(kind="codelist", agency=self.agency, id=STATUS_LIST)
+        found: dict[Artefact, tuple[Artefact, ...]] = {
+            Artefact(kind="agencyscheme", agency=self.agency.rpartition(".")[0] or STANDARD, id="AGENCIES"): (),
+            shared: (),
+        }
+        for flow in self.flows:
+            lists = [self._of("codelist", flow.codelist_id(one), flow, one) for one in flow.key]
+            concepts = self._of("conceptscheme", flow.concepts_id, flow)
+            structure = self._of("datastructure", flow.structure_id, flow)
+            found |= dict.fromkeys((*lists, concepts), ())
+            found[structure] = (*lists, shared, concepts)
+            found[self._of("dataflow", flow.id, flow)] = (structure,)
+        return found
+
+    @cached_property
+    def parents(self) -> Mapping[Artefact, tuple[Artefact, ...]]:
+        """Every structure that others refer to, with these."""
+        found: dict[Artefact, tuple[Artefact, ...]] = {}
+        for parent, children in self.children.items():
+            for child in children:
+                found[child] = (*found.get(child, ()), parent)
+        return found
+
+    def asked(self, kind: str, *, agency: str, id: str, version: str) -> list[Artefact]:  # noqa: A002
+        """The structures of a kind that an address names; `all` and lists with + are understood."""
+        versions, ids, agencies = ({*text.split("+")} for text in (version, id, agency))
+        if not versions & {VERSION, "latest", _ALL}:
+            return []
+        return [
+            one
+            for one in self.children
+            if kind in (one.kind, "structure")
+            and (one.id in ids or _ALL in ids)
+            and (one.agency in agencies or _ALL in agencies)
+        ]
+
+    def with_references(self, asked: Together, references: str) -> list[Artefact]:
+        """The structures with those they refer to, or that refer to them, in the order of a message."""
+        wanted = dict.fromkeys(asked)
+        if references not in REFERENCES:
+            raise RefusedError(
+                "references", expected=f"one of {', '.join(REFERENCES)}", found=references, do="choose one of them"
+            )
+        above = _next(wanted, self.parents)
+        beside = above | _next(above, self.children)
+        below = _next(wanted, self.children)
+        further = below | _next(below, self.children)
+        by_name = {
+            "none": {},
+            "parents": above,
+            "parentsandsiblings": beside,
+            "children": below,
+            "descendants": further,
+            "all": beside | further,
+        }
+        if references in by_name:
+            more = by_name[references]
+        else:
+            more = {one: None for one in beside | further if one.kind == references}
+        return sorted(wanted | more, key=lambda one: KINDS.index(one.kind))
+
+    def _of(self, kind: Kind, id: str, flow: Flow, component: Component | None = None) -> Artefact:  # noqa: A002
+        return Artefact(kind=kind, agency=self.agency, id=id, flow=flow, component=component)
+
+
+def _next(some: Together, links: Mapping[Artefact, tuple[Artefact, ...]]) -> dict[Artefact, None]:
+    return {other: None for one in some for other in links.get(one, ())}

@@ -1,32 +1,201 @@
-"""The routes of SDMX REST 2.1."""
+"""The routes of SDMX REST 2.1, structure queries, and how the OpenAPI document describes them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.audit_asked import noted
-from sfumato.serve.errors import RefusedError, not_found
-from sfumato.serve.sdmx.arranged import Arranged, count
-from sfumato.serve.sdmx.artefacts import Artefacts
-from sfumato.serve.sdmx.documented import (
-    data_parameters,
-    data_responses,
-    path_parameters,
-    structure_parameters,
-    structure_responses,
+from sfumato.serve.context import Rendered, Served, is_quick, rendered
+from sfumato.serve.core.audit import noted
+from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.core.http import responses
+from sfumato.serve.sdmx.flow import (
+    ALL_DIMENSIONS,
+    KINDS,
+    REFERENCES,
+    VERSION,
+    Artefact,
+    Artefacts,
+    Flow,
+    checked_agency,
 )
-from sfumato.serve.sdmx.flow import ALL_DIMENSIONS, VERSION, Flow
-from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS
-from sfumato.serve.sdmx.ids import checked_agency
-from sfumato.serve.sdmx.negotiation import negotiated
-from sfumato.serve.sdmx.query import PARAMETERS, DataQuery, read_words
-from sfumato.serve.sdmx.structure_query import PARTS, StructureQuery
-from sfumato.serve.sdmx.xml_structure import Office, write_structures
-from sfumato.serve.served import Rendered, Served, is_quick, rendered
+from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS, Offer, negotiated
+from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, read_words
+from sfumato.serve.sdmx.series import Arranged, count
+from sfumato.serve.sdmx.xml import Office, Shown, write_structures
+
+# A structure query: which structures, with which others, and how much of each.
+
+DETAILS: Mapping[str, tuple[Shown, Shown]] = {
+    "full": ("full", "full"),
+    "allstubs": ("stub", "stub"),
+    "referencestubs": ("full", "stub"),
+    "allcompletestubs": ("complete", "complete"),
+    "referencecompletestubs": ("full", "complete"),
+    "referencepartial": ("full", "full"),
+}
+"""How much is shown of what is asked for, and of what comes along: code lists have no more codes than their table."""
+LATER = frozenset(
+    [
+        "availableconstraint",
+        "attachmentconstraint",
+        "actualconstraint",
+        "allowedconstraint",
+        "contentconstraint",
+        "categorisation",
+        "categoryscheme",
+        "customtypescheme",
+        "dataconsumerscheme",
+        "dataproviderscheme",
+        "hierarchicalcodelist",
+        "metadata",
+        "metadataflow",
+        "metadatastructure",
+        "namepersonalisationscheme",
+        "organisationscheme",
+        "organisationunitscheme",
+        "process",
+        "provisionagreement",
+        "reportingtaxonomy",
+        "rulesetscheme",
+        "schema",
+        "structureset",
+        "transformationscheme",
+        "userdefinedoperatorscheme",
+        "vtlmappingscheme",
+    ]
+)
+"""What the standard has and this server does not."""
+PARTS = ("kind", "agency", "id", "version")
+"""The parts of a path, of which the last ones may be left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructureQuery:
+    """What is asked for."""
+
+    asked: frozenset[Artefact]
+    every: tuple[Artefact, ...]
+    """With those that come along."""
+    shown: tuple[Shown, Shown]
+
+    @classmethod
+    def read(cls, artefacts: Artefacts, path: Mapping[str, str], words: Mapping[str, str]) -> "StructureQuery":
+        """Read the parts of a path and the parameters of an address."""
+        kind = path["kind"].lower()
+        if kind in LATER:
+            raise RefusedError(
+                "SDMX", expected=f"one of {', '.join(KINDS)}, data", found=kind, do="ask for one of them", status=501
+            )
+        if kind not in (*KINDS, "structure"):
+            raise not_found("kind of structure", kind, f"ask for one of {', '.join(KINDS)}")
+        detail = words.get("detail", "full").lower()
+        if detail not in DETAILS:
+            raise RefusedError("detail", expected=f"one of {', '.join(DETAILS)}", found=detail, do="choose one of them")
+        asked = artefacts.asked(
+            kind,
+            agency=path.get("agency", "all"),
+            id=path.get("id", "all"),
+            version=path.get("version", "latest"),
+        )
+        every = artefacts.with_references(asked, words.get("references", "none").lower())
+        if not asked:
+            raise not_found(kind, "/".join(path.values()), f"`{kind}/all/all` lists what there is")
+        return cls(asked=frozenset(asked), every=tuple(every), shown=DETAILS[detail])
+
+    def shown_of(self, artefact: Artefact) -> Shown:
+        """How much of a structure is shown."""
+        itself, along = self.shown
+        return itself if artefact in self.asked else along
+
+
+# How the routes of SDMX are described in the OpenAPI document.
+
+_TEXT = {"type": "string"}
+_NAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "flow": ("a dataflow: ID, AGENCY,ID or AGENCY,ID,VERSION", _TEXT),
+    "key": ("codes in the order of the dimensions, dots between them, + between codes of one; nothing is all", _TEXT),
+    "provider": ("who provides the data: all, or the agency", _TEXT),
+    "kind": ("what to describe", {"type": "string", "enum": ["structure", *KINDS]}),
+    "agency": ("who maintains it, or all", _TEXT),
+    "id": ("its identifier, or all", _TEXT),
+    "version": ("its version, latest or all", _TEXT),
+    "startPeriod": ("no observation that begins before this period, such as 2025 or 2025-Q1", _TEXT),
+    "endPeriod": ("no observation that ends after this period", _TEXT),
+    "firstNObservations": (
+        "so many periods of every series from its beginning, where there is time",
+        {"type": "integer", "minimum": 1},
+    ),
+    "lastNObservations": (
+        "so many periods of every series from its end, where there is time",
+        {"type": "integer", "minimum": 1},
+    ),
+    "dimensionAtObservation": (
+        "the dimension that tells the observations of a series apart; AllDimensions for no series",
+        _TEXT,
+    ),
+    "references": ("which related structures come along", {"type": "string", "enum": list(REFERENCES)}),
+}
+
+
+def path_parameters(names: Iterable[str], examples: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The parts of a path, with an example of each."""
+    return [
+        _parameter(name, "path", *_NAMED[name], required=True) | {"example": examples.get(name, "all")}
+        for name in names
+    ]
+
+
+def data_parameters() -> list[dict[str, Any]]:
+    """The parameters of a data query."""
+    detail = {"type": "string", "enum": list(get_args(Detail)), "default": "full"}
+    written = {"type": "string", "enum": [offer.name for offer in WRITERS]}
+    return [
+        *(_parameter(name, "query", *_NAMED[name]) for name in (*OF_TIME, "dimensionAtObservation")),
+        _parameter("detail", "query", "figures, attributes, or only which series there are", detail),
+        _parameter("format", "query", "the format, instead of the header Accept", written),
+    ]
+
+
+def structure_parameters() -> list[dict[str, Any]]:
+    """The parameters of a structure query."""
+    detail = {"type": "string", "enum": list(DETAILS), "default": "full"}
+    return [
+        _parameter("references", "query", *_NAMED["references"]),
+        _parameter("detail", "query", "everything, or only what there is", detail),
+    ]
+
+
+def data_responses() -> dict[int | str, dict[str, Any]]:
+    """What a data query is answered with."""
+    return _responses("The data, in the format that was asked for", WRITERS, 400, 404, 406, 413, 501)
+
+
+def structure_responses() -> dict[int | str, dict[str, Any]]:
+    """What a structure query is answered with."""
+    return _responses("The structures", [STRUCTURE], 400, 404, 406, 501)
+
+
+def _responses(said: str, offers: Iterable[Offer], *statuses: int) -> dict[int | str, dict[str, Any]]:
+    content = {
+        media_type: {"schema": {"type": "object"} if "json" in media_type else _TEXT}
+        for offer in offers
+        for media_type in offer.media_types
+    }
+    return {200: {"description": said, "content": content}} | responses(*statuses)
+
+
+def _parameter(
+    name: str, place: str, description: str, schema: dict[str, Any], *, required: bool = False
+) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": required, "description": description, "schema": schema}
+
+
+# The routes of SDMX REST 2.1.
 
 BASE = "/sdmx/2.1"
 """Where the routes are mounted."""
@@ -55,9 +224,7 @@ def router(served: Served) -> APIRouter:
             "".join(f"/{{{part}}}" for part in parts),
             sdmx.structure,
             responses=structure_responses(),
-            openapi_extra={
-                "parameters": path_parameters(parts, examples) + structure_parameters()
-            },
+            openapi_extra={"parameters": path_parameters(parts, examples) + structure_parameters()},
         )
     return api
 

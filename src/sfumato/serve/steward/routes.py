@@ -10,19 +10,27 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
-from sfumato.methods.registry import KEYED, METHODS
-from sfumato.serve.access import require
-from sfumato.serve.errors import RefusedError
-from sfumato.serve.live.desk import Desk, as_refused, refusing
-from sfumato.serve.page.assets import Assets
-from sfumato.serve.page.navigation import STEWARD, site
-from sfumato.serve.page.writing import HTML, figure, make_templates
-from sfumato.serve.problems import responses
-from sfumato.serve.served import Served
-from sfumato.serve.steward.accounts import SHOWN, Budgets, Charged, budgets, history
-from sfumato.serve.steward.queries import Queries, queries
-from sfumato.serve.steward.what_if import WhatIf, chart, what_if
-from sfumato.users import Role, User
+from sfumato.serve.context import Served
+from sfumato.serve.core.access import require
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.http import responses
+from sfumato.serve.core.users import Role, User
+from sfumato.serve.live.queue import Desk, as_refused, refusing
+from sfumato.serve.page.heads import STEWARD, site
+from sfumato.serve.page.writing import HTML, Assets, figure, make_templates
+from sfumato.serve.steward.accounts import (
+    SHOWN,
+    Budgets,
+    Charged,
+    Queries,
+    WhatIf,
+    budgets,
+    chart,
+    history,
+    queries,
+    what_if,
+)
+from sfumato.statistics.registry import KEYED, METHODS
 
 T = TypeVar("T")
 _DEFAULT = {"method": "smooth-pareto", "alpha": "0.1", "epsilon": "1", "delta": "0.000001", "size": "100"}

@@ -1,0 +1,1 @@
+"""What must be decided for several tables together; it costs no budget, because it never sees the data."""

@@ -1,0 +1,1 @@
+"""The bundle: published tables, their structure, the privacy statement and a manifest, written and read."""

@@ -1,0 +1,210 @@
+"""What a reader finds in a bundle: its cubes and tables, and the rows of a table."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sfumato.bundle.manifest import each_listed, read_listed
+from sfumato.chunks import name_of
+from sfumato.errors import BundleError, SfumatoError
+from sfumato.statistics.cube.question import By, Where, kept_codes, listed_once, unknown
+from sfumato.statistics.panel.indicators import INDICATORS, NAME
+
+# The rows of a published table, from one file or from the files of its parts, one after the other.
+
+MOST_ROWS = 20_000_000
+"""Tables in parts with more rows than this are not read as a whole."""
+
+
+def each_rows(bundle: Path, about: Mapping[str, Any]) -> Iterator[pa.Table]:
+    """The rows of a table that a bundle describes, file after file, once each is what the manifest says.
+
+    `about` is its description in the structure. One thread reads the files: whoever asks may be one of many, and a
+    command that ends while threads of a reader wake up may abort.
+    """
+    files = about["files"]
+    names = [f"{files['parquet']}/{name_of(part)}" for part in range(files["parts"])] if "parts" in files else None
+    for content in each_listed(bundle, names or [files["parquet"]]):
+        yield pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+
+
+def all_rows(bundle: Path, about: Mapping[str, Any]) -> pa.Table:
+    """All rows of a table; one that is too large for that is refused."""
+    files = about["files"]
+    if files.get("rows", 0) > MOST_ROWS:
+        raise BundleError(
+            f"bundle {bundle}, table '{about['name']}'",
+            expected=f"a table of at most {MOST_ROWS:,} rows, to be held in memory",
+            found=f"{files['rows']:,} rows, in {files['parts']} Parquet files",
+            do=f"read the files in {bundle / files['parquet']} as docs/large-tables.md shows; serve the other tables "
+            "from a release of their own",
+        )
+    return pa.concat_tables(each_rows(bundle, about))
+
+
+Places = NDArray[np.int64]
+
+_ADDITIVE = "noise-infusion-sums"
+"""The method whose cells are sums of distorted contributions; naming its class would import much for one word."""
+_PERIOD = re.compile(r"\d{4}(-?Q[1-4])?")
+_NET_OF_EMPLOYERS = ("job_creation", "job_destruction")
+"""What an employer gains in one part and loses in another cancels out in the whole."""
+_ADDS_UP = frozenset(i.code for i in INDICATORS if i.additive and i.code not in _NET_OF_EMPLOYERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A cube or a table of a bundle."""
+
+    kind: str
+    name: str
+    title: str
+    dimensions: Mapping[str, int]
+    """How many codes each has."""
+    method: str
+    measures: tuple[str, ...] = ()
+    """Those of a cube."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """Rows of a published table."""
+
+    title: str
+    unit: str
+    rows: pa.Table
+    summed: tuple[str, ...]
+    """The dimensions over which values were added up."""
+
+
+def contents(bundle: Path) -> tuple[Part, ...]:
+    """The cubes and tables of a bundle."""
+    described = _structure(bundle)
+    return tuple(
+        Part(
+            kind=kind,
+            name=part["name"],
+            title=part["title"],
+            dimensions={dimension["name"]: dimension["codes"] for dimension in part["dimensions"]},
+            method=part["method"],
+            measures=tuple(part["columns"])[2:] if kind == "cube" else (),
+        )
+        for kind in ("cube", "table")
+        for part in described.get(f"{kind}s", ())
+    )
+
+
+def codes_of(bundle: Path, dimension: str) -> tuple[str, ...]:
+    """The codes of a dimension, in order."""
+    rows = csv.reader(io.StringIO(read_listed(bundle, f"codelists/{dimension}.csv").decode()))
+    return tuple(row[0] for row in rows)[1:]
+
+
+def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where | None = None) -> Selected:
+    """The rows of a table with these codes, by all of its dimensions or some of them.
+
+    A dimension that is left out must have one code. Cells are added up only where the method lets them: elsewhere each
+    has noise of its own, and their sum is not the protected total.
+    """
+    tables = {table["name"]: table for table in _structure(bundle)["tables"]}
+    if name not in tables:
+        raise unknown(f"bundle {bundle}", "one of its tables", name, tuple(tables))
+    about = tables[name]
+    names = tuple(dimension["name"] for dimension in about["dimensions"])
+    asked = names if by is None else listed_once(by)
+    kept = {dimension: kept_codes(dimension, codes) for dimension, codes in (where or {}).items()}
+    for dimension in (*asked, *kept):
+        if dimension not in names:
+            raise unknown(f"table '{name}'", "one of its dimensions", dimension, names)
+    codes = {dimension: codes_of(bundle, dimension) for dimension in names}
+    for dimension, wanted in kept.items():
+        for code in wanted:
+            if code not in codes[dimension]:
+                raise unknown(f"dimension {dimension!r}", "codes of its codelist", code, codes[dimension])
+    table = pa.concat_tables(_with_codes(rows, kept) for rows in each_rows(bundle, about))
+    summed = tuple(d for d in names if d not in asked and len(set(kept.get(d, codes[d]))) > 1)
+    if summed:
+        _refuse_sums(about, table, summed, {**codes, **kept})
+    return Selected(
+        title=about["title"],
+        unit=about["unit"],
+        rows=_sums(table, asked, codes) if summed else _in_order(table, asked, names, codes),
+        summed=summed,
+    )
+
+
+def _with_codes(rows: pa.Table, kept: Mapping[str, Sequence[str]]) -> pa.Table:
+    for dimension, wanted in kept.items():
+        rows = rows.filter(pc.is_in(rows[dimension].cast(pa.string()), value_set=pa.array(wanted, pa.string())))
+    return rows
+
+
+def _structure(bundle: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(read_listed(bundle, "structure.json"))
+    return found
+
+
+def _refuse_sums(
+    about: Mapping[str, Any], table: pa.Table, summed: Sequence[str], codes: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse to add up cells whose sum is not what the method would have published."""
+    if about["method"] != _ADDITIVE or "indicators" not in about["statistic"]:
+        found = f"a sum over {', '.join(summed)}, and the method {about['method']} protects every cell by itself"
+    elif NAME in summed or not _ADDS_UP.issuperset(codes[NAME]):
+        found = "indicators that do not add up: averages, gains and losses of employers, or different indicators"
+    elif over_time := [name for name in summed if all(_PERIOD.fullmatch(code) for code in codes[name])]:
+        found = f"a sum over periods ({', '.join(over_time)}), in which the same job counts several times"
+    elif pc.any(pc.not_equal(table["status"].cast(pa.string()), "")).as_py():
+        found = "cells that are suppressed or made up"
+    else:
+        return
+    raise SfumatoError(
+        f"table '{about['name']}'",
+        expected="every dimension in `by`, or one code for each of the others: its cells are not added up",
+        found=found,
+        do=f"name {', '.join(summed)} in `by`, or choose one code in `where`; cubes can be asked for any sum",
+    )
+
+
+def _in_order(table: pa.Table, by: Sequence[str], names: Sequence[str], codes: Mapping[str, Sequence[str]]) -> pa.Table:
+    """The rows by these dimensions, in the order of their codelists, with all figures."""
+    figures = [column for column in table.column_names if column not in names]
+    places = _places(table, by, codes)
+    order = np.lexsort(places[::-1]) if places else np.arange(table.num_rows)
+    return table.select([*by, *figures]).take(order)
+
+
+def _sums(table: pa.Table, by: Sequence[str], codes: Mapping[str, Sequence[str]]) -> pa.Table:
+    """Values added up by these dimensions; whole numbers, in the order of their codelists."""
+    places = _places(table, by, codes)
+    lengths = tuple(len(codes[name]) for name in by)
+    cells = np.ravel_multi_index(places, lengths) if places else np.zeros(table.num_rows, dtype=np.int64)
+    found, group = np.unique(cells, return_inverse=True)
+    values = np.zeros(len(found), dtype=np.int64)
+    np.add.at(values, group, table["value"].to_numpy())
+    at = np.unravel_index(found, lengths) if lengths else ()
+    columns = {
+        name: pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), pa.array(codes[name], pa.string()))
+        for name, place in zip(by, at, strict=True)
+    }
+    return pa.table({**columns, "value": pa.array(values)})
+
+
+def _places(table: pa.Table, by: Sequence[str], codes: Mapping[str, Sequence[str]]) -> tuple[Places, ...]:
+    return tuple(
+        pc.index_in(table[name].cast(pa.string()), value_set=pa.array(codes[name], pa.string()))
+        .to_numpy()
+        .astype(np.int64)
+        for name in by
+    )

@@ -1,0 +1,250 @@
+"""The bundle: a folder that appears whole or not at all, with a manifest of its files; in chunks where it is large."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.agree.published import agreeing
+from sfumato.bundle.manifest import MANIFEST, read_manifest
+from sfumato.bundle.statement import statement
+from sfumato.bundle.structure import structure
+from sfumato.bundle.table import csv_text, published_table
+from sfumato.cells import Cells
+from sfumato.chunks import Part, settled, write_part
+from sfumato.durable import alone, room_for, sync_folder
+from sfumato.errors import BundleError
+from sfumato.frame import Codelist
+from sfumato.laid_out import as_asked
+from sfumato.plan import Plan, PlannedTable
+from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.book import OverPeriods
+from sfumato.statistics.cube.stored import read_figures
+from sfumato.statistics.jobs.tabulate import EachFile, side_by_side
+
+# Publish a table part by part: a file of protected cells in, a file of published rows out.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishPart:
+    """The work on one stored part: a plain value, which may be sent to another process."""
+
+    planned: PlannedTable
+    answer: AnswerParts
+    folder: Path
+    """Where the file goes: a draft of the bundle."""
+
+    def __call__(self, number: int) -> Part:
+        """Lay out one part as readers get it and put it on the disk."""
+        table = published_table(self.planned, as_asked(self.answer.read(number), self.planned), listed=False)
+        return write_part(self.folder, number, parquet(table), rows=len(table))
+
+
+def parquet(table: pa.Table) -> pa.Buffer:
+    """A published table as the content of a file."""
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd")
+    return content.getvalue()
+
+
+_PIECE = 100_000
+
+
+def write_bundle(
+    plan: Plan,
+    answers: Mapping[str, Cells | AnswerParts],
+    charges: Mapping[str, str],
+    folder: Path,
+    *,
+    cubes: Mapping[str, bytes] | None = None,
+    each_file: EachFile = side_by_side,
+    spent: OverPeriods | None = None,
+) -> Path:
+    """Publish stored answers as a bundle; the same plan and answers give the same bytes.
+
+    `charges` holds, for every table, the random identifier of its entry in the ledger, and `spent` what was charged
+    about the population in all: nothing else of the ledger may be known outside. `cubes` holds the stored file of every
+    cube; `each_file` is where answers in parts are worked on. A bundle that is already there is replaced only when it
+    differs.
+    """
+    refuse_foreign(folder)
+    with room_for(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with room_for(folder), alone(folder.parent / f".{folder.name}.lock"):
+        for left in folder.parent.iterdir():
+            if left.name.startswith(f".{folder.name}.draft-") and left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
+        draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
+        try:
+            _write_draft(plan, answers, charges, draft, cubes=cubes or {}, each_file=each_file, spent=spent)
+            _put_in_place(draft, folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse to publish over anything but a bundle of ours; asked before a charge, so that none is wasted."""
+    if folder.exists() and (strange := _strange_files(folder)):
+        raise BundleError(
+            f"bundle folder {folder}",
+            expected="a free name, an empty folder or an earlier bundle to which nothing was added",
+            found=f"other files: {', '.join(strange[:5])}",
+            do="move them away, or choose another folder: `bundle = …` in the release file",
+        )
+    probe = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not os.access(probe, os.W_OK):
+        raise BundleError(
+            f"bundle folder {folder}",
+            expected="a place that can be written to",
+            found=f"no permission to write in {probe}",
+            do="choose another folder: `bundle = …` in the release file",
+        )
+
+
+def _strange_files(folder: Path) -> list[str]:
+    """What lies in a folder that no manifest of ours lists."""
+    if not folder.is_dir():
+        return [folder.name]
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        listed = set(manifest["files"]) | {MANIFEST} if str(manifest["software"]).startswith("sfumato ") else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        listed = set()
+    return sorted(found - listed)
+
+
+def _write_draft(
+    plan: Plan,
+    answers: Mapping[str, Cells | AnswerParts],
+    charges: Mapping[str, str],
+    draft: Path,
+    *,
+    cubes: Mapping[str, bytes],
+    each_file: EachFile,
+    spent: OverPeriods | None,
+) -> None:
+    whole = {name: answer for name, answer in answers.items() if isinstance(answer, Cells)}
+    large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerParts)}
+    listed = _write_files(plan, whole, draft, cubes, large=large, spent=spent)
+    for planned in plan.tables:
+        if planned.name in large:
+            listed |= _write_parts(planned, large[planned.name], draft, each_file)
+    manifest = {
+        "software": f"sfumato {plan.software}",
+        "title": plan.release.about.title,
+        "charges": dict(charges),
+        "files": {name: listed[name] for name in sorted(listed)},
+    }
+    _write(draft, MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
+    draft.chmod(0o755)
+    for path in (draft / "tables", draft / "codelists", draft / "cubes", draft):
+        if not path.exists():
+            continue
+        sync_folder(path)
+
+
+def _write_parts(
+    planned: PlannedTable, answer: AnswerParts, draft: Path, each_file: EachFile
+) -> dict[str, dict[str, Any]]:
+    """Write the files of a table in parts, and say what the manifest has to list."""
+    folder = draft / "tables" / planned.name
+    folder.mkdir()
+    parts = settled(folder, each_file(range(len(answer)), PublishPart(planned=planned, answer=answer, folder=folder)))
+    for part in parts:
+        (folder / part.name).chmod(0o644)  # answers are their owner's alone; what is published is everyone's
+    return {f"tables/{planned.name}/{part.name}": {"sha256": part.sha256, "bytes": part.bytes} for part in parts}
+
+
+def _write_files(
+    plan: Plan,
+    answers: Mapping[str, Cells],
+    draft: Path,
+    cubes: Mapping[str, bytes],
+    *,
+    large: Mapping[str, AnswerParts],
+    spent: OverPeriods | None,
+) -> dict[str, dict[str, Any]]:
+    """Write all but the manifest and the tables in parts, side by side, and say what the manifest has to list."""
+    for name, filled in (("tables", plan.tables), ("cubes", plan.cubes), ("codelists", (plan,))):
+        if filled:
+            (draft / name).mkdir()
+    agreed = agreeing(plan, answers)
+    with ThreadPoolExecutor() as pool:
+        writing: dict[str, Future[dict[str, Any]]] = {}
+
+        def write(name: str, *pieces: Any) -> None:
+            writing[name] = pool.submit(_write, draft, name, *pieces)
+
+        for planned in plan.tables:
+            name = planned.table.name
+            if name in large:
+                continue
+            table = published_table(planned, answers[name], agreed[name])
+            # Text is the slowest part: large tables are written in pieces side by side.
+            pieces = [
+                pool.submit(csv_text, table.slice(at, _PIECE), header=at == 0)
+                for at in range(0, len(table) or 1, _PIECE)
+            ]
+            write(f"tables/{name}.parquet", parquet(table))
+            write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
+        for cube in plan.cubes:
+            write(f"cubes/{cube.name}.parquet", cubes[cube.name])
+        classified = [planned.classified_by for planned in plan.tables] + [cube.section.by for cube in plan.cubes]
+        for attribute in dict.fromkeys(name for names in classified for name in names):
+            write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
+        described = structure(plan, large, spent=spent)
+        write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
+        figures = {name: read_figures(content) for name, content in cubes.items()}
+        calibrations = {name: found.calibration for name, found in figures.items() if found.calibration is not None}
+        write("statement.md", statement(plan, calibrations, spent=spent).encode())
+        return {name: future.result() for name, future in writing.items()}
+
+
+def _write(draft: Path, name: str, *pieces: Any) -> dict[str, Any]:
+    """Write a file of the draft to the disk and describe it for the manifest."""
+    digest, size = hashlib.sha256(), 0
+    with (draft / name).open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+def _codelist(codelist: Codelist) -> bytes:
+    lines = io.StringIO(newline="")
+    csv.writer(lines).writerows([("code", "label"), *zip(codelist.codes, codelist.labels, strict=True)])
+    return lines.getvalue().encode()
+
+
+def _put_in_place(draft: Path, folder: Path) -> None:
+    """Move a finished draft to its name; an earlier bundle steps aside first and is whole until then."""
+    if (folder / MANIFEST).is_file() and (folder / MANIFEST).read_bytes() == (draft / MANIFEST).read_bytes():
+        try:
+            read_manifest(folder)
+        except BundleError:
+            pass  # its files were changed: put the right ones in place
+        else:
+            return
+    aside = draft.with_name(f"{draft.name}-old")
+    if folder.exists():
+        # Two renames: a reader between them finds no bundle, and a crash between them is mended by the next run.
+        folder.rename(aside)
+    draft.rename(folder)
+    sync_folder(folder.parent)
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,324 @@
+"""What `sfumato tune` says: the epsilon or magnitudes, the assumption behind them, and the curve around."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.bundle.structure import describe, number
+from sfumato.privacy.guarantee import plain
+from sfumato.statistics.jobs.laplace import Laplace
+from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
+from sfumato.statistics.people.percentiles import CURVES
+from sfumato.statistics.people.tune_percentiles import TunedPercentiles
+from sfumato.statistics.people.tune_report import TunedReport, TunedTable
+from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
+from sfumato.statistics.totals.tune import Answer
+from sfumato_lab.reproduce.page import printed_table, spaced
+
+# What `sfumato tune` says: the epsilon, the assumption behind it, and the curve around it.
+
+_BAR = 40
+
+
+def tuned_summary(tuned: Tuned, table: str) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding as text for people and as data for machines."""
+    lines: list[RenderableType] = [
+        Text(f"epsilon = {plain(tuned.epsilon)} is the least that meets: {tuned.accuracy}.", style="bold"),
+        Text(
+            f"Table {table}, {tuned.method.name}: {tuned.guarantee}.\n"
+            f"Assumed, not read off any data: {tuned.assumption}. {tuned.assumption.consequence}"
+        ),
+        _chart(tuned),
+        Text(f"To use it: {_protect(tuned)}"),
+    ]
+    return Group(*spaced(lines)), {
+        "table": table,
+        "method": tuned.method.name,
+        "accuracy": str(tuned.accuracy),
+        "assumption": {
+            "jobs": tuned.assumption.jobs,
+            "largest_share": number(tuned.assumption.largest_share),
+            "worker_cells": tuned.assumption.worker_cells,
+            "text": str(tuned.assumption),
+        },
+        "epsilon": number(tuned.epsilon),
+        "figure": tuned.figure,
+        "guarantee": describe(tuned.guarantee),
+        "curve": [
+            {"epsilon": number(point.epsilon), "figure": point.figure, "meets": point.meets} for point in tuned.curve
+        ],
+    }
+
+
+def _chart(tuned: Tuned) -> Table:
+    """Bars of the error, or of the share of cells within the limit, against epsilon."""
+    heading = "mean error" if tuned.accuracy.share is None else "cells within the limit"
+    table = Table(box=None, title=f"{heading} against epsilon", title_justify="left")
+    for name in ("epsilon", heading, ""):
+        table.add_column(name, justify="left" if name == "" else "right")
+    top = max((point.figure for point in tuned.curve if point.figure is not None), default=1.0) or 1.0
+    for point in tuned.curve:
+        table.add_row(plain(point.epsilon), *_line(tuned, point, top))
+    return table
+
+
+def _line(tuned: Tuned, point: Point, top: float) -> tuple[RenderableType, RenderableType]:
+    if point.figure is None:
+        return "", Text("the method does not exist here", style="dim")
+    length = point.figure / top * _BAR
+    bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
+    in_percent = tuned.accuracy.share is not None or tuned.accuracy.relative
+    shown = f"{point.figure:.1%}" if in_percent else f"{point.figure:,.2f}"
+    mark = "  ◀" if point.epsilon == tuned.epsilon else ""
+    return shown, Text((bar or "▏") + mark, style="dark_orange3" if point.meets else "dim")
+
+
+def _protect(tuned: Tuned) -> str:
+    """The line of a release file that uses the finding, with the options of the method that were set."""
+    method: Any = tuned.method
+    set_ = {option.name: getattr(method, option.name) for option in fields(method)}
+    own = ("alpha", "epsilon", "worker_cells")
+    options = {o.name: set_[o.name] for o in fields(method) if o.name not in own and set_[o.name] != o.default}
+    if method.name == "smooth-pareto" and method.worker_cells:
+        options["form"] = "scalar"
+    return protect_line(method.name, tuned.epsilon, options)
+
+
+# What `sfumato tune top-contributors` says: risks and loss of given magnitudes, the best ones, and the curve.
+
+_BAR_SUMMARY = 30
+_LEVELS = (0.5, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01)
+"""Risks of which the curve is printed."""
+
+
+def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[RenderableType, dict[str, Any]]:
+    """The answer as text for people and as data for machines."""
+    asked, best = answer.question, frontier(answer.tried)
+    lines: list[RenderableType] = [
+        Text(
+            f"Contributors {asked.shape}{f' and {asked.shape.rest:g} in smaller ones' if asked.shape.rest else ''}; "
+            f"noise on 1 ± {asked.spread:g}{', parity rule' if asked.parity else ''}. Computed from the method alone."
+        )
+    ]
+    if answer.given is not None:
+        lines += _evaluation(answer, answer.given, "Given")
+    if answer.optimal is not None:
+        lines += _evaluation(answer, answer.optimal, f"Least loss that withstands {_attacks(answer)}")
+    if answer.refusal is not None:
+        lines.append(Text(str(answer.refusal), style="red"))
+    if best.worst_risk.min() <= _LEVELS[0]:
+        lines.append(_curve(answer, best))
+    if chart is not None:
+        lines.append(Text(f"Chart: {chart}"))
+    return Group(*spaced(lines)), {
+        "contributors": str(asked.shape),
+        "rest": asked.shape.rest,
+        "attacks": [attack.number for attack in asked.binding],
+        "parity": asked.parity,
+        "spread": asked.spread,
+        "step": asked.step,
+        "falling": asked.falling,
+        "given": None if answer.given is None else _data(answer, answer.given),
+        "optimal": None if answer.optimal is None else _data(answer, answer.optimal),
+        "refusal": None if answer.refusal is None else str(answer.refusal),
+        "curve": [
+            {"m": m.tolist(), "loss": float(loss), "risk": float(risk)}
+            for m, loss, risk in zip(best.magnitudes, best.loss, best.worst_risk, strict=True)
+        ],
+        "chart": None if chart is None else str(chart),
+    }
+
+
+def _evaluation(answer: Answer, found: Evaluation, words: str) -> Iterator[RenderableType]:
+    yield Text(f"{words}: m = {listed(found)}, mean loss {found.loss:.1%} of the total", style="bold")
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("attack", "within", "risk", "at most", ""):
+        table.add_column(heading, justify="left" if heading in ("attack", "") else "right")
+    for verdict in found.verdicts:
+        attack = verdict.attack
+        mark = Text("kept", style="green") if verdict.is_met else Text("broken", style="bold red")
+        if attack not in answer.question.binding:
+            mark = Text(f"{mark.plain}, not asked for", style="dim")
+        risk = f"{verdict.risk:.3f}"
+        table.add_row(f"{attack.number}: {attack.words}", f"{attack.within:.0%}", risk, f"{attack.limit:g}", mark)
+    yield table
+    rule = "Without" if answer.question.parity else "With"
+    yield Text(f"{rule} the parity rule the risk of attack 2 would be {_other(answer, found):.3f}.")
+
+
+def _curve(answer: Answer, best: Tried) -> Table:
+    """The least loss for some risks, as bars."""
+    table = Table(box=None, title=f"Least loss by acceptable risk, {_attacks(answer)}", title_justify="left")
+    for heading in ("risk", "loss", "m", ""):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+    top = float(best.loss.max())
+    for level in _LEVELS:
+        reached = best.worst_risk <= level
+        if reached.any():
+            place = int(reached.argmax())
+            loss = float(best.loss[place])
+            bar = Text("█" * max(int(loss / top * _BAR_SUMMARY), 1), style="dark_orange3")
+            table.add_row(f"{level:g}", f"{loss:.1%}", ",".join(f"{m:g}" for m in best.magnitudes[place]), bar)
+    return table
+
+
+def _attacks(answer: Answer) -> str:
+    numbers = [str(attack.number) for attack in answer.question.binding]
+    return f"attack{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+
+
+def _other(answer: Answer, found: Evaluation) -> float:
+    """The risk of attack 2 under the other rule for directions."""
+    other = answer.question.evaluate(found.magnitudes, parity=not answer.question.parity)
+    return next(verdict.risk for verdict in other.verdicts if verdict.attack.number == 2)
+
+
+def _data(answer: Answer, found: Evaluation) -> dict[str, Any]:
+    parity = "without_parity" if answer.question.parity else "with_parity"
+    return {
+        "m": list(found.magnitudes),
+        "loss": found.loss,
+        "attacks": [
+            {
+                "attack": verdict.attack.number,
+                "v": verdict.attack.within,
+                "risk": verdict.risk,
+                "limit": verdict.attack.limit,
+                "kept": verdict.is_met,
+                **({parity: _other(answer, found)} if verdict.attack.number == 2 else {}),
+            }
+            for verdict in found.verdicts
+        ],
+    }
+
+
+def listed(found: Evaluation) -> str:
+    """Magnitudes as they are typed."""
+    return ",".join(f"{magnitude:g}" for magnitude in found.magnitudes)
+
+
+# What `sfumato tune percentiles` says: expected errors by size and ε, and the curve to choose.
+
+
+def percentiles_summary(tuned: TunedPercentiles) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding as text for people and as data for machines."""
+    line = protect_line(tuned.method.name, tuned.method.epsilon, tuned.options | {"curve": tuned.recommended})
+    lines: list[RenderableType] = [
+        Text(f"Expected error of a percentile as a share of it, and the curve with the least: {tuned.table}."),
+        Text(
+            f"Assumed, not read off any data: log-normal cells as the {len(tuned.method.bins)} bins lead one to "
+            "expect. Epsilon is that of a cell, which is what one period has."
+        ),
+        _by_size(tuned),
+        Text(
+            f"Over these sizes {tuned.recommended} has the least error at the release's epsilon of "
+            f"{plain(tuned.period_epsilon)} a cell: {line}"
+        ),
+    ]
+    return Group(*spaced(lines)), {
+        "table": tuned.table,
+        "bins": len(tuned.method.bins),
+        "rows": [
+            {
+                "people": row.people,
+                "epsilon": number(row.epsilon),
+                "curve": row.best.curve,
+                "error": row.best.error,
+                "by_percentile": {
+                    plain(place): error for place, error in zip(tuned.method.at, row.best.errors, strict=True)
+                },
+                "by_curve": {curve: row.error(curve) for curve in CURVES},
+            }
+            for row in tuned.expected
+        ],
+        "recommended": tuned.recommended,
+        "lines": {tuned.table: line},
+    }
+
+
+def _by_size(tuned: TunedPercentiles) -> Table:
+    epsilons = list(dict.fromkeys(row.epsilon for row in tuned.expected))
+    table = printed_table("people", *(f"epsilon {plain(epsilon)}" for epsilon in epsilons), numbers=len(epsilons) + 1)
+    for people in dict.fromkeys(row.people for row in tuned.expected):
+        rows = [row for row in tuned.expected if row.people == people]
+        table.add_row(f"{people:,}", *(f"{row.best.error:.1%} {row.best.curve}" for row in rows))
+    return table
+
+
+# What `sfumato tune report` says: ε by year and table, their sum, and the lines to write.
+
+_LISTED = 8
+"""So many different sizes are listed."""
+
+
+def report_summary(tuned: TunedReport) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding as text for people and as data for machines."""
+    terms = " + ".join(plain(table.period_epsilon) for table in tuned.tables)
+    lines: list[RenderableType] = [
+        Text(f"epsilon = {plain(tuned.epsilon)} in all is the least that meets: {tuned.target}.", style="bold"),
+        Text(f"{tuned.cells.source}.", style="bold red" if tuned.cells.confidential else ""),
+        _by_table(tuned),
+        Text(f"{len(tuned.periods)} x ({terms}) = {plain(tuned.epsilon)}: a person may be in a cell of every period."),
+        Text("To use it:\n" + "\n".join(f"{part}: {line}" for part, line in _lines(tuned).items())),
+    ]
+    return Group(*spaced(lines)), {
+        "threshold": number(tuned.target.threshold),
+        "share": number(tuned.target.share),
+        "cells": {"number": len(tuned.cells), "text": tuned.cells.source, "confidential": tuned.cells.confidential},
+        "periods": [
+            {"period": period, "epsilon": {table.name: number(table.period_epsilon) for table in tuned.tables}}
+            for period in tuned.periods
+        ],
+        "tables": [_table_data(table) for table in tuned.tables],
+        "epsilon": number(tuned.epsilon),
+        "lines": _lines(tuned),
+    }
+
+
+def _by_table(tuned: TunedReport) -> Table:
+    shown = printed_table("table", "of", "epsilon a period", "periods", "in all", "cells within", numbers=4)
+    for table in tuned.tables:
+        shown.add_row(
+            table.name,
+            table.statistic,
+            plain(table.period_epsilon),
+            f"{len(tuned.periods)}",
+            plain(table.epsilon),
+            f"{table.share:.1%}",
+        )
+        if 1 < len(np.unique(tuned.cells.people)) <= _LISTED and len(table.within) == len(tuned.cells):
+            for people in np.unique(tuned.cells.people):
+                within = table.within[tuned.cells.people == people].mean()
+                shown.add_row(f"  {people:,} people", "", "", "", "", f"{within:.1%}", style="dim")
+    return shown
+
+
+def _table_data(table: TunedTable) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "statistic": table.statistic,
+        "method": _written(table),
+        "period_epsilon": number(table.period_epsilon),
+        "periods": table.method.periods,
+        "epsilon": number(table.epsilon),
+        "share": table.share,
+        "cells": len(table.within),
+    }
+
+
+def _lines(tuned: TunedReport) -> dict[str, str]:
+    """The lines of the release file, by the section or the table they belong to."""
+    protects = {table.name: protect_line(_written(table), table.epsilon, table.options) for table in tuned.tables}
+    return {"[release]": budget_line(tuned.epsilon, conditional=tuned.conditional), **protects}
+
+
+def _written(table: TunedTable) -> str:
+    """The method as a release file names it."""
+    return Laplace.name if isinstance(table.method, Laplace) else table.method.name

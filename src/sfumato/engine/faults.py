@@ -1,0 +1,358 @@
+"""What can be wrong with columns, keys and links of any table."""
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.engine.connect import text
+from sfumato.errors import DataError
+from sfumato.frame import Codelist, Measure
+
+if TYPE_CHECKING:  # only names for types
+    import ibis.expr.types as ir
+
+
+# Whether keys are unique and links lead somewhere: in one pass over the jobs where keys are dense integers.
+
+_ROOM = 8
+"""A key is dense when its range is at most this many times the number of rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """How a key column is filled."""
+
+    rows: int
+    empty: int
+    low: int
+    span: int
+
+    @classmethod
+    def of(cls, table: "ir.Table", column: str) -> "Range":
+        """Look at the ends of a column, which Parquet files keep at hand; a column of text has span 0."""
+        key = table[column]
+        ends = {"low": key.min(), "high": key.max()} if key.type().is_integer() else {}
+        found = table.agg(rows=table.count(), filled=key.count(), **ends).to_pyarrow().to_pylist()[0]
+        low = found.get("low")
+        span = 0 if low is None else int(found["high"]) - int(low) + 1
+        return cls(rows=found["rows"], empty=found["rows"] - found["filled"], low=int(low or 0), span=span)
+
+    def is_dense(self) -> bool:
+        """Whether an array over the whole range is affordable."""
+        within = self.low > -(2**62) and self.low + self.span < 2**62
+        return within and 0 < self.span <= min(_ROOM * max(self.rows, 1_000_000), 2**31 - 2)
+
+
+def repeated_keys(table: "ir.Table", key: str, filled: Range) -> int:
+    """Count the rows of a unit table whose key another row has too."""
+    if _is_distributed(table) or not filled.is_dense():
+        return filled.rows - int(table[key].nunique().execute())
+    return filled.rows - int(np.count_nonzero(_present(table, key, filled)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFaults:
+    """What is wrong with the links of jobs, and how many there are."""
+
+    orphans: Mapping[str, int]
+    """For each linking column, the jobs whose unit does not exist."""
+    repeated: int
+    """Jobs with the worker and the workplace of another job."""
+    jobs: int
+    workplaces: int
+    """Workplaces that have a job."""
+    workers: int | None
+    """Workers who have a job, where these are known."""
+
+
+def job_faults(
+    jobs: "ir.Table",
+    *,
+    workplace: str,
+    worker: str | None,
+    filled: Mapping[str, Range],
+    units: "Mapping[str, tuple[ir.Table, str, Range]]",
+) -> JobFaults:
+    """Check the links of all jobs.
+
+    `filled` tells how the linking columns are filled, `units` gives the table and key that each leads to.
+
+    Columns must have no empty rows. Memory is a few bytes for each worker; where keys are text or spread out, the
+    engine does the same work with joins.
+    """
+    columns = [workplace] if worker is None else [workplace, worker]
+    keys = {column: keyed for column, (_, _, keyed) in units.items()}
+    if _is_distributed(jobs) or not all(r.is_dense() for r in (*filled.values(), *keys.values())):
+        return _by_joins(jobs, workplace, worker, units)
+    present = {column: _present(table, key, keyed) for column, (table, key, keyed) in units.items()}
+    orphans = dict.fromkeys(units, 0)
+    pairs = None if worker is None else _Pairs(filled[worker], filled[workplace])
+    rows, used = 0, np.zeros(filled[workplace].span, dtype=np.bool_)
+    for batch in _columns(jobs, *columns):
+        read = dict(zip(columns, batch, strict=True))
+        rows += len(batch[0])
+        used[read[workplace] - filled[workplace].low] = True
+        for column, known in present.items():
+            orphans[column] += _missing(read[column], known, keys[column].low)
+        if pairs is not None and worker is not None:
+            pairs.add(read[worker], read[workplace])
+    return JobFaults(
+        orphans=orphans,
+        repeated=0 if pairs is None else pairs.repeated(),
+        jobs=rows,
+        workplaces=int(np.count_nonzero(used)),
+        workers=None if pairs is None else pairs.workers(),
+    )
+
+
+class _Pairs:
+    """Count repeated pairs of worker and workplace in one pass.
+
+    The first workplace of every worker is kept in an array. A later row with that workplace repeats the pair; rows
+    with another workplace, few because nearly everyone has one job, are kept and compared among themselves.
+    """
+
+    def __init__(self, workers: Range, workplaces: Range) -> None:
+        self._workers, self._workplaces = workers, workplaces
+        self._first = np.full(workers.span, -1, dtype=np.int32)
+        self._with_first = 0
+        self._others: list[NDArray[np.int64]] = []
+
+    def add(self, workers: NDArray[np.int64], workplaces: NDArray[np.int64]) -> None:
+        who = workers - self._workers.low
+        where = (workplaces - self._workplaces.low).astype(np.int32)
+        new = self._first[who] < 0
+        if new.all():  # the usual case, as most registers are sorted by worker
+            self._first[who[::-1]] = where[::-1]  # of several rows the last assignment stays: the first row
+        else:
+            self._first[who[new][::-1]] = where[new][::-1]
+        same = self._first[who] == where
+        self._with_first += int(np.count_nonzero(same))
+        if not same.all():
+            self._others.append(who[~same] * self._workplaces.span + where[~same])
+
+    def workers(self) -> int:
+        return int(np.count_nonzero(self._first >= 0))
+
+    def repeated(self) -> int:
+        others = np.sort(np.concatenate([*self._others, np.empty(0, dtype=np.int64)]), kind="stable")
+        return self._with_first - self.workers() + int(np.count_nonzero(np.diff(others) == 0))
+
+
+def _by_joins(
+    jobs: "ir.Table", workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str, Range]]"
+) -> JobFaults:
+    """The same faults, counted by the engine."""
+    orphans = {
+        column: int(jobs.anti_join(table, jobs[column] == table[key]).count().execute())
+        for column, (table, key, _) in units.items()
+    }
+    counts = {"jobs": jobs.count(), "workplaces": jobs[workplace].nunique()}
+    if worker is not None:
+        counts["workers"] = jobs[worker].nunique()
+    counted = {"workers": None, **jobs.agg(**counts).to_pyarrow().to_pylist()[0]}
+    if worker is None:
+        return JobFaults(orphans=orphans, repeated=0, **counted)
+    pairs = jobs.group_by(worker, workplace).agg(_rows=jobs.count())
+    return JobFaults(orphans=orphans, repeated=int((pairs["_rows"] - 1).sum().fill_null(0).execute()), **counted)
+
+
+def _present(table: "ir.Table", key: str, filled: Range) -> NDArray[np.bool_]:
+    """Which keys of a dense range exist."""
+    present = np.zeros(filled.span, dtype=np.bool_)
+    for (keys,) in _columns(table, key):
+        present[keys - filled.low] = True
+    return present
+
+
+def _missing(keys: NDArray[np.int64], present: NDArray[np.bool_], low: int) -> int:
+    at = keys - low
+    if len(at) and (at.min() < 0 or at.max() >= len(present)):
+        outside = (at < 0) | (at >= len(present))
+        return int(np.count_nonzero(outside)) + int(np.count_nonzero(~present[at[~outside]]))
+    return int(np.count_nonzero(~present[at]))
+
+
+def _is_distributed(table: "ir.Table") -> bool:
+    """Whether records live on other machines, from where they are not fetched to be checked."""
+    return bool(table.get_backend().name != "duckdb")
+
+
+def _columns(table: "ir.Table", *names: str) -> Iterator[list[NDArray[np.int64]]]:
+    """Stream columns without empty rows in batches, the engine reading the next while one is looked at."""
+    batches = iter(table.select(*names).to_pyarrow_batches(chunk_size=1_000_000))
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield [column.to_numpy().astype(np.int64, copy=False) for column in batch.columns]
+
+
+# What can be wrong with a column of any table: its type, its codes, its numbers.
+#
+# Messages count what is wrong. They show examples only of public attributes: a value of a confidential one, or a key,
+# would put a record on somebody's screen.
+
+_TOGETHER = 20_000
+"""Attributes are counted in one pass while the product of their codelists stays below this."""
+_MOST_VALUES = 1_000_000
+"""No more distinct values of a column than this are looked at."""
+
+
+def need(table: "ir.Table", holder: str, column: str) -> None:
+    """Refuse a table without a column that the release file names."""
+    if column not in table.columns:
+        raise DataError(
+            f"{holder}, column '{column}'",
+            expected=f"a column '{column}'",
+            found=f"the columns {', '.join(table.columns)}",
+            do="correct the name in the release file, or the file",
+        )
+
+
+def check_attribute_type(table: "ir.Table", name: str, holder: str) -> None:
+    """Refuse an attribute whose values cannot be codes."""
+    kind = table[name].type()
+    if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
+        raise DataError(
+            f"attribute '{name}' in {holder}",
+            expected="text, whole numbers or true/false, whose codes the codelist gives",
+            found=f"a column of type {kind}",
+            do="store the codes of the attribute as text",
+        )
+
+
+def check_measure_type(table: "ir.Table", name: str, holder: str) -> None:
+    """Refuse a measure that is missing or has no numbers."""
+    need(table, holder, name)
+    if not table[name].type().is_numeric():
+        raise DataError(
+            f"measure '{name}' in {holder}",
+            expected="numbers",
+            found=f"a column of type {table[name].type()}",
+            do="store the measure as whole numbers of its smallest unit",
+        )
+
+
+def codes_of(table: "ir.Table", name: str, holder: str) -> Codelist:
+    """The codes of a public attribute, read off its column."""
+    values = _values(table, [name])
+    _refuse_nulls(values, name, holder)
+    codes = sorted(values[name].to_pylist())
+    if not codes or any(not code.strip() for code in codes):
+        raise DataError(
+            f"attribute '{name}' in {holder}",
+            expected="codes that are not empty",
+            found="no rows" if not codes else "rows with an empty code",
+            do="fill the codes, or give a codelist in the release file",
+        )
+    return Codelist.of(codes)
+
+
+def check_codes(
+    table: "ir.Table",
+    names: Sequence[str],
+    codelists: Mapping[str, Codelist],
+    holder: str,
+    *,
+    public: Collection[str],
+) -> None:
+    """Refuse attributes without a code or with one that is not in the codelist; only public codes are shown."""
+    for group in _groups(names, codelists):
+        values = _values(table, group)
+        for name in group:
+            _refuse_nulls(values, name, holder)
+            _refuse_unknown(values, name, holder, codelists[name], public=name in public)
+
+
+def refuse_empty(filled: Range, holder: str, column: str) -> None:
+    """Refuse rows without a key."""
+    if filled.empty:
+        raise DataError(
+            f"{holder}, column '{column}'",
+            expected="a key in every row",
+            found=f"{filled.empty:,} rows without one",
+            do="fill the keys, or remove these rows",
+        )
+
+
+def check_measure(table: "ir.Table", name: str, measure: Measure, holder: str) -> None:
+    """Refuse a measure that is not whole, finite and, unless it is clipped, within its bounds in every row."""
+    column = table[name]
+    finite = is_finite(column)
+    counted = {
+        "empty": table.count() - column.count(),
+        "not finite": column.count() - finite.sum(),
+    }
+    if measure.outside == "refuse":
+        counted[f"below {float(measure.minimum):g}"] = (finite & (column < float(measure.minimum))).sum()
+    if measure.outside == "refuse" and measure.maximum is not None:
+        counted[f"above {float(measure.maximum):g}"] = (finite & (column > float(measure.maximum))).sum()
+    if column.type().is_floating():
+        counted["not whole"] = (finite.ifelse(column, 0.0) % 1 != 0).sum()
+    row = table.agg(**counted).to_pyarrow().to_pylist()[0]
+    wrong = [f"{count:,} {fault}" for fault, count in row.items() if count]
+    if wrong:
+        raise DataError(
+            f"measure '{name}' in {holder}",
+            expected="whole, finite numbers within the measure's bounds in every row",
+            found=f"values that are {', '.join(wrong)}",
+            do='correct the rows, or state other bounds (minimum, maximum, or outside = "clip") under [data.measures]',
+        )
+
+
+def is_finite(column: "ir.NumericColumn") -> "ir.BooleanColumn":
+    """Where a column has a number that is neither infinite nor NaN."""
+    # Both engines order NaN above every number, while their tests for NaN and null disagree.
+    return (column.abs() <= sys.float_info.max).fill_null(False)
+
+
+def _groups(names: Sequence[str], codelists: Mapping[str, Codelist]) -> list[list[str]]:
+    """Attributes that can be counted in one pass: as many as keep the number of combinations small."""
+    groups: list[list[str]] = []
+    for name in sorted(names, key=lambda name: len(codelists[name].codes)):
+        if groups and prod(len(codelists[n].codes) for n in (*groups[-1], name)) <= _TOGETHER:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def _values(table: "ir.Table", names: list[str]) -> pa.Table:
+    """The combinations of values that occur, each with its number of rows."""
+    columns = table.select(**{name: text(table[name], name) for name in names})
+    return columns.group_by(names).agg(_rows=columns.count()).limit(_MOST_VALUES).to_pyarrow()
+
+
+def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
+    rows = pc.sum(pc.filter(values["_rows"], pc.is_null(values[name]))).as_py()
+    if rows:
+        raise DataError(
+            f"attribute '{name}' in {holder}",
+            expected="a code in every row",
+            found=f"{rows:,} rows without one",
+            do="fill them, for instance with a code for 'unknown' that the codelist has too",
+        )
+
+
+def _refuse_unknown(values: pa.Table, name: str, holder: str, codelist: Codelist, *, public: bool) -> None:
+    unknown = values.filter(pc.invert(pc.is_in(values[name], value_set=pa.array(codelist.codes, pa.string()))))
+    rows = pc.sum(unknown["_rows"]).as_py()
+    if not rows:
+        return
+    examples = sorted(set(unknown[name].to_pylist()))
+    shown = f": {', '.join(map(repr, examples[:5]))}{' …' if len(examples) > 5 else ''}" if public else ""
+    raise DataError(
+        f"attribute '{name}' in {holder}",
+        expected=f"one of the {len(codelist.codes):,} codes of its codelist",
+        found=f"{rows:,} rows with {len(examples):,} other values{shown}",
+        do="add the codes to the codelist, or correct the rows",
+    )

@@ -1,5 +1,0 @@
-"""Schmutte (2020): statistics from small samples, their noise, and what they cost a person."""
-
-from sfumato.reproduce.schmutte2020.reproduction import Reproduction, reproduce
-
-__all__ = ["Reproduction", "reproduce"]

@@ -1,0 +1,168 @@
+"""What every router works with: the catalogue, the settings, and finished answers in any format."""
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+from starlette.types import Scope
+
+from sfumato.serve.core.access import Access, Settings
+from sfumato.serve.core.audit import Noted, noted
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.figures import BoundedCache, CubeFigures
+from sfumato.serve.core.model import Selection, ServedTable
+from sfumato.serve.core.worker_queue import Turns, client_of
+from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.sheets import Options
+
+QUICK = 2_000
+"""Answers of more figures are made in another thread, and nobody else waits for them."""
+_OVERHEAD = 1_000
+_TAGS = re.compile(r'"[^"]*"')
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rendered:
+    """A finished answer: its bytes, and what the headers say of them."""
+
+    content: bytes
+    headers: dict[str, str]
+    noted: Noted | None = None
+    """What it answers, for the log of questions."""
+
+    def respond(self, request: Request) -> Response:
+        """The response; nothing but the headers to a client that has these bytes already."""
+        if self.noted is not None:
+            self.noted.put(request.scope)
+        if _has(request, self.headers["ETag"]):
+            kept = {name: text for name, text in self.headers.items() if name in ("ETag", "Cache-Control", "Vary")}
+            return Response(status_code=304, headers=kept)
+        return Response(self.content, headers=self.headers)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Served:
+    """Everything a router needs."""
+
+    catalogue: Catalogue
+    settings: Settings
+    cache: BoundedCache[Rendered] = field(repr=False)
+    access: Access = field(repr=False)
+    turns: Turns = field(repr=False)
+    live: bool = False
+    """Whether ad-hoc questions are answered, and so people may sign in."""
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, settings: Settings, *, live: bool = False) -> "Served":
+        """A server's state, with an empty cache."""
+        cache = BoundedCache[Rendered](settings.cache_bytes)
+        turns = Turns.of(
+            pages=settings.threads,
+            downloads=settings.downloads,
+            most=settings.most_waiting,
+            in_all=settings.most_lined_up,
+        )
+        access = Access(settings)
+        return cls(catalogue=catalogue, settings=settings, cache=cache, access=access, turns=turns, live=live)
+
+    async def rendered(
+        self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
+    ) -> Rendered:
+        """The answer to a selection in a format, from the cache if it was asked for before."""
+        self.refuse_large(selection)
+        key = (table.id, selection, name, options)
+        found = self.cache.get(key)
+        if found is not None:
+            return found
+        if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
+            made = self._made(table, selection, name, options)
+        else:
+            noted(table, selection).put(scope)  # before it waits, perhaps in vain
+            made = await self.turns.download(
+                lambda: self._made(table, selection, name, options), client=self.client(scope)
+            )
+        self.keep(key, made, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
+        return made
+
+    def client(self, scope: Scope) -> str:
+        """Who counts as one client, for rates and turns."""
+        return client_of(self.access, scope)
+
+    def keep(self, key: Hashable, rendered: Rendered, length: int) -> None:
+        """Keep a finished answer under a key of some length."""
+        self.cache.put(key, rendered, size=len(rendered.content) + 8 * length + _OVERHEAD)
+
+    def refuse_large(self, selection: Selection) -> None:
+        """Refuse a selection with more figures than the server gives at once."""
+        if selection.cells > self.settings.most_cells:
+            raise RefusedError(
+                "selection",
+                expected=f"at most {self.settings.most_cells:,} cells",
+                found=f"{selection.cells:,}",
+                do="choose fewer codes, or ask in several parts",
+                status=403,
+            )
+
+    def _made(self, table: ServedTable, selection: Selection, name: str, options: Options) -> Rendered:
+        written = FORMATS[name]
+        content = written.write(table.answer(selection), options)
+        place = "attachment" if written.download else "inline"
+        disposition = f'{place}; filename="{table.id}.{written.extension}"'
+        about = noted(table, selection)
+        return rendered(content, media_type=written.media_type, disposition=disposition, noted=about)
+
+
+def is_quick(table: ServedTable, selection: Selection, cells: int) -> bool:
+    """Whether an answer of so many figures is made at once; other work goes to another thread."""
+    if cells > QUICK or table.heavy:
+        return False
+    return not isinstance(table.source, CubeFigures) or table.source.is_quick(selection)
+
+
+def _has(request: Request, tag: str) -> bool:
+    """Whether a client has these bytes: it may name any, or several, and a proxy may have made them weak."""
+    said = ",".join(request.headers.getlist("if-none-match")).strip()
+    return said == "*" or tag in _TAGS.findall(said)
+
+
+def rendered(
+    content: bytes, *, media_type: str, disposition: str | None = None, noted: Noted | None = None
+) -> Rendered:
+    """Bytes with the headers that let clients keep and recognise them."""
+    headers = {
+        "Content-Type": media_type,
+        "ETag": f'"{blake2b(content, digest_size=16).hexdigest()}"',
+        "Cache-Control": "public, max-age=300",
+    }
+    if disposition:
+        headers["Content-Disposition"] = disposition
+    return Rendered(content=content, headers=headers, noted=noted)
+
+
+# Whether the server answers at all: an address that does nothing, for those who watch it and those who measure it.
+
+HEALTH = "/health"
+_CONTENT = b'{"status":"ok"}'  # nothing is worked out: what is left is what every answer costs
+
+
+class Health(BaseModel):
+    """That the server answers."""
+
+    status: str = Field(description="always ok: a server that is not does not answer")
+
+
+def router(_served: Served) -> APIRouter:
+    """The one route."""
+    api = APIRouter(tags=["Server"])
+
+    @api.get(HEALTH, response_model=Health)
+    async def health() -> Response:
+        """That the server answers."""
+        return Response(_CONTENT, media_type="application/json")
+
+    return api

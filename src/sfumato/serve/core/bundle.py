@@ -1,0 +1,439 @@
+"""Read the tables and cubes of a bundle, with their metrics and its statement, every file checked."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
+from sfumato.bundle.read import all_rows
+from sfumato.errors import BundleError
+from sfumato.privacy.guarantee import Definition, EmployerEmployee
+from sfumato.serve.core.figures import CubeFigures, CubeMetric, RememberingCube, StoredFigures
+from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, free_name, role_of
+from sfumato.serve.core.selection import GroupingSection, of_dimension
+from sfumato.serve.core.status import NUMBERS
+from sfumato.statistics.cube.query import open_cube
+from sfumato.statistics.cube.section import COUNT, WEIGHTED
+from sfumato.statistics.questions import AT, TOTAL
+from sfumato.table import ENDS
+
+# The metrics of a table or cube: which figures its cells have, in words, with units and digits.
+
+Kind = Literal["value", "error", "rse", "low", "high", "other"]
+_KINDS: dict[str, tuple[Kind, str]] = {
+    "error": ("error", "Error, upper estimate"),
+    "rse": ("rse", "Relative standard error"),
+    "low": ("low", "Lower end of the 90 % interval"),
+    "high": ("high", "Upper end of the 90 % interval"),
+    "convergence_ratio": ("other", "Jobs for each employer"),
+    "establishments": ("other", "Establishments"),
+    "count": ("other", "Number of people"),
+}
+_UNITS = {
+    "count": "people",
+    "rse": "percent",
+    "convergence_ratio": "jobs for each employer",
+    "establishments": "establishments",
+}
+_DECIMALS = {"error": 2, "rse": 1, "convergence_ratio": 2}
+
+
+def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, ...]:
+    """The metrics of a published table, in the order of the bundle's description: the value first."""
+    decimals = {name: 2 if pa.types.is_floating(schema.field(name).type) else 0 for name in about["columns"]}
+    value = _value_code(about)
+    metrics = [
+        Metric(
+            code=value,
+            label=_label(about),
+            unit=about["unit"],
+            decimals=decimals[VALUE],
+            kind="value",
+            description=_described(about),
+            additive=not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys(),
+        )
+    ]
+    estimated = {"mean", "predict", "quantiles"} & about["statistic"].keys()
+    for name, text in about["columns"].items():
+        if name in _KINDS:
+            kind, label = _KINDS[name]
+            if name == "error" and estimated:
+                label = "Standard error of the protection"
+            metrics.append(
+                Metric(
+                    code=name,
+                    label=label,
+                    unit=_UNITS.get(name, about["unit"]),
+                    decimals=_DECIMALS.get(name, decimals[name]),
+                    kind=kind,
+                    about=None if kind == "other" else value,
+                    description=text,
+                )
+            )
+    return tuple(metrics)
+
+
+def _value_code(about: Mapping[str, Any]) -> str:
+    """The code of the value, made from the statistic: jobs, turnover, mean_earnings.
+
+    It is never "value" itself: PxWeb 2 takes an object with a key of that name for a single figure and shows nothing.
+    """
+    ((statistic, asked),) = about["statistic"].items()
+    words = {"total": f"{asked}", "mean": f"mean {asked}", "indicators": "indicators"}.get(statistic, about["unit"])
+    code = re.sub(r"\W+", "_", words.lower()).strip("_") or statistic
+    dimensions = [dimension["name"] for dimension in about["dimensions"]]
+    return free_name(code, [VALUE, *_KINDS, "status", "reliability", *about["columns"], *dimensions])
+
+
+def _label(about: Mapping[str, Any]) -> str:
+    ((statistic, asked),) = about["statistic"].items()
+    if statistic in ("total", "mean"):
+        return f"{str(asked).replace('_', ' ').capitalize()}, {statistic}"
+    return "Value" if statistic == "indicators" else str(about["unit"]).capitalize()
+
+
+def _described(about: Mapping[str, Any]) -> str:
+    text = str(about["columns"][VALUE])
+    units = about.get("units", {})
+    if not units:
+        return text
+    return f"{text}; {', '.join(f'{code}: {unit}' for code, unit in units.items())}"
+
+
+def cube_metrics(
+    measures: Sequence[str], *, population: str, weighted: bool, sampled: bool
+) -> tuple[tuple[Metric, ...], tuple[CubeMetric, ...]]:
+    """The metrics of a cube and where each comes from: totals and means, each followed by its standard error."""
+    total, mean = ("Weighted total", "Weighted mean") if weighted else ("Total", "Mean")
+    noise = "noise alone"
+    both = "sampling and noise" if sampled else noise
+
+    def pairs() -> Iterator[tuple[Metric, CubeMetric]]:
+        if weighted:
+            label = f"Weighted number of {population}"
+            yield from _pair(WEIGHTED, "total", WEIGHTED, label=label, unit=population, of=both)
+        yield from _pair(COUNT, "total", COUNT, label="Records", unit="records", of=noise)
+        for name in measures:
+            words = name.replace("_", " ")
+            yield from _pair(name, "total", name, label=f"{total} of {words}", unit=words, of=noise)
+            yield from _pair(f"mean_{name}", "mean", name, label=f"{mean} of {words}", unit=words, of=both)
+
+    found = list(pairs())
+    return tuple(metric for metric, _ in found), tuple(figure for _, figure in found)
+
+
+def _pair(
+    code: str, statistic: Literal["total", "mean"], column: str, *, label: str, unit: str, of: str
+) -> Iterator[tuple[Metric, CubeMetric]]:
+    decimals = 2 if statistic == "mean" else 1
+    yield (
+        Metric(
+            code=code,
+            label=label,
+            unit=unit,
+            decimals=decimals,
+            kind="value",
+            description=label,
+            additive=statistic == "total",
+        ),
+        CubeMetric(statistic=statistic, column=column, error=False),
+    )
+    yield (
+        Metric(
+            code=f"{code}_error",
+            label=f"{label}, standard error",
+            unit=unit,
+            decimals=decimals,
+            kind="error",
+            about=code,
+            description=f"expected standard error of {of}",
+        ),
+        CubeMetric(statistic=statistic, column=column, error=True),
+    )
+
+
+# The privacy statement of a bundle, taken apart: what holds for all its tables, and what was done to each.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The paragraphs of a statement by the heading of their section, without marks of Markdown."""
+
+    sections: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def read(cls, text: str) -> "Statement":
+        """Take a statement apart at its headings and empty lines."""
+        sections: dict[str, tuple[str, ...]] = {}
+        heading = ""
+        for paragraph in text.split("\n\n"):
+            if paragraph.startswith("#"):
+                heading = paragraph.lstrip("#").strip()
+            else:
+                sections[heading] = (*sections.get(heading, ()), paragraph.replace("**", "").strip())
+        return cls(sections=sections)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """What the release protects, and what that means."""
+        headings = (
+            *("In short", "What it means for one person", "What it means for one establishment"),
+            "Other periods and releases",
+        )
+        return tuple(paragraph for heading in headings for paragraph in self.sections.get(heading, ()))
+
+    @property
+    def not_protected(self) -> tuple[str, ...]:
+        """What the release leaves open."""
+        return self.sections.get("What is not protected", ())
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """How to read the error figures."""
+        return self.sections.get("How to read the error figures", ())
+
+    def changes(self, name: str) -> tuple[str, ...]:
+        """How the numbers of a table or cube were changed."""
+        changed = self.sections.get("How the numbers were changed", ())
+        parts = [paragraph.partition(f"(`{name}`): ")[2] for paragraph in changed]
+        return tuple(part[0].upper() + part[1:] for part in parts if part)
+
+
+def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is promised: the statement about all tables together, which is the weaker one, then that of this table."""
+    if described["definition"] in get_args(Definition):
+        alpha, epsilon, delta = (Fraction(str(described[name])) for name in ("alpha", "epsilon", "delta"))
+        condition = described.get("condition", "")
+        own = str(
+            EmployerEmployee(
+                definition=described["definition"], alpha=alpha, epsilon=epsilon, delta=delta, condition=condition
+            )
+        )
+    else:
+        own = "no formal guarantee"
+    return (*statement.promises, f"This table by itself: {own}.")
+
+
+# Read the tables and cubes of a bundle, every file checked against the manifest as it is read.
+
+_FIRST, _SECOND = (f"{end}_" for end in ENDS[False])
+_LARGE = 1_000_000  # cells of a cube that are summed in about a millisecond
+_ONCE = "each once"
+_IMPLIED = "implied"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenBundle:
+    """A verified bundle: its description, and where to read the rest."""
+
+    folder: Path
+    structure: Mapping[str, Any]
+    statement: Statement
+    updated: datetime
+    digest: str
+
+    @classmethod
+    def open(cls, folder: Path) -> "OpenBundle":
+        """Check every file of a bundle against its manifest and read what it says of itself."""
+        read_manifest(folder)
+        manifest = folder / MANIFEST
+        return cls(
+            folder=folder,
+            structure=json.loads(read_listed(folder, "structure.json")),
+            statement=Statement.read(read_listed(folder, "statement.md").decode()),
+            # Bundles hold no clock, so that the same release gives the same bytes; the file system has one.
+            updated=datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC),
+            digest=sha256(manifest.read_bytes()).hexdigest(),
+        )
+
+    def table(self, about: Mapping[str, Any], *, prefix: str) -> ServedTable:
+        """One published table."""
+        return self.of_rows(about, all_rows(self.folder, about), prefix=prefix)
+
+    def of_rows(self, about: Mapping[str, Any], rows: pa.Table, *, prefix: str) -> ServedTable:
+        """A table with its rows, as the bundle describes it."""
+        dimensions = tuple(self._dimension(d, about, rows) for d in about["dimensions"])
+        metrics = table_metrics(about, rows.schema)
+        notes = (
+            *self.statement.changes(about["name"]),
+            *self.statement.errors,
+            *(["Each pair is listed once and shown at both ends: add up one half only."] if _is_once(about) else []),
+            *self.statement.not_protected,
+        )
+        source = _stored(about, dimensions, metrics, rows)
+        marks = source.status is not None
+        return self._served(
+            about, source, prefix=prefix, dimensions=dimensions, metrics=metrics, notes=notes, marks=marks
+        )
+
+    def cube(self, about: Mapping[str, Any], *, prefix: str, groupings: Sequence[GroupingSection]) -> ServedTable:
+        """One cube; every table of it can be asked for."""
+        opened = open_cube(self.folder, about["name"])
+        cube = replace(opened, cube=RememberingCube.of(opened.cube))
+        dimensions = []
+        for described, dimension in zip(about["dimensions"], cube.cube.dimensions, strict=True):
+            labels = self.labels(described["codelist"])
+            served = ServedDimension(
+                name=dimension.name,
+                label=described["label"],
+                codes=dimension.codes,
+                labels=tuple(labels.get(code, code) for code in dimension.codes),
+                eliminable=True,
+                role=role_of(dimension.name, dimension.codes),
+            )
+            dimensions.append(replace(served, groupings=of_dimension(groupings, served)))
+        measures, population = cube.measures, self.structure["population"]
+        sampled = cube.figures.sampling is not None
+        metrics, figures = cube_metrics(measures, population=population, weighted=cube.is_weighted, sampled=sampled)
+        known = {grouping.id: grouping for dimension in dimensions for grouping in dimension.groupings}
+        notes = (*self.statement.changes(about["name"]), *self.statement.errors, *self.statement.not_protected)
+        source = CubeFigures(cube=cube, metrics=figures, groupings=known)
+        # A mean may not be defined, whatever the rules are.
+        marks = bool(cube.rules.least_count or cube.rules.largest_cv or measures)
+        return self._served(
+            about, source, prefix=prefix, dimensions=tuple(dimensions), metrics=metrics, notes=notes, marks=marks
+        )
+
+    def _served(
+        self,
+        about: Mapping[str, Any],
+        source: StoredFigures | CubeFigures,
+        *,
+        prefix: str,
+        dimensions: tuple[ServedDimension, ...],
+        metrics: tuple[Metric, ...],
+        notes: tuple[str, ...],
+        marks: bool,
+    ) -> ServedTable:
+        return ServedTable(
+            id=f"{prefix}{about['name']}",
+            title=about["title"],
+            release=self.structure["title"],
+            population=self.structure["population"],
+            period=self.structure["period"],
+            updated=self.updated,
+            dimensions=_labelled_apart(dimensions),
+            metrics=metrics,
+            method=about["method"],
+            guarantee=guarantee_in_words(self.statement, about["guarantee"]),
+            notes=notes,
+            digest=self.digest,
+            marks=marks,
+            heavy=isinstance(source, CubeFigures) and len(source.cube.cube) > _LARGE,
+            kind="cube" if isinstance(source, CubeFigures) else "table",
+            source=source,
+        )
+
+    def _dimension(self, described: Mapping[str, Any], about: Mapping[str, Any], rows: pa.Table) -> ServedDimension:
+        name = described["name"]
+        labels = self.labels(described["codelist"])
+        found = set(rows[name].unique().to_pylist())
+        codes = tuple(labels)
+        if name in about["where"]:
+            codes = tuple(code for code in codes if code in about["where"][name])
+        if name == "indicator":
+            codes = tuple(code for code in codes if code in about["units"])
+        if name == AT and len(codes) != described["codes"]:  # one file for all tables of people, of which this has some
+            codes = tuple(code for code in codes if code in found)
+        totalled = TOTAL in found and _of_records(about)
+        codes = (*(code for code in codes if code != TOTAL or not totalled), *([TOTAL] if totalled else []))
+        if not found <= set(codes):
+            raise _odd(self.folder, about["name"], f"codes of {name} that its codelist does not have")
+        return ServedDimension(
+            name=name,
+            label=described["label"],
+            codes=codes,
+            labels=tuple(labels.get(code, "Total") for code in codes),
+            eliminable=totalled,
+            total=TOTAL if totalled else None,
+            role=role_of(name, codes[: len(codes) - totalled]),
+        )
+
+    def labels(self, codelist: str) -> dict[str, str]:
+        """The label of every code of a codelist, in order."""
+        lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
+        return {row["code"]: row["label"] for row in csv.DictReader(lines)}
+
+
+def _stored(
+    about: Mapping[str, Any], dimensions: tuple[ServedDimension, ...], metrics: tuple[Metric, ...], rows: pa.Table
+) -> StoredFigures:
+    shape = tuple(map(len, dimensions))
+    flat = np.zeros(len(rows), dtype=np.int64)
+    for dimension in dimensions:
+        coded = rows[dimension.name].combine_chunks().dictionary_encode()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        places = np.array([dimension.places[code] for code in coded.dictionary.to_pylist()], dtype=np.int64)
+        flat = flat * len(dimension) + (places[coded.indices.to_numpy()] if len(places) else 0)
+    order = np.argsort(flat, kind="stable")
+    dense = len(rows) == prod(shape) and bool((flat[order] == np.arange(len(rows))).all())
+    if not dense and not (about["structural_zeros"].startswith(_IMPLIED) or _is_once(about)):
+        raise _odd(Path(about["files"]["parquet"]), about["name"], "combinations of codes without a row")
+    status = None
+    if "status" in rows.column_names:
+        words = rows["status"].cast(pa.string()).to_pylist()
+        status = np.array([NUMBERS[word or ""] for word in words], dtype=np.int8)[order]
+    return StoredFigures(
+        names=tuple(dimension.name for dimension in dimensions),
+        shape=shape,
+        totals=tuple(None if d.total is None else d.places[d.total] for d in dimensions),
+        positions=None if dense else flat[order],
+        columns=tuple(_column(rows[VALUE if metric.kind == "value" else metric.code], order) for metric in metrics),
+        status=status,
+        mirrored=_mirrored(dimensions) if _is_once(about) else None,
+    )
+
+
+def _column(column: pa.ChunkedArray, order: Any) -> Column:
+    missing = column.is_null().to_numpy()[order]
+    values = column.fill_null(0).to_numpy()[order]
+    return Column(values=values, missing=missing if missing.any() else None)
+
+
+def _of_records(about: Mapping[str, Any]) -> bool:
+    """Whether it is a table of records, in which the code "total" names the protected sum of all others."""
+    return not {"total", "mean"}.isdisjoint(about["statistic"]) or about["statistic"].get("count") == "records"
+
+
+def _is_once(about: Mapping[str, Any]) -> bool:
+    """Whether pairs have no direction and are listed once."""
+    return bool(about["structural_zeros"].endswith(_ONCE))
+
+
+def _mirrored(dimensions: tuple[ServedDimension, ...]) -> tuple[int, ...]:
+    names = [dimension.name for dimension in dimensions]
+
+    def other(name: str) -> str:
+        for here, there in ((_FIRST, _SECOND), (_SECOND, _FIRST)):
+            if name.startswith(here) and there + name.removeprefix(here) in names:
+                return there + name.removeprefix(here)
+        return name
+
+    return tuple(names.index(other(name)) for name in names)
+
+
+def _labelled_apart(dimensions: tuple[ServedDimension, ...]) -> tuple[ServedDimension, ...]:
+    """The dimensions with labels that differ: clients use them as names of columns."""
+    labels = [dimension.label for dimension in dimensions]
+    return tuple(replace(d, label=f"{d.label} ({d.name})") if labels.count(d.label) > 1 else d for d in dimensions)
+
+
+def _odd(where: Path, name: str, found: str) -> BundleError:
+    return BundleError(
+        f"{where}, table '{name}'",
+        expected="rows that agree with the structure of the bundle",
+        found=found,
+        do="publish the bundle again with this version of sfumato",
+    )

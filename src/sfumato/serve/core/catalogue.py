@@ -1,0 +1,123 @@
+"""The catalogue: the tables and cubes of some bundles, opened once and never changed."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+from sfumato.errors import BundleError
+from sfumato.serve.core.bundle import OpenBundle
+from sfumato.serve.core.errors import not_found
+from sfumato.serve.core.figures import Margin, StoredFigures
+from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.selection import GroupingSection
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleSource:
+    """A folder to serve, and what its tables are called beside their names."""
+
+    folder: Path
+    prefix: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> "BundleSource":
+        """Read `FOLDER`, or `NAME=FOLDER` to tell apart bundles with tables of the same name.
+
+        >>> BundleSource.read("y2024=old/bundle")
+        BundleSource(folder=PosixPath('old/bundle'), prefix='y2024-')
+        """
+        named = re.fullmatch(r"([a-z0-9][a-z0-9_]*)=(.+)", text)
+        return cls(folder=Path(named[2]), prefix=f"{named[1]}-") if named else cls(folder=Path(text))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Catalogue:
+    """Tables by their identifiers, in the order of the bundles."""
+
+    tables: Mapping[str, ServedTable]
+
+    def __getitem__(self, id: str) -> ServedTable:  # noqa: A002 — what every interface calls it
+        found = self.tables.get(id) or self.tables.get(id.lower())
+        if found is None:
+            raise not_found("table", id, "choose one of the list of tables")
+        return found
+
+    def __iter__(self) -> Iterator[ServedTable]:
+        return iter(self.tables.values())
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def add(self, *tables: ServedTable) -> "Catalogue":
+        """The catalogue with more tables."""
+        return Catalogue(tables={**self.tables, **{table.id: table for table in tables}})
+
+
+def open_catalogue(sources: Sequence[BundleSource], *, groupings: Sequence[GroupingSection] = ()) -> Catalogue:
+    """Open and verify bundles; `groupings` are groups of codes that cubes may be asked for."""
+    tables: dict[str, ServedTable] = {}
+    for source in sources:
+        bundle = OpenBundle.open(source.folder)
+        described = bundle.structure["tables"]
+        published = [bundle.table(about, prefix=source.prefix) for about in described]
+        alike = [repr((about["statistic"], about["unit"], about["where"])) for about in described]
+        cubes = [
+            bundle.cube(about, prefix=source.prefix, groupings=groupings) for about in bundle.structure.get("cubes", ())
+        ]
+        for table in (*_with_margins(published, alike), *cubes):
+            if table.id in tables:
+                raise BundleError(
+                    f"bundle {source.folder}",
+                    expected="tables whose names no other bundle has",
+                    found=f"a second '{table.id}'",
+                    do=f"give the bundle a name of its own: `name={source.folder}` makes it 'name-{table.id}'",
+                )
+            tables[table.id] = table
+    return Catalogue(tables=tables)
+
+
+def _with_margins(tables: Sequence[ServedTable], alike: Sequence[str]) -> list[ServedTable]:
+    """The tables, each knowing which others of the release have the protected totals over some of its dimensions."""
+    found = []
+    for table, about in zip(tables, alike, strict=True):
+        others = [other for other, same in zip(tables, alike, strict=True) if other is not table and same == about]
+        margins: dict[frozenset[int], Margin] = {}
+        for other in others:
+            axes = _axes_within(table, other)
+            if axes is not None and isinstance(other.source, StoredFigures):
+                margins.setdefault(frozenset(axes), Margin(id=other.id, figures=other.source, axes=axes))
+        found.append(_knowing(table, margins) if margins else table)
+    return found
+
+
+def _axes_within(table: ServedTable, other: ServedTable) -> tuple[int, ...] | None:
+    """Where the dimensions of another table are in this one, if all of them are and its figures are the same kind."""
+    if len(other.dimensions) >= len(table.dimensions) or _kinds(table) != _kinds(other):
+        return None
+    own = {(dimension.name, dimension.codes): axis for axis, dimension in enumerate(table.dimensions)}
+    axes = [own.get((dimension.name, dimension.codes)) for dimension in other.dimensions]
+    return None if None in axes else tuple(axis for axis in axes if axis is not None)
+
+
+def _kinds(table: ServedTable) -> list[str]:
+    return [metric.code for metric in table.metrics]
+
+
+def _knowing(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> ServedTable:
+    """The table with its margins; a dimension is said to be eliminable where leaving it out always has an answer."""
+    if not isinstance(table.source, StoredFigures):
+        return table
+    every = frozenset(range(len(table.dimensions)))
+    free: tuple[int, ...] = ()
+    for axis in sorted(every):
+        more = (*free, axis)
+        left_out = (frozenset(some) for size in range(1, len(more) + 1) for some in combinations(more, size))
+        if all(every - some in margins for some in left_out):
+            free = more
+    dimensions = tuple(
+        replace(dimension, eliminable=dimension.eliminable or axis in free)
+        for axis, dimension in enumerate(table.dimensions)
+    )
+    return replace(table, dimensions=dimensions, source=table.source.with_margins(margins))

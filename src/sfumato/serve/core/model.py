@@ -1,0 +1,420 @@
+"""One model for everything that is served: a table with dimensions, metrics and notes, and its answers."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from math import prod
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.arrays import Flags
+from sfumato.errors import SfumatoError
+from sfumato.frame import Span, number_of
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
+
+CONTENTS = "contents"
+"""The name of the metric dimension, which every table has, last."""
+VALUE = "value"
+"""The column of a bundle that has the value; clients may ask for it by this name, whatever its code is."""
+_NO_GROUPS = (
+    "groups are for cubes, whose sums are exact; figures that were protected one by one would be off by an unknown "
+    "amount when added up"
+)
+Places = NDArray[np.int64]
+Marks = NDArray[np.int8]
+HIDING = np.array([status.hides for status in STATUSES])
+"""By the number of a status, whether there is no figure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """Groups of the codes of a dimension that may be asked for in their place."""
+
+    id: str
+    label: str
+    groups: Mapping[str, tuple[str, tuple[str, ...]]]
+    """By the code of the group its label and its members."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedDimension:
+    """A dimension: its codes in order, each with a label."""
+
+    name: str
+    label: str
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    eliminable: bool = False
+    """Whether it may be left out of a question."""
+    total: str | None = None
+    """The code of the protected total, where there is one: leaving the dimension out asks for it."""
+    role: Literal["time", "geo", "metric"] | None = None
+    groupings: tuple[Grouping, ...] = ()
+    grouping: str = ""
+    """Whose groups the codes are, where they are not single codes."""
+    also: tuple[tuple[str, int], ...] = ()
+    """Further names of codes that clients may ask by, each with the place of its code."""
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of every code, by each of its names."""
+        return dict(self.also) | {code: place for place, code in enumerate(self.codes)}
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest code."""
+        return max(map(len, self.codes), default=0)
+
+    def members(self, place: int) -> tuple[str, ...]:
+        """The single codes that the code at a place stands for: its members, if it is a group."""
+        code = self.codes[place]
+        return next((one.groups[code][1] for one in self.groupings if one.id == self.grouping), (code,))
+
+    def only(self, places: Sequence[int]) -> "ServedDimension":
+        """The same dimension with some of its codes."""
+        if len(places) == len(self.codes):
+            return self
+        codes, labels = (tuple(texts[place] for place in places) for texts in (self.codes, self.labels))
+        return replace(self, codes=codes, labels=labels, also=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A kind of figure that every cell has: a value, its error, an end of its interval, a public number."""
+
+    code: str
+    label: str
+    unit: str
+    decimals: int
+    """How many digits after the point are worth showing; figures are served in full."""
+    kind: Literal["value", "error", "rse", "low", "high", "other"]
+    about: str | None = None
+    """The metric that an error or an interval belongs to."""
+    description: str = ""
+    additive: bool = True
+    """Whether figures are parts of a whole, as counts and totals are and means are not."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column:
+    """The figures of one metric: arrays over the dimensions of an answer, whole numbers or decimals."""
+
+    values: NDArray[Any]
+    missing: Flags | None = None
+    """Which figures there are not; None if there are all."""
+    status: NDArray[np.int8] | None = None
+    """The number of each figure's status in `status.STATUSES`; None if there is nothing to say of any."""
+    marks: Marks | None = None
+    """The place of each value's reliability in `status.RELIABILITY`; None if no error is large."""
+
+    def listed(self) -> list[Any]:
+        """The figures in order, as Python numbers; None where missing."""
+        flat = self.values.ravel()
+        listed: list[Any] = flat.tolist()
+        if self.missing is not None:
+            for place in np.flatnonzero(self.missing.ravel()).tolist():
+                listed[place] = None
+        return listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """A question in one spelling: of every dimension the places of the codes, ascending; None where it is left out."""
+
+    places: tuple[tuple[int, ...] | None, ...]
+    metrics: tuple[int, ...]
+    groupings: tuple[tuple[int, str], ...] = ()
+    """Dimensions, by their place, whose codes are groups of this grouping."""
+
+    @property
+    def cells(self) -> int:
+        """How many figures the answer has."""
+        return prod(len(places) for places in self.places if places is not None) * len(self.metrics)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Figures:
+    """What a source finds for a selection: a column for every metric that was asked for."""
+
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """Where figures come from; `StoredFigures` and `CubeFigures` are two of them."""
+
+    def figures(self, selection: Selection) -> Figures:
+        """The figures of a selection; dimensions that are left out are absent from their axes."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ServedTable:
+    """A table or cube as every interface shows it."""
+
+    id: str
+    title: str
+    release: str
+    """The title of the release it belongs to."""
+    population: str
+    period: str
+    updated: datetime
+    dimensions: tuple[ServedDimension, ...]
+    metrics: tuple[Metric, ...]
+    method: str
+    guarantee: tuple[str, ...]
+    """What the protection promises, in plain words, a paragraph each."""
+    notes: tuple[str, ...]
+    """What was done to the numbers, and how to read them."""
+    digest: str
+    """Changes when the bundle does."""
+    marks: bool = False
+    """Whether cells may have a status in the bundle."""
+    heavy: bool = False
+    """Whether even a small answer takes long to work out."""
+    kind: Literal["table", "cube", "live"] = "table"
+    source: Source = field(repr=False)
+
+    @cached_property
+    def contents(self) -> ServedDimension:
+        """The metrics as a dimension."""
+        values = [at for at, metric in enumerate(self.metrics) if metric.kind == "value"]
+        return ServedDimension(
+            name=free_name(CONTENTS, [d.name for d in self.dimensions]),
+            label=free_name("Contents", [d.label for d in self.dimensions]),
+            codes=tuple(metric.code for metric in self.metrics),
+            labels=tuple(metric.label for metric in self.metrics),
+            role="metric",
+            also=((VALUE, values[0]),) if len(values) == 1 else (),
+        )
+
+    @cached_property
+    def axes(self) -> tuple[ServedDimension, ...]:
+        """All dimensions, the metrics last."""
+        return (*self.dimensions, self.contents)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, int]:
+        """The place of every axis, by its name in lower case: names do not mind the case."""
+        return {axis.name.lower(): place for place, axis in enumerate(self.axes)}
+
+    @property
+    def time(self) -> ServedDimension | None:
+        """The dimension of time, if there is one."""
+        return next((dimension for dimension in self.dimensions if dimension.role == "time"), None)
+
+    def answer(self, selection: Selection) -> "Answer":
+        """The figures of a selection, with codes and labels; marked for errors whether these were asked for or not."""
+        dimensions = tuple(
+            _chosen(dimension, places, dict(selection.groupings).get(axis))
+            for axis, (dimension, places) in enumerate(zip(self.dimensions, selection.places, strict=True))
+            if places is not None
+        )
+        metrics = selection.metrics
+        rated = [place for place in metrics if self.rating[place]]
+        behind = {of for place in rated for of in self.rating[place].values()}.difference(metrics)
+        asked = replace(selection, metrics=(*metrics, *behind)) if behind else selection
+        found = self.source.figures(asked)
+        columns = dict(zip(asked.metrics, found.columns, strict=True))
+        for place in rated:
+            marks = marks_of(columns[place], {kind: columns[of] for kind, of in self.rating[place].items()})
+            if marks is not None:
+                columns[place] = replace(columns[place], marks=marks)
+        return Answer(
+            table=self,
+            selection=selection,
+            dimensions=dimensions,
+            metrics=tuple([self.metrics[place] for place in metrics]),
+            columns=tuple([columns[place] for place in metrics]),
+            notes=found.notes,
+        )
+
+    @cached_property
+    def rating(self) -> tuple[Mapping[str, int], ...]:
+        """Of every metric the places of those that tell how far it can be relied on, by their kind."""
+        return tuple(rating(self.metrics, metric.code) for metric in self.metrics)
+
+    @property
+    def has_status(self) -> bool:
+        """Whether there may be something to say of a figure."""
+        return self.marks or any(self.rating)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """The answer to a selection: arrays with one axis for each of its dimensions, in their order."""
+
+    table: ServedTable
+    selection: Selection
+    dimensions: tuple[ServedDimension, ...]
+    """Those that were asked for, with the codes that were asked for."""
+    metrics: tuple[Metric, ...]
+    columns: tuple[Column, ...]
+    """One for each metric."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of this answer beside the notes of the table."""
+
+    @property
+    def contents(self) -> ServedDimension:
+        """The metrics that were asked for, as a dimension."""
+        return self.table.contents.only(self.selection.metrics)
+
+    @property
+    def axes(self) -> tuple[ServedDimension, ...]:
+        """The dimensions of the answer, the metrics last."""
+        return (*self.dimensions, self.contents)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes every dimension has."""
+        return tuple(map(len, self.dimensions))
+
+    def values(self) -> list[Any]:
+        """All figures, the metric changing fastest; None where there is none."""
+        if len(self.columns) == 1:
+            return self.columns[0].listed()
+        return [figure for cell in zip(*(column.listed() for column in self.columns), strict=True) for figure in cell]
+
+    def said(self) -> Marks:
+        """The number in `status.SAID` of every figure, in the order of the dimensions and the metrics."""
+        found = np.zeros((*self.shape, len(self.metrics)), dtype=np.int8)
+        for at, (metric, column) in enumerate(zip(self.metrics, self.columns, strict=True)):
+            # An error or an end of an interval is marked only where there is none: its value has the mark.
+            if metric.kind == "value":
+                if column.status is not None:
+                    found[..., at] = column.status
+                if column.marks is not None:
+                    found[..., at] += column.marks * np.int8(len(STATUSES))
+            if column.missing is not None:
+                status = np.int8(0) if column.status is None else column.status
+                none = (metric.kind in ("value", "other")) | BOUNDING[status]  # not even one beyond the scale
+                reason = np.where(HIDING[status], status, np.where(none, np.int8(HAS_NONE), np.int8(IS_BEYOND)))
+                found[..., at] = np.where(column.missing, reason, found[..., at])
+        return found
+
+    def symbols(self) -> dict[int, str]:
+        """By the place of a figure in `values`, the symbols of what is said of it, where there is something to say."""
+        said = self.said().ravel()
+        places = np.flatnonzero(said)
+        return dict(zip(places.tolist(), [SYMBOLS[number] for number in said[places].tolist()], strict=True))
+
+    def status(self) -> NDArray[np.int8]:
+        """Of every cell the number of its status in `status.STATUSES`: the first that one of its figures has."""
+        found = np.zeros(self.shape, dtype=np.int8)
+        for column in self.columns:
+            if column.status is not None:
+                found = np.where(found == 0, column.status, found)
+        return found
+
+    def texts(self) -> list[str]:
+        """The status of every cell in the words of the bundle, in order."""
+        words = [status.text for status in STATUSES]
+        return [words[number] for number in self.status().ravel().tolist()]
+
+
+def _chosen(dimension: ServedDimension, places: Sequence[int], grouping: str | None) -> ServedDimension:
+    return dimension.only(places) if grouping is None else grouped(dimension, grouping).only(places)
+
+
+def grouped(dimension: ServedDimension, id: str) -> ServedDimension:  # noqa: A002 — the field has this name
+    """The dimension whose codes are the groups of one of its groupings."""
+    for grouping in dimension.groupings:
+        if grouping.id == id:
+            codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
+            return replace(dimension, codes=codes, labels=labels, total=None, grouping=id)
+    known = ", ".join(grouping.id for grouping in dimension.groupings)
+    raise RefusedError(
+        f"code list of '{dimension.name}'",
+        expected=f"one of {known}" if known else f"single codes: {_NO_GROUPS}",
+        found=id,
+        do="choose one of them" if known else "leave it out",
+    )
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name, or the first variation of it that nothing else has."""
+
+    def variations() -> Iterator[str]:
+        yield name
+        yield from (f"{name}_{number}" for number in range(2, len(taken) + 3))
+
+    lower = {other.lower() for other in taken}
+    return next(found for found in variations() if found.lower() not in lower)
+
+
+# How far values can be relied on: marks where the error is large beside the figure, or cannot be told.
+
+_BEYOND = np.int8(len(RELIABILITY) - 1)
+
+
+def rating(metrics: Sequence["Metric"], value: str) -> dict[str, int]:
+    """The places of the metrics that tell how far a value can be relied on, by their kind.
+
+    Of a relative error and one in the unit of the figure the former counts: it may be rounded.
+    """
+    kinds: dict[str, int] = {m.kind: at for at, m in enumerate(metrics) if m.about == value}
+    if "rse" in kinds:
+        kinds.pop("error", None)
+    return kinds
+
+
+def marks_of(value: "Column", errors: Mapping[str, "Column"]) -> Marks | None:
+    """The places in `status.RELIABILITY` of values with these errors and ends of intervals; None if none has a mark."""
+    marks: Marks | None = None
+    if "rse" in errors:
+        relative = errors["rse"].values
+        marks = np.asarray((relative >= CAUTION).view(np.int8) + (relative >= UNRELIABLE))
+    elif "error" in errors:
+        error, size = 100.0 * errors["error"].values, np.abs(value.values)
+        # Compared without dividing: a figure of 0 with an error is as uncertain as can be.
+        marks = np.asarray((error >= CAUTION * size).view(np.int8) + (error >= UNRELIABLE * size))
+        if not size.all():
+            marks[error == 0] = 0
+    for column in errors.values():
+        if column.missing is not None:
+            marks = np.zeros(value.values.shape, np.int8) if marks is None else marks
+            marks[column.missing] = _BEYOND
+    if marks is None or not marks.any():
+        return None
+    if value.missing is not None:
+        marks[value.missing] = 0
+    if value.status is not None:
+        marks[BOUNDING[value.status]] = 0  # a bound has no error that could be large
+    return marks
+
+
+# Which dimensions are time and which are places: a bundle does not say, but codes and names do.
+
+_PLACES = re.compile(
+    r"(?:.*_)?(?:place|places|state|region|county|country|municipality|district|province|area|geo|geography|city|town)"
+)
+_YEARS = range(1800, 2201)
+
+
+def role_of(name: str, codes: tuple[str, ...]) -> Literal["time", "geo"] | None:
+    """The role of a dimension.
+
+    >>> role_of("quarter", ("2025-Q1", "2025-Q2")), role_of("origin_state", ("AL", "AK")), role_of("naics", ("3361",))
+    ('time', 'geo', None)
+    """
+    if _is_time(codes):
+        return "time"
+    return "geo" if _PLACES.fullmatch(name.lower()) else None
+
+
+def _is_time(codes: tuple[str, ...]) -> bool:
+    """Whether the codes are periods that follow each other without a gap."""
+    try:
+        span = Span(first=codes[0], last=codes[-1])
+    except (SfumatoError, IndexError):
+        return False
+    year = number_of(span.first) // 4 if span.quarterly else number_of(span.first)
+    return year in _YEARS and span.high - span.low < len(codes) and span.codes() == codes

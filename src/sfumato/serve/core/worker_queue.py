@@ -1,0 +1,391 @@
+"""How often a client may ask, threads that clients take turns in, and none that nobody waits for."""
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
+from math import ceil
+from time import monotonic
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import HTTPException, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sfumato.serve.core.access import Access
+from sfumato.serve.core.http import FAILED, problem
+
+# How often one client may ask: a bucket of calls for each, which fills up again at a steady rate.
+
+MOST_CLIENTS = 100_000
+"""Clients that are remembered; whoever asked least recently is forgotten first."""
+UNKNOWN = "unknown"
+
+
+class Buckets:
+    """Calls that are left to each client.
+
+    A client that keeps to `calls` in every `window` seconds is never refused; one that does not may save up `calls`.
+
+    >>> time = 0.0
+    >>> buckets = Buckets(calls=2, window=10, clock=lambda: time)
+    >>> buckets.wait("a"), buckets.wait("a"), buckets.wait("a"), buckets.wait("b")
+    (0.0, 0.0, 5.0, 0.0)
+    >>> time = 5.0
+    >>> buckets.wait("a"), buckets.wait("a")
+    (0.0, 5.0)
+    """
+
+    def __init__(
+        self, *, calls: int, window: float, most: int = MOST_CLIENTS, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._calls, self._per_second, self._most, self._clock = calls, calls / window, most, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def wait(self, client: str) -> float:
+        """Take a call from a client's bucket; if there is none, how many seconds until there is one."""
+        now = self._clock()
+        left, when = self._left.pop(client, (float(self._calls), now))
+        left = min(left + (now - when) * self._per_second, float(self._calls))
+        granted = left >= 1
+        self._left[client] = (left - granted, now)
+        if len(self._left) > self._most:
+            self._left.popitem(last=False)
+        return 0.0 if granted else (1 - left) / self._per_second
+
+
+class RateLimit:
+    """An application that refuses clients who ask too often, and says when to come back."""
+
+    def __init__(self, app: ASGIApp, *, access: Access, calls: int, window: int) -> None:
+        self._app, self._access, self._calls, self._window = app, access, calls, window
+        self._buckets = Buckets(calls=calls, window=window)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if its client has calls left."""
+        wait = self._buckets.wait(client_of(self._access, scope)) if scope["type"] == "http" else 0.0
+        if not wait:
+            await self._app(scope, receive, send)
+            return
+        seconds = ceil(wait)
+        refusal = problem(
+            Request(scope),
+            429,
+            f"More than {self._calls:,} calls in {self._window} seconds. To do: ask again in {seconds} s.",
+            {"Retry-After": str(seconds)},
+        )
+        await refusal(scope, receive, send)
+
+
+def client_of(access: Access, scope: Scope) -> str:
+    """Who counts as one client: a user, or else everybody at an address."""
+    user = access.user(scope)
+    return f"user {user.name.lower()}" if user else f"address {address_of(scope)}"
+
+
+def address_of(scope: Scope) -> str:
+    """What counts as one address: in version 6 the network that a household or an office has."""
+    return network(address(scope), 32, 64)
+
+
+def address(scope: Scope) -> str:
+    """The address that asks."""
+    client = scope.get("client")
+    return client[0] if client else UNKNOWN
+
+
+@lru_cache(maxsize=10_000)
+def network(text: str, fourth: int, sixth: int) -> str:
+    """The network that an address is in, by so many bits of version 4 or 6.
+
+    >>> network("192.0.2.77", 24, 48), network("2001:db8:1:2:3::4", 24, 64), network("::ffff:192.0.2.77", 32, 64)
+    ('192.0.2.0/24', '2001:db8:1:2::/64', '192.0.2.77/32')
+    """
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return UNKNOWN
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is None:
+            return str(ip_network((found, sixth), strict=False))
+        found = found.ipv4_mapped
+    return str(ip_network((found, fourth), strict=False))
+
+
+# Whether somebody still waits for an answer: what nobody waits for any more is not begun, and never charged.
+
+COME_BACK = {"Retry-After": "5"}
+
+
+class Waited:
+    """A request whose client waits for the answer, until it leaves or is told that it took too long."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._over.done()
+
+    def end(self) -> None:
+        """Say that the client was told, or left."""
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def turn(self, turn: "asyncio.Future[None]") -> None:
+        """Return when it is the turn of this request, or when nobody waits for it any more."""
+        if turn.done():
+            return
+        watching = asyncio.ensure_future(self._watch())
+        try:
+            await asyncio.wait({turn, self._over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        """Notice when the client leaves; its body was read before, so that nothing else can come."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.end()
+
+
+WAITED: ContextVar[Waited | None] = ContextVar("waited", default=None)
+"""The request that is worked on, also in the threads that work on it."""
+
+
+def refuse_unwaited() -> None:
+    """Go no further if nobody waits: called before a question is charged."""
+    waited = WAITED.get()
+    if waited is not None and waited.over:
+        raise HTTPException(503, "Nobody waits for the answer any more. To do: ask again.", headers=COME_BACK)
+
+
+# Threads that clients take turns in: however much one of them asks for, another one's next question is soon due.
+
+T = TypeVar("T")
+
+
+class FairThreads:
+    """So many threads, never all of them for one client, and a line for each client that waits.
+
+    Whoever leaves, or is told that it took too long, leaves the line: nobody works on what nobody waits for.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._limiter = CapacityLimiter(number)
+        self._free, self._most = number, max(number - 1, 1)
+        self._working: Counter[str] = Counter()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """By client, whoever had no turn for longest first."""
+
+    async def work(self, work: Callable[[], T], *, client: str) -> T:
+        """Do something in a thread, when it is the turn of the client."""
+        await self._turn(client)
+        try:
+            refuse_unwaited()
+            return await to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            self._end(client)
+
+    async def _turn(self, client: str) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(client, deque()).append(turn)
+        self._next()
+        waited = WAITED.get()
+        try:
+            await (asyncio.wait({turn}) if waited is None else waited.turn(turn))
+            if not turn.done():
+                refuse_unwaited()
+        except BaseException:
+            self._leave(client, turn)
+            raise
+
+    def _leave(self, client: str, turn: "asyncio.Future[None]") -> None:
+        """Give back a turn, or the place in the line."""
+        if turn.done():
+            self._end(client)
+            return
+        line = self._waiting[client]
+        line.remove(turn)
+        if not line:
+            del self._waiting[client]
+
+    def _next(self) -> None:
+        """Give free threads to those who wait."""
+        while self._free:
+            client = next((one for one in self._waiting if self._working[one] < self._most), None)
+            if client is None:
+                return
+            line = self._waiting.pop(client)
+            turn = line.popleft()
+            if line:
+                self._waiting[client] = line  # behind all others
+            self._free -= 1
+            self._working[client] += 1
+            turn.set_result(None)
+
+    def _end(self, client: str) -> None:
+        self._free += 1
+        self._working[client] -= 1
+        if not self._working[client]:
+            del self._working[client]
+        self._next()
+
+
+# Threads for pages, and others for downloads: whoever asks for much keeps neither pages nor others waiting.
+
+
+class Counts:
+    """How many answers each client waits for, and how many it and all together may."""
+
+    def __init__(self, most: int, in_all: int) -> None:
+        self._most, self._in_all = most, in_all
+        self._waiting: Counter[str] = Counter()
+
+    @property
+    def total(self) -> int:
+        """Answers that clients wait for, those that are being written included."""
+        return self._waiting.total()
+
+    @contextmanager
+    def one_more(self, client: str) -> Iterator[None]:
+        """Count an answer while its client waits; where too many are waited for, it is asked to come back."""
+        if self.total >= self._in_all:
+            words = f"{self._in_all} questions are waiting already. To do: ask again in a few seconds."
+            raise HTTPException(503, words, headers=COME_BACK)
+        if self._waiting[client] >= self._most:
+            words = f"{self._most} answers are being written for you. To do: ask again once you have some of them."
+            raise HTTPException(429, words, headers=COME_BACK)
+        self._waiting[client] += 1
+        try:
+            yield
+        finally:
+            self._waiting[client] -= 1
+            if not self._waiting[client]:
+                del self._waiting[client]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Turns:
+    """Who works in which thread, and how many answers each client waits for."""
+
+    pages: FairThreads
+    downloads: FairThreads
+    counts: Counts = field(repr=False)
+
+    @classmethod
+    def of(cls, *, pages: int, downloads: int, most: int, in_all: int) -> "Turns":
+        """So many threads of each kind, and nobody waiting."""
+        return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most, in_all))
+
+    @property
+    def waiting(self) -> int:
+        """Answers that clients wait for, those that are being written included."""
+        return self.counts.total
+
+    async def page(self, work: Callable[[], T], *, client: str) -> T:
+        """Write a page in a thread, in turn with other clients."""
+        return await self._in_turn(self.pages, work, client)
+
+    async def download(self, work: Callable[[], T], *, client: str) -> T:
+        """Write an answer in a thread, in turn with other clients."""
+        return await self._in_turn(self.downloads, work, client)
+
+    async def _in_turn(self, threads: FairThreads, work: Callable[[], T], client: str) -> T:
+        with self.counts.one_more(client):
+            return await threads.work(work, client=client)
+
+
+# So many questions at a time, each for so long; what fails is answered with a problem, like everything else.
+
+_log = logging.getLogger("uvicorn.error")
+
+
+class WorkLimits:
+    """An application that works on a bounded number of questions for a bounded time.
+
+    A thread cannot be stopped. Its client gets an answer in time all the same, and its place stays taken until it
+    ends: so there are never more threads than places, nor more answers in memory than threads. An address has a share
+    of the places, whatever tokens it shows: one that asks for much leaves most of them to others.
+    """
+
+    def __init__(self, app: ASGIApp, *, most: int, of_one: int, threads: int, seconds: float) -> None:
+        self._app, self._most, self._of_one, self._threads, self._seconds = app, most, of_one, threads, seconds
+        self._running: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, if there is a place for it, and wait so long for the answer."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                current_default_thread_limiter().total_tokens = self._threads
+            await self._app(scope, receive, send)
+            return
+        request, asking = Request(scope), address_of(scope)
+        refusal = self._full(request, asking)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        answered = False
+        refusing: asyncio.Task[None] | None = None
+        waited = Waited(receive)
+
+        async def watched(message: Message) -> None:
+            nonlocal answered
+            if not answered:
+                answered = True
+                self._leave(asking)  # the work is done: whoever reads the answer slowly takes nobody's place
+            if refusing is None:
+                await send(message)
+
+        def expire() -> None:
+            nonlocal refusing
+            if not answered:
+                waited.end()
+                words = f"The answer took more than {self._seconds:g} s. To do: choose fewer codes, or ask later."
+                refusing = asyncio.ensure_future(problem(request, 503, words, COME_BACK)(scope, receive, send))
+
+        self._running[asking] += 1
+        here = WAITED.set(waited)
+        timer = asyncio.get_running_loop().call_later(self._seconds, expire)
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            _log.error("Could not answer", exc_info=error)
+            if answered and refusing is None:
+                raise  # half an answer is under way: closing the connection tells the client
+            await problem(request, 500, FAILED)(scope, receive, watched)
+        finally:
+            timer.cancel()
+            WAITED.reset(here)
+            if not answered:
+                self._leave(asking)
+            if refusing is not None:
+                await refusing  # a request that ends without an answer would get one that is no problem
+
+    def _full(self, request: Request, asking: str) -> Response | None:
+        """What refuses a question that there is no place for."""
+        if self._running.total() >= self._most:
+            words = "The server works on as many questions as it can. To do: ask again in a few seconds."
+            return problem(request, 503, words, COME_BACK)
+        if self._running[asking] >= self._of_one:
+            words = f"{self._of_one} questions of your address are worked on. To do: ask again once some are answered."
+            return problem(request, 429, words, COME_BACK)
+        return None
+
+    def _leave(self, asking: str) -> None:
+        """Give back a place."""
+        self._running[asking] -= 1
+        if not self._running[asking]:
+            del self._running[asking]

@@ -1,0 +1,443 @@
+"""What analysts may ask for, with which methods, what it costs, and what programs get."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sfumato.errors import BudgetError
+from sfumato.live import FormalLive, Live
+from sfumato.live.formal import WIDEST
+from sfumato.live.formal import Price as FormalPrice
+from sfumato.live.question import in_order
+from sfumato.plan import PlannedTable
+from sfumato.privacy.account import Balance, Overdraft
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
+from sfumato.protection import OF_PEOPLE
+from sfumato.serve.core.errors import RefusedError
+from sfumato.statistics.registry import KEYED, METHODS, options_of
+
+# Which methods the budget of a server can pay for, for which questions, and why it cannot pay for the others.
+
+_NOT_FOR_JOBS = "it is made for surveys of people, and does not count jobs"
+_KEYED = "it has no formal guarantee, which a budget could limit"
+_FOR_SOME = "with a filter on attributes of workers"
+_PROMISES: dict[Definition, str] = {
+    "weak": "hides an employer's size only from those who know nothing of its workers",
+    "individuals": "protects single people and no employers",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """The methods that new questions may name, with a restriction in words or none; and why others are not there."""
+
+    methods: dict[str, str]
+    for_some_workers: tuple[str, ...]
+    """Those that a question with a filter on attributes of workers may name."""
+    others: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape:
+    """A question that stands for all with as many combinations of codes of workers."""
+
+    by: tuple[str, ...]
+    cells: int = 1
+    workers: tuple[str, ...] = ()
+    """Labels of the attributes of workers in `by`."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def offered(live: FormalLive) -> Offered:
+    """Try every method at the largest epsilon, with all numbers of workers' codes, and with a filter on workers.
+
+    Nothing is charged, and nothing is read.
+    """
+    shapes = _shapes(live)
+    methods: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for_some = []
+    for name in METHODS:
+        if name in KEYED or name in OF_PEOPLE:
+            others[name] = _KEYED if name in KEYED else _NOT_FOR_JOBS
+            continue
+        least = {kind: _reason(live, name, some[0]) for kind, some in shapes.items()}
+        if all(least.values()):
+            others[name] = str(next(iter(least.values())))
+            continue
+        limits = [_limit(live, name, kind, shapes[kind]) for kind, reason in least.items() if reason is None]
+        methods[name] = "; ".join([*_never(least), *filter(None, limits)])
+        if _FOR_SOME in least and least[_FOR_SOME] is None:
+            for_some.append(name)
+    return Offered(methods=methods, for_some_workers=tuple(for_some), others=others)
+
+
+def _never(reasons: Mapping[str, str | None]) -> Iterable[str]:
+    """What a method may not be asked for at all; kinds of questions with the same reason together."""
+    for reason in dict.fromkeys(filter(None, reasons.values())):
+        kinds = [kind for kind, why in reasons.items() if why == reason]
+        yield f"not {' nor '.join(kinds)}: {reason}"
+
+
+def _limit(live: FormalLive, method: str, kind: str, shapes: list[_Shape]) -> str:
+    """How many combinations of workers' codes are too many, in words; nothing where none are."""
+    # The more cells share epsilon the less each has, so that what is too much for some is too much for all after it.
+    first = bisect_left(shapes, 1, lo=1, key=lambda shape: int(_reason(live, method, shape) is not None))
+    if first == len(shapes):
+        return ""
+    last, beyond = shapes[first - 1], shapes[first]
+    return f"{kind} up to {_combinations(last)}; with {_combinations(beyond)} {_reason(live, method, beyond)}"
+
+
+def _combinations(shape: _Shape) -> str:
+    if not shape.workers:
+        return "none of them in `by`"
+    return f"{shape.cells} combinations of their codes ({' × '.join(shape.workers)})"
+
+
+def _shapes(live: FormalLive) -> dict[str, list[_Shape]]:
+    """Questions to try by what they are about, each with more combinations of workers' codes than the one before."""
+    data, codes = live.release.data, {name: codelist.codes for name, codelist in live.codelists.items()}
+    public = [name for name in codes if data.is_public(name)]
+    workers = [name for name in codes if name not in public]
+    place = tuple(sorted(public, key=lambda name: len(codes[name]))[:1])
+    found: dict[str, list[_Shape]] = {}
+    if place:
+        found["by attributes of workplaces alone"] = [_Shape(by=place)]
+    if workers:
+        found["by attributes of workers"] = _products(live, workers)
+    kept = min((name for name in workers if len(codes[name]) > 1), key=lambda name: len(codes[name]), default=None)
+    if kept is not None:
+        only = {kept: codes[kept][:1]}
+        least = _Shape(by=place or (kept,), where=only)
+        others = _products(live, [name for name in workers if name != kept], where=only)
+        found[_FOR_SOME] = [least, *(shape for shape in others if shape.cells > 1)]
+    return found
+
+
+def _products(live: FormalLive, names: list[str], where: Mapping[str, tuple[str, ...]] | None = None) -> list[_Shape]:
+    """By some attributes together, ascending in cells: for every number of cells that a question may have, one."""
+    found: dict[int, tuple[str, ...]] = {1: ()}
+    for name in names:
+        times = len(live.codelists[name].codes)
+        for cells, some in list(found.items()):
+            if cells * times <= live.release.live.most_cells:
+                found.setdefault(cells * times, (*some, name))
+    data = live.release.data
+    return [
+        _Shape(by=some, cells=cells, workers=tuple(data.label(name) for name in some), where=where or {})
+        for cells, some in sorted(found.items())
+        if some
+    ]
+
+
+def _reason(live: FormalLive, method: str, shape: _Shape) -> str | None:
+    """Why a method cannot be asked for; None if it can."""
+    most = live.release.live.most_epsilon or live.most.epsilon
+    asked: dict[str, Any] = {"by": shape.by, "where": shape.where, "epsilon": most, "method": method}
+    # The default of a method may be less delta than there is: what refuses it at the most is the reason.
+    deltas = [None, live.most.delta] if live.most.delta and "delta" in options_of(method) else [None]
+    refusals = [live.cannot(delta=delta, **asked) for delta in deltas]
+    if None in refusals:
+        return None
+    *_, refusal = refusals
+    if isinstance(refusal, Overdraft):
+        return "it needs more delta than the budget has"
+    if isinstance(refusal, BudgetError):
+        return _promise(live.planned(delta=deltas[-1], **asked).guarantee, live.most) or refusal.found
+    assert refusal is not None
+    here = f"; here the most is {refusal.found}" if refusal.found.startswith("epsilon") else ""
+    return f"it needs {refusal.expected}{here}"
+
+
+def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:
+    """What a method promises, if that is less than the budget does."""
+    assert isinstance(guarantee, EmployerEmployee)
+    together = weakest([guarantee.definition, budget.definition])
+    if together == budget.definition:
+        return ""
+    return f"it {_PROMISES[together]}, which is less than the {budget.definition} definition of the budget promises"
+
+
+# What analysts ask for, as programs write it.
+
+Name = Annotated[str, Field(max_length=200)]
+Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
+
+
+class LiveQuestion(BaseModel):
+    """An ad-hoc table: a statistic by some attributes, among some records."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    statistic: Literal["count", "total", "mean"] = Field("count", description="jobs are counted; records also summed")
+    measure: Name | None = Field(None, description="what is summed or averaged; nothing where records are counted")
+    by: Annotated[list[Name], Field(max_length=20)] = Field(description="the attributes that make the cells")
+    where: Annotated[dict[Name, list[Name]], Field(max_length=20)] = Field(
+        default_factory=dict, description="only records with these codes, by attribute"
+    )
+    totals: bool = Field(False, description="for records: protected totals as well, under the code total")
+    epsilon: Number | None = Field(None, description="for jobs: what the question may cost")
+    alpha: Number | None = Field(None, description="for jobs: the budget's when not given")
+    delta: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = Field(
+        None, description="for methods that need one"
+    )
+    method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
+
+    def planned(self, live: Live | FormalLive) -> PlannedTable:
+        """What is asked of the data, in one spelling; the same question is the same plan."""
+        self._refuse_repeated()
+        if isinstance(live, Live):
+            self._refuse({"epsilon": self.epsilon, "alpha": self.alpha, "delta": self.delta}, "records cost nothing")
+            by, where = in_order(self.by, self.where, live.codelists)
+            statistic: dict[str, str] = {str(self.statistic): self.measure or "none"}
+            if self.statistic == "count":
+                self._refuse({"measure": self.measure}, "a count has no measure")
+                statistic = {"count": "records"}
+            return live.planned(by=by, where=where, totals=self.totals, **statistic)
+        said = {"measure": self.measure, "totals": self.totals or None}
+        self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, "jobs are counted")
+        if self.method not in METHODS:
+            raise RefusedError(
+                "method",
+                expected=f"one of {', '.join(offered(live).methods)}",
+                found=self.method,
+                do="choose one of them; GET /live/config tells what each may be asked for",
+            )
+        if self.method in OF_PEOPLE:
+            raise RefusedError(
+                "method",
+                expected="a method that counts jobs",
+                found=f"{self.method}, which is made for surveys of people",
+                do="choose another method; GET /live/config lists them",
+            )
+        if self.epsilon is None:
+            raise RefusedError(
+                "epsilon",
+                expected="what the question may cost: a number above 0",
+                found="none",
+                do="choose one; POST /live/prices tells the cost and the expected error",
+            )
+        return live.planned(
+            by=tuple(self.by),
+            where=self.where,
+            method=self.method,
+            epsilon=Fraction(str(self.epsilon)),
+            alpha=None if self.alpha is None else Fraction(str(self.alpha)),
+            delta=None if self.delta is None else Fraction(str(self.delta)),
+        )
+
+    def _refuse_repeated(self) -> None:
+        repeated = [name for name, times in Counter(self.by).items() if times > 1]
+        if repeated or not self.by:
+            raise RefusedError(
+                "by",
+                expected="every attribute once" if repeated else "at least one attribute to tabulate by",
+                found=f"'{repeated[0]}' twice" if repeated else "none",
+                do="leave out the second" if repeated else "choose one",
+            )
+
+    @staticmethod
+    def _refuse(said: Mapping[str, Any], why: str) -> None:
+        for name, value in said.items():
+            if value is not None:
+                raise RefusedError(name, expected=f"nothing: {why}", found=str(value), do="leave it out")
+
+
+def in_words(planned: PlannedTable) -> dict[str, Any]:
+    """A question for the log: names and codes, how it is protected and what it may cost."""
+    table = planned.table
+    words: dict[str, Any] = {"by": list(table.by)}
+    if table.measure is not None:
+        words = {table.statistic: table.measure, **words}
+    if table.where:
+        words["where"] = {name: list(codes) for name, codes in table.where.items()}
+    if table.totals:
+        words["totals"] = True
+    guarantee = planned.guarantee
+    if isinstance(guarantee, EmployerEmployee):  # as it is charged: the same question in other words is the same line
+        words |= {"method": planned.method.name, "alpha": float(guarantee.alpha), "epsilon": float(guarantee.epsilon)}
+        if guarantee.delta:
+            words["delta"] = float(guarantee.delta)
+    return words
+
+
+# What programs get beside the tables themselves: what can be asked, and what a question costs.
+
+
+class LiveAttribute(BaseModel):
+    """An attribute to tabulate by."""
+
+    name: str
+    label: str
+    codes: dict[str, str] = Field(description="label by code, in order")
+    public: bool = Field(description="whether it describes workplaces, as everyone knows; records have no such")
+
+
+class LiveBudget(BaseModel):
+    """What ad-hoc questions may cost together, and have left."""
+
+    definition: str
+    alpha: float
+    epsilon: float
+    delta: float
+    left: float = Field(description="epsilon that new questions of yours may still cost")
+    least_epsilon: float = Field(description="the least epsilon of one question")
+    quota: float = Field(description="the epsilon that all questions of one analyst may cost together")
+    most_epsilon: float = Field(description="the largest epsilon of one question")
+    alphas: tuple[float, float] = Field(description="the least and the largest alpha that may be chosen")
+    methods: list[str] = Field(description="those that this budget can pay for")
+    restrictions: dict[str, str] = Field(description="what some of them may be asked for, by method")
+    for_some_workers: list[str] = Field(description="those that may be asked with a filter on attributes of workers")
+    not_offered: dict[str, str] = Field(description="why the others are not among them, by method")
+
+
+class LiveConfig(BaseModel):
+    """What can be asked."""
+
+    title: str
+    population: str
+    period: str
+    counts: str = Field(description="what a count is a number of")
+    attributes: list[LiveAttribute]
+    measures: dict[str, str] = Field(description="unit by measure, for totals and means")
+    most_cells: int
+    most_seconds: int
+    guard: str | None = Field(
+        description="what is done to cells that differ by few units, or by none, from one answered before"
+    )
+    budget: LiveBudget | None = Field(description="where questions cost something")
+
+
+class ExpectedError(BaseModel):
+    """The mean absolute error of a cell, as far as it is known before any data are read."""
+
+    small: float = Field(description="where the largest establishment is small")
+    small_size: int = Field(description="up to so many workers")
+    share: float | None = Field(description="above that at most this share of what `of` names")
+    of: str
+    examples: dict[str, float] = Field(description="by the size of what `of` names")
+
+
+class Price(BaseModel):
+    """What a question would cost; nothing was charged."""
+
+    cells: int
+    method: str
+    definition: str | None = None
+    alpha: float | None = None
+    epsilon: float | None = Field(
+        description="what it would take from the budget, at the budget's alpha; null where it cannot be paid for at all"
+    )
+    delta: float | None = 0
+    left: float | None = Field(default=None, description="what your ad-hoc questions may still cost")
+    answered: bool = Field(
+        description="whether you paid for it before, or a release published it: the stored answer then costs nothing"
+    )
+    fits: bool = Field(description="whether it would be answered now")
+    refusal: str = ""
+    error: ExpectedError | None = Field(
+        default=None, description="nothing for records: their errors come with the answer"
+    )
+
+
+def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered | None) -> LiveConfig:
+    """What can be asked of open data; where that costs something, what is left and which methods there are."""
+    release, data = live.release, live.release.data
+    formal = isinstance(live, FormalLive)
+    budget = None
+    if isinstance(live, FormalLive) and left is not None and methods is not None:
+        most = live.most
+        budget = LiveBudget(
+            definition=most.definition,
+            alpha=float(most.alpha),
+            epsilon=float(most.epsilon),
+            delta=float(most.delta),
+            left=float(left.remaining_epsilon),
+            least_epsilon=float(min(release.live.least_epsilon, most.epsilon)),
+            quota=float(live.quotas.most),
+            most_epsilon=float(release.live.most_epsilon or most.epsilon),
+            alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
+            methods=list(methods.methods),
+            restrictions={name: words for name, words in methods.methods.items() if words},
+            for_some_workers=list(methods.for_some_workers),
+            not_offered=methods.others,
+        )
+    return LiveConfig(
+        title=release.about.title,
+        population=release.about.population,
+        period=release.about.period,
+        counts="jobs" if formal else "records",
+        attributes=[
+            LiveAttribute(
+                name=name,
+                label=data.label(name),
+                codes=dict(zip(codelist.codes, codelist.labels, strict=True)),
+                public=formal and data.is_public(name),
+            )
+            for name, codelist in live.codelists.items()
+        ],
+        measures={} if formal else {name: measure.unit for name, measure in data.measures.items()},
+        most_cells=release.live.most_cells,
+        most_seconds=release.live.most_seconds,
+        guard=None if formal else release.live.guard,
+        budget=budget,
+    )
+
+
+# What a question would cost, and how far its answer would be off, in numbers and words.
+
+SIZES = (10, 100, 1_000)
+"""Establishments, or cells, whose errors are told as examples."""
+
+
+def priced(live: Live | FormalLive, planned: PlannedTable, *, analyst: str | None) -> Price:
+    """The price of a question; one about records costs nothing, and its errors come with the answer."""
+    if isinstance(live, Live):
+        return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
+    return as_told(planned, live.price(planned, analyst=analyst))
+
+
+def as_told(planned: PlannedTable, price: FormalPrice) -> Price:
+    """The price of a question that costs something, in numbers and words."""
+    guarantee, refusal = price.guarantee, price.refusal
+    return Price(
+        cells=planned.cells,
+        method=planned.method.name,
+        definition=guarantee.definition,
+        alpha=float(guarantee.alpha),
+        epsilon=_cost(price.epsilon, price),
+        delta=_cost(price.delta, price),
+        left=float(price.left.remaining_epsilon),
+        answered=price.answered,
+        fits=refusal is None,
+        refusal="" if refusal is None else f"expected {refusal.expected}; found {refusal.found}. To do: {refusal.do}.",
+        error=expected_error(planned),
+    )
+
+
+def _cost(number: Fraction | None, price: FormalPrice) -> float | None:
+    """What is taken from the budget; nothing is said where the budget cannot pay for such a question at all."""
+    if price.answered:
+        return 0
+    return None if number is None else float(number)
+
+
+def expected_error(planned: PlannedTable) -> ExpectedError:
+    """The mean absolute error of a cell, from the parameters alone."""
+    error = planned.method.planned_error()
+    share = error.share or 0.0
+    return ExpectedError(
+        small=error.floor,
+        small_size=error.floor_size,
+        share=error.share,
+        of=error.of,
+        examples={
+            str(size): error.floor if size <= error.floor_size else max(error.floor, share * size) for size in SIZES
+        },
+    )

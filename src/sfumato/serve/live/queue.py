@@ -1,0 +1,99 @@
+"""Where ad-hoc questions wait for their turn: few at a time, a bounded number in all, and analysts in turn."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from sfumato.engine.limits import TooSlowError
+from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
+from sfumato.live import FormalLive, Live
+from sfumato.plan import PlannedTable
+from sfumato.serve.core.errors import RefusedError, unable
+from sfumato.serve.core.figures import BoundedCache
+from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.users import Role, User
+from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_unwaited
+from sfumato.serve.live.answer_table import made_table
+from sfumato.serve.live.question import LiveConfig, Offered, live_config, offered
+
+T = TypeVar("T")
+AT_A_TIME = 2
+"""One question is counted while another is written; two of one analyst come one after the other."""
+WAITING = 200
+"""Questions that may wait; further ones are told to come back."""
+OF_ONE = 50
+"""Questions of one analyst among them, so that nobody fills the line for all others."""
+_BYTES_A_CELL = 60
+_LONGEST = 700
+"""Letters of what was found that are shown: mostly these are words of ours."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Desk:
+    """Open data, the answers that were given lately, and the queue of questions."""
+
+    live: Live | FormalLive
+    answers: BoundedCache[ServedTable] = field(default_factory=lambda: BoundedCache[ServedTable](64_000_000))
+    _threads: FairThreads = field(default_factory=lambda: FairThreads(AT_A_TIME))
+    _counts: Counts = field(default_factory=lambda: Counts(OF_ONE, WAITING))
+
+    def config(self, user: User) -> LiveConfig:
+        """What can be asked, and what is left of the budget; the latter takes a while to find out."""
+        left = self.live.left(quota_of(user)) if isinstance(self.live, FormalLive) else None
+        return live_config(self.live, left, self.methods)
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait, those that are worked on included."""
+        return self._counts.total
+
+    @cached_property
+    def methods(self) -> Offered | None:
+        """The methods that questions may name, where they cost something: the same for as long as the server runs."""
+        return offered(self.live) if isinstance(self.live, FormalLive) else None
+
+    async def work(self, work: Callable[[], T], *, client: str) -> T:
+        """Do all that a question needs in a thread of the desk, in turn; errors are problems of the question."""
+        with refusing(), self._counts.one_more(client):
+            return await self._threads.work(work, client=client)
+
+    def answered(self, planned: PlannedTable, user: User) -> ServedTable:
+        """The answer to a question, as a part of work: the same question always has the same one."""
+        key = planned.digest_as_laid_out("")  # the same question in another order is another page
+        if isinstance(self.live, FormalLive):
+            refuse_unwaited()  # the last moment: what comes now is charged
+            self.live.count(planned, quota_of(user))
+        found = self.answers.get(key)
+        if found is None:
+            refuse_unwaited()
+            found = made_table(self.live, planned, self.live.answered(planned))
+            self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
+        return found
+
+
+def quota_of(user: User) -> str | None:
+    """Whose quota a question counts against; stewards, who see the ledger, have none."""
+    return None if user.may(Role.steward) else user.name
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Make problems of the question of what goes wrong here."""
+    try:
+        yield
+    except SfumatoError as error:
+        raise as_refused(error) from error
+
+
+def as_refused(error: SfumatoError) -> RefusedError:
+    """An error of a question with the HTTP status that goes with it."""
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, DiskError | LedgerError):
+        return unable(error)
+    status = 403 if isinstance(error, BudgetError) else 503 if isinstance(error, TooSlowError) else 400
+    return RefusedError(
+        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST
+    )

@@ -1,0 +1,179 @@
+"""The head of every page, and the pages for signing in and for what goes wrong."""
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from sfumato.errors import SfumatoError
+from sfumato.serve.context import Rendered, Served
+from sfumato.serve.core.access import LASTS, PRIVATE, SIGN_IN, local
+from sfumato.serve.core.errors import shortened
+from sfumato.serve.core.users import Role, User
+from sfumato.serve.page.writing import HTML, Assets, make_templates
+
+# Where the head of every page leads: to all tables, and as far as the reader's role allows to what is not public.
+
+LIVE = "/live"
+STEWARD = "/steward"
+
+
+class Link(NamedTuple):
+    """A place that a page leads to."""
+
+    address: str
+    text: str
+
+
+class Site(NamedTuple):
+    """What the head of a page offers somebody."""
+
+    links: tuple[Link, ...]
+    live: bool
+    """Whether the server answers ad-hoc questions."""
+    user: bool
+    """Whether somebody is signed in, who may want to sign out."""
+
+
+def site(served: Served, user: User | None) -> Site:
+    """What somebody may open; who is not signed in is led to signing in, where there is anything to sign in for."""
+    found = [Link("/", "All tables")]
+    if served.live and user is None:
+        found.append(Link(f"{SIGN_IN}?next={LIVE}", "Sign in"))
+    elif served.live and user is not None:
+        may = ((Role.analyst, Link(LIVE, "Ad-hoc tables")), (Role.steward, Link(STEWARD, "Steward")))
+        found += [link for role, link in may if user.may(role)]
+    return Site(links=tuple(found), live=served.live, user=served.live and user is not None)
+
+
+def reader(served: Served, request: Request) -> User | None:
+    """Who reads a public page, where its links depend on that; then the answer is for nobody else."""
+    user = served.access.user(request.scope) if served.live else None
+    if user is not None:
+        request.scope[PRIVATE] = True
+    return user
+
+
+def role_of(user: User | None) -> str:
+    """What pages are kept under: those with the same role have the same links."""
+    return "" if user is None else user.role.value
+
+
+def for_everybody(served: Served, page: Rendered) -> Rendered:
+    """A page that may be kept on the way, unless who is signed in sees other links."""
+    if not served.live:
+        return page
+    headers = {**page.headers, "Vary": "Authorization, Cookie"}
+    return Rendered(content=page.content, headers=headers, noted=page.noted)
+
+
+# Sign in with a token and sign out again, in a browser.
+
+SIGN_OUT = "/sign-out"
+_FIELDS = 10
+
+
+def router(served: Served) -> APIRouter:
+    """The routes of signing in and out; they are for people, so the OpenAPI document leaves them out."""
+    api = APIRouter(include_in_schema=False)
+    access = served.access
+    template = make_templates(Assets.read(), served.settings).get_template("sign_in.html")
+
+    def page(request: Request, status: int = 200, **given: Any) -> Response:
+        request.scope[PRIVATE] = True
+        there = local(request.query_params.get("next", "/"))
+        user = access.user(request.scope)
+        context = {"user": user, "next": there, "refused": False, "sign_out": SIGN_OUT, "site": site(served, user)}
+        return Response(template.render(context | given), status, media_type=HTML)
+
+    @api.get(SIGN_IN)
+    async def form(request: Request) -> Response:
+        """The form that takes a token."""
+        return page(request)
+
+    @api.post(SIGN_IN)
+    async def sign_in(request: Request) -> Response:
+        """Begin a session for the holder of a token."""
+        request.scope[PRIVATE] = True
+        access.refuse_elsewhere(request)
+        sent = await _sent(request)
+        user = access.holder(sent.get("token", "").strip())
+        there = local(sent.get("next", "/"))
+        if user is None:
+            return page(request, 403, next=there, refused=True)
+        _end(request)
+        response = RedirectResponse(there, status_code=303)
+        response.set_cookie(
+            access.cookie(request.scope),
+            access.sessions.begin(user),
+            max_age=LASTS,
+            path="/",
+            secure=access.secure(request.scope),
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    @api.post(SIGN_OUT)
+    async def sign_out(request: Request) -> Response:
+        """End the session."""
+        request.scope[PRIVATE] = True
+        access.refuse_elsewhere(request)
+        _end(request)
+        response = RedirectResponse("/", status_code=303)
+        response.delete_cookie(
+            access.cookie(request.scope), secure=access.secure(request.scope), httponly=True, samesite="strict"
+        )
+        return response
+
+    def _end(request: Request) -> None:
+        name = access.session(request.scope)
+        if name is not None:
+            access.sessions.end(name)
+
+    return api
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """The fields of a form; anything else has none."""
+    try:
+        return dict(parse_qsl((await request.body()).decode("ascii"), max_num_fields=_FIELDS))
+    except ValueError:
+        return {}
+
+
+# What goes wrong as a page, for people: the words of a problem, in the head and foot of every other page.
+
+Writer = Callable[[Request, int, SfumatoError | str, Mapping[str, str]], Response]
+_TITLES = {
+    HTTPStatus.NOT_FOUND: "There is no such page",
+    HTTPStatus.UNAUTHORIZED: "Sign in first",
+    HTTPStatus.FORBIDDEN: "This is not allowed",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The server is busy",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
+}
+_OTHERS = "This is not possible"
+
+
+def writer(served: Served) -> Writer:
+    """What writes such pages for a server."""
+    template = make_templates(Assets.read(), served.settings).get_template("error.html")
+
+    def write(request: Request, status: int, error: SfumatoError | str, headers: Mapping[str, str]) -> Response:
+        """The page of a problem; the words are those that programs get."""
+        if error == HTTPStatus.NOT_FOUND.phrase:
+            error = f"Nothing has the address {shortened(request.url.path)}"
+        content = template.render(
+            title=_TITLES.get(HTTPStatus(status), _OTHERS),
+            fault=error if isinstance(error, SfumatoError) else None,
+            words=error if isinstance(error, str) else "",
+            sign_in=served.live and status == HTTPStatus.UNAUTHORIZED,
+            site=site(served, reader(served, request)),
+        )
+        return Response(content, status, headers={"Cache-Control": "no-store", **headers}, media_type=HTML)
+
+    return write

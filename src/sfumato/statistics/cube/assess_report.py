@@ -1,0 +1,333 @@
+"""The part of the confidential report that is about cubes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from html import escape
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from sfumato.assess.drawing import table
+from sfumato.assess.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
+from sfumato.statistics.cube.assess import MOST_CELLS, CubeAssessment
+from sfumato.statistics.cube.assess_charts import charts_of
+from sfumato.statistics.cube.assess_measures import PERCENT, SHARES, Beside, Measures, ReplicateErrors
+from sfumato.statistics.cube.attacks import CellRisk
+
+_ERRORS = (
+    *("figures", "mean absolute difference", "all together", "beside the reference", "root mean square", "expected"),
+    *("mean relative difference, |P|/Y", "median", "one in ten above", f"within {PERCENT}% of the true figure"),
+    *("at most 10 points worse than the reference", "rank correlation (Spearman)"),
+)
+_UNCERTAINTY = (
+    *("figures", "coefficient of variation before", "after", "published standard error beside the paper's"),
+    *("overlap of 95% intervals", "publishable", "newly publishable", "newly marked"),
+)
+
+
+def cube_section(found: CubeAssessment) -> str:
+    """A section of the report for one cube."""
+    return f"""<h2>{escape(found.title)}</h2>
+<p>Tables of the published cube, beside those of the true one: a sample of those with each number of dimensions, none
+with more than {MOST_CELLS:,} cells. The reference is noise in the cells alone, without controls, for the same ε; it is
+drawn anew for each report. Coefficients of variation, overlaps and marks before protection use the fitted function of
+sampling errors{"; the table about replicate weights has real ones" if found.replicates else ""}.</p>
+{"".join(f"<figure>{chart}</figure>" for chart in charts_of(found))}
+<h3>What protection costs</h3>
+{_tables(found)}
+{_measured("Error of figures", _ERRORS, found, _error_row)}
+{_measured("Uncertainty of figures", _UNCERTAINTY, found, _uncertainty_row)}
+{_distances(found)}
+{_distributed(found)}
+{table("Cramér's V of two attributes", ("attributes", "true", "published"), _pairs(found))}
+{_replicates(found.replicates)}
+<h3>What it reveals</h3>
+{_revealed(found)}
+{_suppressed(found)}
+{_meanings(found.risk)}
+{_odds(found)}
+{_attacks(found)}"""
+
+
+def cube_data(found: CubeAssessment) -> dict[str, Any]:
+    """The findings for machines: every figure of the report, and no cell."""
+    return {**_plain(found), "odds": [{**_plain(one), "belief": one.belief} for one in found.odds]}
+
+
+def cube_words(found: CubeAssessment) -> str:
+    """The findings in a few sentences."""
+    risk = found.risk
+    lines = [f"{found.title}: {risk.cells:,} cells, {risk.empty:,} of them without records."]
+    lines += [
+        f"The attack by {part.attack} on '{part.column}' tells {part.found:,} of {part.holding:,} cells with records, "
+        f"beside {part.told - part.found:,} wrong ones; by chance it would be {part.by_chance:,.0f}."
+        for part in found.told
+    ]
+    for part in found.by_dimension:
+        totals = part.figures[0].all  # weighted totals, or numbers of records without weights
+        lines.append(
+            f"{part.dimensions} dimension{'' if part.dimensions == 1 else 's'}: "
+            f"median relative difference {_figure(totals.median_difference, '.2%')}, "
+            f"overlap of intervals {_figure(totals.overlap, '.1%')}, {totals.newly_publishable:,} figures newly "
+            f"publishable and {totals.newly_marked:,} newly marked."
+        )
+    return "\n".join(lines)
+
+
+def _tables(found: CubeAssessment) -> str:
+    rows = (
+        (f"{part.dimensions}", f"{part.tables:,}", f"{part.of_tables:,}", f"{part.risk.cells:,}")
+        for part in found.by_dimension
+    )
+    return table("Tables by their number of dimensions", ("dimensions", "compared", "of", "cells"), rows)
+
+
+def _measured(caption: str, headings: Sequence[str], found: CubeAssessment, row: Any) -> str:
+    """One table for each kind of figure: all cells of each number of dimensions, then by number of records."""
+    kinds = dict.fromkeys(kind.figure for part in found.by_dimension for kind in part.figures)
+    pages = []
+    for figure in kinds:
+        rows = []
+        for part in found.by_dimension:
+            for kind in (kind for kind in part.figures if kind.figure == figure):
+                rows += [(f"{part.dimensions}", one.label, *row(one)) for one in (kind.all, *kind.by_size)]
+        pages.append(table(f"{caption}: {figure}", ("dimensions", "records in the cell", *headings), rows))
+    return "".join(pages)
+
+
+def _error_row(one: Measures) -> tuple[str, ...]:
+    return (
+        f"{one.cells:,}",
+        _number(one.mean_error),
+        _number(one.total_error),
+        _figure(one.reference_ratio, ".2f"),
+        _number(one.mean_square_error**0.5),
+        _number(one.expected_square**0.5),
+        _figure(one.utility_loss, ".2%"),
+        _figure(one.median_difference, ".2%"),
+        _figure(one.largest_tenth, ".2%"),
+        _figure(one.within, ".1%"),
+        _figure(one.near_reference, ".1%"),
+        _figure(one.spearman, ".4f"),
+    )
+
+
+def _uncertainty_row(one: Measures) -> tuple[str, ...]:
+    return (
+        f"{one.cells:,}",
+        _figure(one.cv_before, ".1%"),
+        _figure(one.cv_after, ".1%"),
+        _figure(one.error_ratio, ".2f"),
+        _figure(one.overlap, ".1%"),
+        f"{one.publishable:,}",
+        f"{one.newly_publishable:,}",
+        f"{one.newly_marked:,}",
+    )
+
+
+def _distances(found: CubeAssessment) -> str:
+    headings = (
+        *("dimensions", "figure", "Hellinger distance", "Jensen-Shannon distance", "root integrated squared error"),
+        *("root mean squared error of shares", "lowest tenth kept", "highest tenth kept"),
+        *("mean proportional difference c", "its standard deviation"),
+    )
+    rows = (
+        (
+            f"{part.dimensions}",
+            kind.figure,
+            *(
+                _figure(figure, ".4f")
+                for figure in (
+                    kind.distances.hellinger,
+                    kind.distances.jensen_shannon,
+                    kind.distances.root_integrated_squared_error,
+                    kind.distances.root_mean_squared_error,
+                )
+            ),
+            _figure(kind.distances.bottom_tail, ".1%"),
+            _figure(kind.distances.top_tail, ".1%"),
+            _figure(kind.all.share_difference, ".4f"),
+            _figure(kind.all.share_difference_sd, ".4f"),
+        )
+        for part in found.by_dimension
+        for kind in part.figures
+        if kind.distances is not None
+    )
+    by_size = (
+        (
+            f"{part.dimensions}",
+            kind.figure,
+            one.label,
+            _figure(one.share_difference, ".4f"),
+            _figure(one.share_difference_sd, ".4f"),
+        )
+        for part in found.by_dimension
+        for kind in part.figures
+        if kind.distances is not None
+        for one in kind.by_size
+    )
+    heads = ("dimensions", "figure", "records in the cell", "mean", "standard deviation")
+    return table("Shares of tables, on average over tables", headings, rows) + table(
+        "Proportional difference c = (π − π*)/(½π + ½π*) of the share of a cell, π before and π* after", heads, by_size
+    )
+
+
+def _distributed(found: CubeAssessment) -> str:
+    """Quantiles of differences."""
+    captions = {
+        "differences": ("Differences of figures, in expected standard errors of the noise", ".2f"),
+        "relative_differences": ("Differences of figures, as a share of the true one", ".2%"),
+        "error_differences": ("Differences of standard errors, as a share of those before protection", ".2%"),
+    }
+    pages = []
+    for name, (caption, form) in captions.items():
+        rows = (
+            (f"{part.dimensions}", kind.figure, *(_figure(value, form) for value in getattr(kind, name).values()))
+            for part in found.by_dimension
+            for kind in part.figures
+        )
+        pages.append(table(caption, ("dimensions", "figure", *(f"{share:.0%} below" for share in SHARES)), rows))
+    return "".join(pages)
+
+
+def _pairs(found: CubeAssessment) -> Iterable[tuple[str, ...]]:
+    return (
+        (" and ".join(pair.attributes), _figure(pair.true, ".3f"), _figure(pair.published, ".3f"))
+        for pair in found.associations
+    )
+
+
+def _replicates(replicates: Sequence[ReplicateErrors]) -> str:
+    if not replicates:
+        return ""
+    headings = (
+        *("table", "figure", "cells", "coefficient of variation by replicates", "by the fitted function", "published"),
+        *("fitted standard error beside replicates'", "one in ten below", "one in ten above"),
+        *("published beside √(replicate variance + difference²)", "overlap of 95% intervals"),
+        *("publishable before and after", "newly publishable", "newly marked"),
+    )
+    rows = (
+        (
+            " and ".join(part.table),
+            part.figure,
+            f"{part.cells:,}",
+            *(_figure(cv, ".1%") for cv in (part.replicate_cv, part.fitted_cv, part.published_cv)),
+            *(_figure(ratio, ".2f") for ratio in (part.fitted_ratio, part.fitted_low, part.fitted_high)),
+            _figure(part.published_ratio, ".2f"),
+            _figure(part.overlap, ".1%"),
+            f"{part.change.publishable:,}",
+            f"{part.change.newly_publishable:,}",
+            f"{part.change.newly_suppressed:,}",
+        )
+        for part in replicates
+    )
+    return table("Standard errors by replicate weights, as fitted and as published; medians of cells", headings, rows)
+
+
+def _risks(found: CubeAssessment) -> list[tuple[str, CellRisk]]:
+    return [("the cube", found.risk), *((f"{part.dimensions}", part.risk) for part in found.by_dimension)]
+
+
+def _revealed(found: CubeAssessment) -> str:
+    headings = (
+        *("dimensions", "cells", "without records", "…published as more than half a record"),
+        *("with records, published as half a record or less", "published with the true count", "of those with records"),
+        *("with a single record", "published as 1", "both"),
+    )
+    rows = (
+        (
+            label,
+            f"{risk.cells:,}",
+            f"{risk.empty:,}",
+            f"{risk.zero_changes.to_nonzero:,}",
+            f"{risk.zero_changes.to_zero:,}",
+            _figure(risk.exact, ".1%"),
+            _figure(risk.exact_with_records, ".1%"),
+            f"{risk.uniques.true:,}",
+            f"{risk.uniques.published:,}",
+            f"{risk.uniques.both:,}",
+        )
+        for label, risk in _risks(found)
+    )
+    return table("Numbers of records: zeros, exact counts and single records", headings, rows)
+
+
+def _suppressed(found: CubeAssessment) -> str:
+    headings = (
+        *("dimensions", "cells with records", f"fewer than {LEAST_CONTRIBUTORS} records", f"p% rule, {P_PERCENT}%"),
+        *(f"dominance, {DOMINANCE_PERCENT}%", "any rule"),
+    )
+    rows = (
+        (
+            label,
+            *(f"{n:,}" for n in (rule.cells, rule.threshold or 0, rule.p_percent, rule.dominance, rule.any_rule)),
+        )
+        for label, rule in ((label, risk.suppression) for label, risk in _risks(found))
+    )
+    return table("Cells that rules of suppression would hide instead, every record counting as 1", headings, rows)
+
+
+def _meanings(risk: CellRisk) -> str:
+    rows = (
+        (f"{one.published}", f"{one.cells:,}", _figure(one.holding, ".1%"), _figure(one.right, ".1%"))
+        for one in risk.meanings
+    )
+    headings = ("published records, rounded", "cells of the cube", "hold a record", "hold just so many")
+    return table("What a published number says of a cell, to a reader who knows how common cells are", headings, rows)
+
+
+def _odds(found: CubeAssessment) -> str:
+    rows = (
+        (
+            f"{one.larger - one.smaller}",
+            "no bound" if one.factor == inf else f"{one.factor:,.4g}",
+            f"{one.belief:.1%}",
+            f"{one.delta:.2g}",
+        )
+        for one in found.odds
+    )
+    headings = (
+        "records more or less",
+        "odds change at most by the factor",
+        "a belief of one half becomes at most",
+        "δ",
+    )
+    return table("Telling whether records are in the data, from the counts and all controls with noise", headings, rows)
+
+
+def _attacks(found: CubeAssessment) -> str:
+    rows = (
+        (
+            part.attack,
+            part.column,
+            f"{part.holding:,}",
+            f"{part.found:,}",
+            f"{part.told - part.found:,}",
+            f"{part.by_chance:,.0f}",
+        )
+        for part in found.told
+    )
+    headings = ("attack", "column", "cells with records", "found by the attack", "found wrongly", "right by chance")
+    return table("Which cells hold records, read off digits of a column", headings, rows)
+
+
+def _number(value: float) -> str:
+    """Totals are thousands, proportions hundredths."""
+    return _figure(value, ",.1f" if abs(value) >= 100 else ".4g")
+
+
+def _figure(value: float, form: str) -> str:
+    return format(value, form) if isfinite(value) else ""
+
+
+def _plain(value: Any) -> Any:
+    """Findings as plain numbers and words: arrays are for charts, and numbers that are none become null."""
+    if is_dataclass(value):
+        named = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {name: _plain(part) for name, part in named.items() if not isinstance(part, Beside | np.ndarray)}
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,0 +1,258 @@
+"""What a bundle says of its cubes: their structure for machines, and their part of the privacy statement."""
+
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from sfumato.microdata import Microdata
+from sfumato.plan import Plan
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.statistics.cube.figures import Calibration
+from sfumato.statistics.cube.section import COUNT, WEIGHTED
+from sfumato.statistics.cube.statistic import PlannedCube
+
+_COLUMNS = {
+    COUNT: "noisy number of records, in millionths",
+    WEIGHTED: "noisy weighted number of records, in millionths",
+}
+_AMONG = ((10**3, 1, ""), (10**6, 10**6, " in a million"), (10**9, 10**9, " in a billion"))
+"""For a probability of at least one in the first: by what it is multiplied, and the words behind."""
+
+CUBES_LEAVE_OPEN = (
+    "Codes of attributes are regarded as public. The noise of a cube hides one record. What several records tell "
+    "together is not hidden: those of one establishment, say, where it has a combination of codes to itself."
+)
+
+
+def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) -> dict[str, Any]:
+    """Describe a cube for machines."""
+    section, method = planned.section, planned.method
+    return {
+        "name": planned.name,
+        "title": planned.title,
+        "dimensions": [
+            {
+                "name": dimension.name,
+                "label": plan.release.data.label(dimension.name),
+                "codes": len(dimension),
+                "codelist": f"codelists/{dimension.name}.csv",
+            }
+            for dimension in planned.question.by
+        ],
+        "cells": planned.cells,
+        "columns": {name: _column(planned, name) for name in planned.parts},
+        "parts": dict(planned.parts),
+        "method": method.name,
+        "cap": method.counts.cap,
+        "largest_weight": section.largest_weight,
+        "cap_of_weights": None if method.weights is None else method.weights.cap,
+        "guarantee": guarantee,
+        "guarantee_covers": "counts and weighted counts" if method.strict else "counts only",
+        "empty_cells_perturbed": float(method.empty_cells),
+        "calibration": section.calibration if section.controls or section.nonnegative else None,
+        "nonnegative": section.nonnegative,
+        "approach": section.approach,
+        "whole_numbers": section.in_whole_numbers,
+        "controls": [
+            *(
+                {
+                    "by": list(control.by),
+                    "epsilon": None if control.counts is None else float(control.counts.epsilon),
+                    "cap": None if control.counts is None else control.counts.cap,
+                }
+                for control in method.controls
+            ),
+            *(
+                {"by": list(totals.by), "epsilon": None, "public_totals": list(totals.columns), "source": totals.source}
+                for totals in planned.totals
+            ),
+        ],
+        "publication_rules": {
+            "least_count": section.least_count,
+            "largest_cv": None if section.largest_cv is None else float(section.largest_cv),
+        },
+        "file": f"cubes/{planned.name}.parquet",
+    }
+
+
+def _column(planned: PlannedCube, name: str) -> str:
+    """What the numbers of a column are."""
+    return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
+
+
+def cube_in_short(plan: Plan, factor: str, belief: str) -> list[str]:
+    """What the cubes of a release protect, for its first paragraph."""
+    exact = any(cube.method.exact_controls for cube in plan.cubes)
+    some = any(cube.method.empty_cells < 1 for cube in plan.cubes)
+    every = "Every cell with records, and a share of the empty ones," if some else "Every cell, empty ones included,"
+    apart = "Apart from the tables that are disclosed as they are, nobody" if exact else "Nobody"
+    parts = [
+        f"{every} of the cubes of this release was changed by random noise before anything was published, and every "
+        f"table is summed from the noisy cells. {apart} can tell from the **counts of records** "
+        "whether a given record is among the data, beyond the odds stated below, whatever they already know: the odds "
+        f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be at most "
+        f"{belief} sure afterwards. A person or firm with several records has this protection for each of them, not "
+        "for all together."
+    ]
+    return [*parts, *_disclosed(plan), *_beside_counts(plan)]
+
+
+def _disclosed(plan: Plan) -> list[str]:
+    """Which tables have no noise at all."""
+    return [
+        f"**{cube.title}: disclosed as they are, without noise: "
+        f"{'; '.join(control.name for control in cube.method.exact_controls)}.** What these tables tell about a record "
+        "is outside of the guarantee."
+        for cube in plan.cubes
+        if cube.method.exact_controls
+    ]
+
+
+def _beside_counts(plan: Plan) -> list[str]:
+    """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
+    loose = [cube for cube in plan.cubes if cube.method.further]
+    measures = any(cube.section.measures for cube in loose)
+    if not loose:
+        return []
+    what = "Weighted counts" if _is_weighted(plan) else "Totals of measures"
+    also = " and totals of measures" if _is_weighted(plan) and measures else ""
+    names = "" if len(loose) == len(plan.cubes) else f" of {', '.join(cube.name for cube in loose)}"
+    return [
+        f"**{what}{also}{names} are not covered by this.** They have noise of their own, in whole averages. It hides a "
+        "record of up to one average as well as counts do, which is as much epsilon again for each such column; for a "
+        "record of k averages, k rounded up, it is k times as much. Heavy records are protected that much less."
+        + (' `sensitivity = "weight"` covers them all.' if _is_weighted(plan) else "")
+    ]
+
+
+def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> str:
+    """What was done to the numbers of one cube, and how well it met its controls."""
+    method, section = planned.method, planned.section
+    text = (
+        f"**{planned.title}** (`{planned.name}`): whole-number noise of at most {method.counts.cap} records was added "
+        f"to each of {planned.cells:,} cells: 0 with a probability of {method.counts.probability_of_none:.3g}, larger "
+        "numbers ever more rarely (a two-sided geometric distribution, cut at the cap)."
+        + ("" if section.in_whole_numbers else " Cells can be negative.")
+    )
+    if method.weights is not None:
+        text += (
+            f" Weighted counts, of weights rounded to multiples of {method.weight_unit:,}, got noise of their own, "
+            f"made for a record of the largest weight allowed, {section.largest_weight:,}. The guarantee covers them."
+        )
+    elif method.further:
+        scale = "within each code of " + section.stratum if section.stratum else "of all records"
+        of_weights = ("Weighted counts", "the average weight")
+        what, unit = of_weights if planned.weighted else ("Totals of measures", "their average")
+        text += (
+            f" {what} got as much noise, drawn anew, in units of {unit} {scale} (in three digits; "
+            "fewer than 30 records take the average of all), after they were rounded to whole units by chance."
+        )
+    if method.empty_cells < 1:
+        text += (
+            f" Of the cells without any record a share of {plain(method.empty_cells)}, drawn by chance before the "
+            "noise, got noise; the others stayed 0 until the cube was calibrated. That adds "
+            f"{float(method.cost_of_dropping):.4g} to epsilon. Which cells these are is not told."
+        )
+    return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
+
+
+def not_met(planned: PlannedCube, calibration: Calibration) -> str:
+    """By how much the cube misses its controls, where it does."""
+    if calibration.converged:
+        return ""
+    parts = planned.parts
+    missed = ", ".join(f"{gap / parts[name]:,.6g} ({name})" for name, gap in calibration.gaps.items() if gap)
+    missed = missed or f"{calibration.largest_gap:,} parts of a column"
+    return (
+        f" **It does not add up to them: after {calibration.cycles} rounds of {calibration.method}, sums differ from "
+        f"these tables by up to {missed}.**"
+    )
+
+
+def _controls(planned: PlannedCube) -> str:
+    method, section = planned.method, planned.section
+    noisy = [control for control in method.controls if control.counts is not None]
+    text = ""
+    if noisy:
+        listed = ", ".join(
+            f"{control.name} (epsilon {plain(control.counts.epsilon)})" for control in noisy if control.counts
+        )
+        text += f" Tables by {listed} were perturbed by themselves, and charged."
+    for totals in planned.totals:
+        columns = " and ".join({COUNT: "counts", WEIGHTED: "weighted counts"}[column] for column in totals.columns)
+        text += (
+            f" Totals by {totals.name} ({columns}) were public already and come from elsewhere: {totals.source}. They "
+            "cost nothing, and using them discloses nothing."
+        )
+    if section.in_whole_numbers:
+        text += (
+            " What the cube and these tables tell was combined by least squares, and whole numbers of records, or of "
+            "averages, were fitted to that; only protected numbers were used for it."
+        )
+    elif section.controls:
+        way = "by the smallest quadratic change" if section.calibration == "least-squares" else "by raking"
+        others = [word for word, used in (("public", planned.totals), ("disclosed", method.exact_controls)) if used]
+        used = " and ".join(["protected", *others])
+        text += f" Then the cube was made to add up to these tables, {way}; only {used} numbers were used for it."
+    if section.nonnegative:
+        text += " No cell was left below 0, so sums over many small cells come out too high."
+    return text
+
+
+def error_text(plan: Plan) -> str:
+    """How to read the error figures of the query tool."""
+    text = (
+        "The query tool gives every figure of a cube an expected standard error: of the noise, worked out from the "
+        "parameters alone, and of sampling"
+    )
+    if not _has_replicates(plan):
+        return text + ": there are no replicate weights, so the latter is not known."
+    if all(cube.method.strict for cube in plan.cubes):
+        stated = all(cube.section.sampling for cube in plan.cubes)
+        return text + (", from parameters of other data." if stated else ", which is not told: it depends on records.")
+    return text + (
+        ", from a variance function of a few parameters that was fitted to replicate estimates of one-way tables and "
+        "controls."
+    )
+
+
+def computed_without_noise(plan: Plan) -> list[str]:
+    """What is told of the data as it is, outside of any guarantee."""
+    further = [cube for cube in plan.cubes if cube.method.further]
+    loose = [cube.name for cube in further]
+    if not loose:
+        return []
+    measures = any(cube.section.measures for cube in further)
+    told = {"average weights": _is_weighted(plan), "averages of measures": measures}
+    averages = " and ".join(words for words, is_told in told.items() if is_told)
+    also = " and the parameters of the sampling variance" if _has_replicates(plan) else ""
+    return [
+        f"The {averages}{also} of {', '.join(loose)} are computed from the data without noise and published in "
+        "three digits. Who knows all other records may tell from them whether one more is there."
+    ]
+
+
+def protected_records(guarantee: EmployerEmployee) -> list[str]:
+    """What fails, and how rarely."""
+    return [f"With probability at most {_rounded_up(guarantee.delta)} this fails."] if guarantee.delta else []
+
+
+def _rounded_up(delta: Fraction) -> str:
+    """A probability in three digits, never below what it is; a small one is so many in a million, a billion, ….
+
+    >>> _rounded_up(Fraction("0.0123456")), _rounded_up(Fraction("0.0000017511"))
+    ('0.0124', '1.76 in a million')
+    """
+    many, words = next(
+        ((many, words) for least, many, words in _AMONG if delta * least >= 1), (10**12, " in a trillion")
+    )
+    with localcontext(prec=3, rounding=ROUND_CEILING):
+        return f"{Decimal(delta.numerator * many) / Decimal(delta.denominator):f}{words}"
+
+
+def _has_replicates(plan: Plan) -> bool:
+    return isinstance(plan.release.data, Microdata) and plan.release.data.records.replicates is not None
+
+
+def _is_weighted(plan: Plan) -> bool:
+    return isinstance(plan.release.data, Microdata) and plan.release.data.records.weight is not None

@@ -1,0 +1,341 @@
+"""A cube of a release, planned: what it asks, how it is protected and what it costs, before any record is read."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import permutations, product
+from math import factorial, prod
+from pathlib import Path
+from typing import Any
+
+from sfumato.cells import Dimension
+from sfumato.errors import DataError, MethodError, ReleaseError, naming
+from sfumato.frame import Codelist
+from sfumato.microdata import Microdata
+from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.account import Charge
+from sfumato.privacy.answers import Layout, layout_of
+from sfumato.privacy.guarantee import EmployerEmployee, at_most
+from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import Figures, Sampling
+from sfumato.statistics.cube.protect import parts_of, protected_cube, public_controls
+from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
+from sfumato.statistics.cube.stored import laid_out, with_columns
+from sfumato.statistics.cube.tabulate import CubeQuestion, RecordTotals
+from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
+
+_MOST = 2.0**62
+_MOST_ORDERS = 120
+"""In how many orders of its controls a cube is looked for in ledgers of version 0.1."""
+_ROOM = 2.0
+"""How many times the expected magnitudes a cube must be able to hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCube:
+    """One cube with what it asks and how it is protected."""
+
+    section: CubeSection
+    question: CubeQuestion
+    method: TruncatedLaplace
+    totals: tuple[PublicTotals, ...] = ()
+    """Tables that are public already, which the cube is made to add up to as well."""
+    links: str = ""
+    weighted: bool = True
+    """Whether the records have weights; without them the count is the weighted count, and the one column of it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the cube."""
+        return self.section.name
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+        return self.section.title or self.section.name.replace("_", " ").capitalize()
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, empty ones included."""
+        return self.question.cells
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """The columns that are published, each with the number it is divided by."""
+        weighted = {WEIGHTED: MILLION} if self.weighted else {}
+        return {COUNT: MILLION, **weighted, **dict.fromkeys(self.section.measures, MEASURE_PARTS)}
+
+    @cached_property
+    def guarantee(self) -> EmployerEmployee:
+        """What the protected cube reveals at most, outside of what its statement excepts."""
+        return self.method.guarantee()
+
+    @property
+    def margins(self) -> tuple[tuple[Dimension, ...], ...]:
+        """The tables whose replicate variances tell how sampling errors depend on a total: one-way, and controls."""
+        named = {dimension.name: dimension for dimension in self.question.by}
+        tables = [(name,) for name in named] + [control.by for control in self.section.controls]
+        return tuple(tuple(named[name] for name in by) for by in dict.fromkeys(tables) if by)
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return self.question.looks_at
+
+    def digest(self, data: str) -> str:
+        """Name this question to these data: the same name means that the stored answer is given again.
+
+        In whatever order dimensions, codes, measures and controls are written, the question has one name.
+        """
+        named = {dimension.name: dimension for dimension in self.question.by}
+        return self._digest(
+            data,
+            by=sorted([dimension.name, sorted(dimension.codes)] for dimension in self.question.by),
+            measures=sorted(self.question.measures),
+            method=self.method.in_order(),
+            totals=sorted([list(totals.by), totals.digest()] for totals in (t.in_order(named) for t in self.totals)),
+        )
+
+    def digest_as_laid_out(self, data: str, layout: Layout | None = None) -> str:
+        """The name that version 0.1 gave this question when written as an answer is laid out, or as it is now."""
+        by, measures = self.question.by, self.question.measures
+        if layout is not None:
+            by, measures = layout.by, tuple(name for name in layout.columns if name in measures)
+        return self._digest(
+            data,
+            by=[[dimension.name, dimension.codes] for dimension in by],
+            measures=measures,
+            method=self.method,
+            totals=[[totals.by, totals.digest()] for totals in self.totals],
+        )
+
+    def in_every_order(self) -> "Iterator[PlannedCube]":
+        """The same cube with its controls in every order in which they may be written; as it is, if these are many."""
+        controls = self.method.controls
+        lengths = [len(controls), len(self.totals), *(len(control.by) for control in controls)]
+        if prod(map(factorial, lengths)) > _MOST_ORDERS:
+            yield self
+            return
+        for names in product(*(permutations(control.by) for control in controls)):
+            turned = [replace(control, by=by) for control, by in zip(controls, names, strict=True)]
+            for ordered, totals in product(permutations(turned), permutations(self.totals)):
+                yield replace(self, method=replace(self.method, controls=ordered), totals=totals)
+
+    def can_be_laid_out_as(self, layout: Layout) -> bool:
+        """Whether a stored cube has the dimensions, codes and measures that are asked for, in whatever order."""
+        measures = set(layout.columns) - {dimension.name for dimension in layout.by} - {COUNT, WEIGHTED}
+        return layout.is_by(self.question.by) and measures == set(self.question.measures)
+
+    def _digest(
+        self, data: str, *, by: list[Any], measures: Sequence[str], method: TruncatedLaplace, totals: list[Any]
+    ) -> str:
+        asked: dict[str, object] = {
+            "data": data,
+            "links": self.links,
+            "statistic": ["cube", measures, self.question.weight_unit, self.section.stratum],
+            "by": by,
+            "method": repr(method),
+            "calibration": [self.section.calibration, self.section.nonnegative],
+            **({"whole": True} if self.section.in_whole_numbers else {}),
+            "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(mode="json"),
+        }
+        if totals:
+            asked["totals"] = totals
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def _as_asked(self, content: bytes) -> bytes:
+        """The file of the stored cube in the order in which this one is written."""
+        layout, asked = layout_of(content), self.question
+        same = [(d.name, d.codes) for d in layout.by] == [(d.name, d.codes) for d in asked.by]
+        if same and tuple(name for name in layout.columns if name in asked.measures) == asked.measures:
+            return content
+        return laid_out(content, asked.by, asked.measures)
+
+    def charge(self, data: str, question: str | None = None) -> Charge:
+        """What the ledger is asked to charge for the cube and all its noisy controls.
+
+        `question` is an earlier name of what it asks.
+        """
+        asked = self.digest(data) if question is None else question
+        return Charge(question=asked, table=self.name, guarantee=self.guarantee, data=data)
+
+    def protect(self, true: Cube, randomness: Randomness) -> tuple[Cube, Figures]:
+        """The perturbed and calibrated cube, with the figures for its errors."""
+        return protected_cube(
+            true,
+            self.method,
+            randomness,
+            totals=self.totals,
+            stratum=self.section.stratum,
+            calibration=self.section.calibration,
+            nonnegative=self.section.nonnegative,
+            whole=self.section.in_whole_numbers,
+        )
+
+    def published(self, answer: bytes) -> bytes:
+        """A stored answer in the order that is asked for; of a cube of version 0.1 without weights, one draw only."""
+        return with_columns(self._as_asked(answer), tuple(self.parts))
+
+    @property
+    def disclosed(self) -> tuple[CubeQuestion, ...]:
+        """The exact tables that must agree with public totals; without these they agree, being of the same records."""
+        named = {dimension.name: dimension for dimension in self.question.by}
+        return tuple(
+            CubeQuestion(by=tuple(named[name] for name in control.by), weight_unit=self.question.weight_unit)
+            for control in self.method.exact_controls
+            if self.totals
+        )
+
+    def refuse_contradictions(self, disclosed: Sequence[Cube] = ()) -> None:
+        """Refuse public totals that contradict each other or tables that are disclosed as they are, by name.
+
+        With `nonnegative` also those that no cube without negative cells adds up to.
+        """
+        for column in (name for name in (COUNT, WEIGHTED) if name in self.parts):
+            controls = public_controls(self.totals, column)
+            controls += [
+                Control(name=table_name(table.names), by=table.names, values=table[column] * parts_of(column))
+                for table in disclosed
+            ]
+            with naming(f"cube '{self.name}', {column}"):
+                refuse_contradictions(self.question.by, controls, nonnegative=self.section.nonnegative)
+
+    def told_sampling(self, fitted: Sampling | None) -> Sampling | None:
+        """The variance function that is published: under the strict guarantee none that was fitted to the data."""
+        if not self.method.strict:
+            return fitted
+        stated = self.section.sampling
+        return None if stated is None else Sampling(square=float(stated.square), linear=float(stated.linear))
+
+    def refuse_unsuitable(self, totals: RecordTotals) -> None:
+        """Refuse records that the cube cannot hold or does not protect as stated, before anything is charged."""
+        largest = self.section.largest_weight
+        if largest is not None and totals.largest_weight > largest:
+            raise DataError(
+                f"cube '{self.name}', weights",
+                expected=f"no weight above largest_weight = {largest:,}, which the noise is made for",
+                found="a larger one",
+                do="raise largest_weight, or trim the weights",
+            )
+        sums = {COUNT: (float(totals.records), 1.0), WEIGHTED: (totals.weights, totals.largest_weight)}
+        sums |= {name: (totals.measures[name], totals.largest[name]) for name in self.question.measures}
+        for column, parts in self.parts.items():
+            total, most = sums[column]
+            # An average within a stratum is at most the largest.
+            scale = most if self.section.stratum is not None else total / max(totals.records, 1)
+            noise = self.method.counts.expected_magnitude * scale
+            if column == WEIGHTED and self.method.weights is not None:
+                noise = self.method.weights.expected_magnitude * self.method.weight_unit
+            if _ROOM * parts * (total + self.cells * noise) >= _MOST:
+                raise DataError(
+                    f"cube '{self.name}', {column}",
+                    expected=f"numbers whose sum with their noise stays below 2^62 parts of 1/{parts:,}, to be exact",
+                    found="more",
+                    do="use fewer attributes, a larger unit, or weights divided by the same number",
+                )
+
+
+def plan_cube(
+    section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction
+) -> PlannedCube:
+    """Plan a cube; what cannot be protected as asked is refused here, by name."""
+    weighted = data.records.weight is not None
+    if not weighted:
+        _need_no_weights(section)
+    section = section.with_levels_as_controls()
+    by = tuple(Dimension(name=name, codes=codelists[name].codes) for name in section.by)
+    unit = section.weight_unit if section.sensitivity == "weight" else None
+    planned = PlannedCube(
+        section=section,
+        question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit),
+        method=cube_method(section, alpha=alpha, weighted=weighted),
+        totals=_totals(section, by, data.folder, weighted=weighted),
+        links=data.links(),
+        weighted=weighted,
+    )
+    planned.refuse_contradictions()
+    return planned
+
+
+def _need_no_weights(section: CubeSection) -> None:
+    """Refuse a cube that asks for noise of weights where every record counts once."""
+    if section.sensitivity == "weight":
+        raise ReleaseError(
+            "sensitivity",
+            expected="records with a `weight`: without one every record counts once, and counts are covered anyway",
+            found='sensitivity = "weight"',
+            do="leave out `sensitivity`, `largest_weight` and `weight_unit`, or name the `weight` under [data] records",
+        )
+
+
+def _totals(
+    section: CubeSection, by: tuple[Dimension, ...], folder: Path, *, weighted: bool
+) -> tuple[PublicTotals, ...]:
+    named = {dimension.name: dimension for dimension in by}
+    found = tuple(read_totals(control, named, folder) for control in section.controls if control.totals is not None)
+    for totals in found:
+        if WEIGHTED in totals.columns and not weighted:
+            raise ReleaseError(
+                f"control '{totals.name}'",
+                expected=f"totals in the column '{COUNT}': records without a `weight` have no weighted counts",
+                found=f"the column '{WEIGHTED}'",
+                do=f"call the column '{COUNT}' if it counts records, or leave it out",
+            )
+        below = WEIGHTED if weighted else COUNT
+        if below in totals.columns and section.measures:
+            raise ReleaseError(
+                f"control '{totals.name}'",
+                expected=f"no {'weighted totals' if weighted else 'totals of counts'} in a cube with measures: a mean "
+                "would divide a sum that was not made to fit them by one that was",
+                found=f"measures = {', '.join(section.measures)}",
+                do=f"leave out the measures or the column '{below}', or publish two cubes",
+            )
+    return found
+
+
+def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True) -> TruncatedLaplace:
+    """The noise of a cube and of its controls; `weighted` says whether records have weights.
+
+    A cap that is not given is the least one whose δ is not above that of the cube's counts.
+    """
+    counts = TruncatedGeometric(epsilon=section.epsilon, cap=section.cap)
+    most = counts.delta()
+
+    def noise(epsilon: Fraction, *, sensitivity: int = 1, cap: int | None = None) -> TruncatedGeometric:
+        if cap is None and not 0 < most < 1:
+            raise MethodError(
+                "truncated-laplace",
+                expected="a cap of the cube whose δ is above 0 and below 1, from which other caps can be worked out",
+                found=f"cap = {section.cap:,} at epsilon = {at_most(section.epsilon)}, with δ = {most:g}",
+                do=f"{'lower' if most == 0 else 'raise'} `cap`",
+            )
+        least = smallest_cap(epsilon=epsilon, delta=most, sensitivity=sensitivity) if cap is None else cap
+        return TruncatedGeometric(epsilon=epsilon, cap=least, sensitivity=sensitivity)
+
+    def control(described: ControlSection) -> ControlNoise:
+        """Of a table that is taken from the records; public totals have no noise and disclose nothing."""
+        if described.epsilon is None:
+            return ControlNoise(by=described.by, counts=None)
+        return ControlNoise(
+            by=described.by,
+            counts=noise(described.epsilon, cap=described.cap),
+            weights=None if largest is None else noise(described.epsilon, sensitivity=largest),
+        )
+
+    # As the engine rounds a weight, halves upwards.
+    unit, most_weight = section.weight_unit, section.largest_weight
+    largest = None if most_weight is None else (2 * most_weight + unit) // (2 * unit)
+    return TruncatedLaplace(
+        alpha=alpha,
+        counts=counts,
+        weights=None if largest is None else noise(section.epsilon, sensitivity=largest),
+        controls=tuple(control(described) for described in section.controls if described.totals is None),
+        empty_cells=section.empty_cells,
+        weight_unit=unit,
+        further=len(section.measures) + (1 if weighted and largest is None else 0),
+    )

@@ -1,0 +1,259 @@
+"""The cube of a table of records, and replicate variances of its tables; memory holds it and one chunk."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Dimension
+from sfumato.engine.chunks import positions_of
+from sfumato.engine.connect import text
+from sfumato.engine.factors import integers, split, wide_sum
+from sfumato.engine.records import RecordTables, replicate_columns
+from sfumato.errors import DataError
+from sfumato.microdata import Microdata
+from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.figures import Estimates
+from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
+from sfumato.statistics.totals.tabulate_rows import millionths
+
+if TYPE_CHECKING:  # only names for types
+    import ibis.expr.types as ir
+
+
+# A cube from records that come in chunks: memory holds the cube and one chunk, however many records there are.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """Some records: for each its cell, counted through the product with the last dimension fastest, and its weight."""
+
+    positions: Integers
+    weights: Integers
+    """In whole millionths."""
+
+
+def tabulated(dimensions: tuple[Dimension, ...], chunks: Iterable[Chunk]) -> Cube:
+    """The cube of the records: `count`, and `weighted` in millionths, 0 in empty cells."""
+    size = prod(map(len, dimensions))
+    count, weighted = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for chunk in chunks:
+        _check(chunk, size)
+        # Whole numbers are added as whole numbers; a histogram with weights would go through floating point.
+        np.add.at(count, chunk.positions, 1)
+        np.add.at(weighted, chunk.positions, chunk.weights)
+    shape = tuple(map(len, dimensions))
+    return Cube(
+        dimensions=dimensions,
+        columns={"count": count.reshape(shape), "weighted": weighted.reshape(shape)},
+        parts={"weighted": MILLION},
+    )
+
+
+def whole_millionths(weights: NDArray[np.float64]) -> Integers:
+    """Weights in whole millionths, rounded; refused where one is missing or not positive."""
+    with np.errstate(invalid="ignore"):
+        wrong = int((~(weights > 0) | ~np.isfinite(weights)).sum())
+    if wrong:
+        raise DataError(
+            "weights",
+            expected="a positive weight for every record",
+            found=f"{wrong:,} missing, zero, negative or infinite",
+            do="give these records a weight, or leave them out",
+        )
+    rounded: Integers = np.rint(weights * MILLION).astype(np.int64)
+    if len(rounded) and int(rounded.min()) < 1:
+        raise DataError(
+            "weights",
+            expected="weights of at least a millionth",
+            found="smaller ones, which would vanish",
+            do="multiply all weights by the same number",
+        )
+    return rounded
+
+
+def _check(chunk: Chunk, size: int) -> None:
+    if chunk.positions.shape != chunk.weights.shape:
+        raise ValueError("one weight for every record")
+    if len(chunk.positions) and (int(chunk.positions.min()) < 0 or int(chunk.positions.max()) >= size):
+        raise ValueError("every record lies in a cell of the product")
+    if len(chunk.weights) and int(chunk.weights.min()) < 1:
+        raise DataError(
+            "weights",
+            expected="positive weights",
+            found=f"{int((chunk.weights < 1).sum()):,} that are not",
+            do="give these records a weight, or leave them out",
+        )
+
+
+# The cube of a table of records: counts, weights and measures of every combination of codes, exactly.
+
+_ROWS = 1_000_000
+"""Cells that are fetched from the engine at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CubeQuestion:
+    """Count records, weigh them and sum measures in every combination of the codes of some attributes."""
+
+    by: tuple[Dimension, ...]
+    measures: tuple[str, ...] = ()
+    weight_unit: int | None = None
+    """What every weight is rounded to a multiple of first; None leaves them as they are, in millionths."""
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset([*(dimension.name for dimension in self.by), *self.measures])
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, empty ones included."""
+        return prod(map(len, self.by))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordTotals:
+    """What a cube has to hold, all records together; confidential."""
+
+    records: int
+    weights: float
+    largest_weight: float
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """Of each measure times the weight."""
+    largest: Mapping[str, float] = field(default_factory=dict)
+    """The largest of these of one record."""
+
+
+def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion) -> Cube:
+    """The cube with the columns `count`, `weighted` in millionths, and each measure times the weight in thousandths.
+
+    Records without weights have no column `weighted`: it would be the count again, and protected by a second draw.
+    Memory holds the cube and a part of the cells that are not empty, however many records there are.
+    """
+    rows = _weighed(data, tables, question)
+    names = [dimension.name for dimension in question.by]
+    parts = dict.fromkeys(question.measures, MEASURE_PARTS)
+    sums = {"_count": rows.count()}
+    if data.records.weight is not None:
+        parts = {WEIGHTED: MILLION} | parts
+        sums["_weights"] = wide_sum(rows["_weight"])
+    sums |= {f"_sum_{at}": wide_sum(rows[f"_value_{at}"] * rows["_weight"]) for at in range(len(question.measures))}
+    columns = {name: np.zeros(question.cells, dtype=np.int64) for name in (COUNT, *parts)}
+    grouped = rows.group_by(names).agg(**sums) if names else rows.agg(**sums)
+    for batch in grouped.to_pyarrow_batches(chunk_size=_ROWS):
+        found = pa.Table.from_batches([batch])
+        places = positions_of(found, question.by, question.by)
+        columns[COUNT][places] = found["_count"].to_numpy()
+        if WEIGHTED in columns:
+            columns[WEIGHTED][places] = integers(found["_weights"])
+        for at, name in enumerate(question.measures):
+            wholes, left = split(found[f"_sum_{at}"], by=MILLION // MEASURE_PARTS)
+            columns[name][places] = wholes + (2 * left >= MILLION // MEASURE_PARTS)
+    shape = tuple(map(len, question.by))
+    return Cube(
+        dimensions=question.by,
+        columns={name: column.reshape(shape) for name, column in columns.items()},
+        parts=parts,
+    )
+
+
+def record_totals(data: Microdata, tables: RecordTables, measures: tuple[str, ...]) -> RecordTotals:
+    """What the records add up to, in floating point: to refuse what no cube can hold before anything is charged."""
+    records = tables.records
+    weight = None if data.records.weight is None else records[data.records.weight].cast("float64")
+    products = {
+        name: records[name].cast("float64") * (1.0 if weight is None else weight) for name in dict.fromkeys(measures)
+    }
+    asked = {"_records": records.count()}
+    if weight is not None:
+        asked |= {"_weights": weight.sum(), "_largest": weight.max()}
+    for at, product in enumerate(products.values()):
+        asked |= {f"_sum_{at}": product.sum(), f"_most_{at}": product.max()}
+    row = records.agg(**asked).to_pyarrow().to_pylist()[0]
+    n = int(row["_records"])
+    return RecordTotals(
+        records=n,
+        weights=float(row.get("_weights", n) or 0),
+        largest_weight=float(row.get("_largest", 1) or 0),
+        measures={name: float(row[f"_sum_{at}"] or 0) for at, name in enumerate(products)},
+        largest={name: float(row[f"_most_{at}"] or 0) for at, name in enumerate(products)},
+    )
+
+
+def _weighed(data: Microdata, tables: RecordTables, question: CubeQuestion) -> "ir.Table":
+    import ibis
+
+    records, column = tables.records, data.records.weight
+    if column is None:
+        weight = ibis.literal(MILLION, "int64")
+    elif question.weight_unit is not None:
+        units = (records[column].cast("float64") / float(question.weight_unit) + 0.5).floor().cast("int64")
+        weight = units * (question.weight_unit * MILLION)
+    else:
+        weight = millionths(records[column])
+    return records.select(
+        **{dimension.name: text(records[dimension.name], dimension.name) for dimension in question.by},
+        _weight=weight,
+        **{f"_value_{at}": records[name].cast("int64") for at, name in enumerate(question.measures)},
+    )
+
+
+# Replicate variances of tables of a cube, from which its variance function is fitted.
+
+
+def replicate_estimates(
+    data: Microdata, tables: RecordTables, by: tuple[Dimension, ...], measures: tuple[str, ...]
+) -> Estimates:
+    """Weighted totals of the cells of a table that are not empty, and their replicate variances.
+
+    A variance is the rule's factor times the sum of squared differences between the replicates' estimates and the
+    full sample's, of totals and of the means of measures.
+    """
+    described, weight, records = data.records.replicates, data.records.weight, tables.records
+    if described is None or weight is None:
+        raise ValueError("there are no replicate weights")
+    columns = (weight, *replicate_columns(data, tables))
+    rows = records.select(
+        **{dimension.name: text(records[dimension.name], dimension.name) for dimension in by},
+        **{f"_weight_{at}": millionths(records[column]) for at, column in enumerate(columns)},
+        **{f"_value_{at}": records[name].cast("int64") for at, name in enumerate(measures)},
+    )
+    sums = {f"_total_{r}": wide_sum(rows[f"_weight_{r}"]) for r in range(len(columns))}
+    for at in range(len(measures)):
+        sums |= {f"_sum_{at}_{r}": wide_sum(rows[f"_value_{at}"] * rows[f"_weight_{r}"]) for r in range(len(columns))}
+    names = [dimension.name for dimension in by]
+    found = (rows.group_by(names).agg(**sums) if names else rows.agg(**sums)).to_pyarrow()
+    # The order of a sum of floats matters, and engines give rows in any order.
+    order = np.argsort(positions_of(found, by, by))
+
+    def column(name: str) -> Floats:
+        wholes, parts = split(found[name])
+        return (wholes + parts / MILLION)[order]
+
+    factor = float(described.factor(len(columns) - 1))
+    totals = [column(f"_total_{r}") for r in range(len(columns))]
+    means = {}
+    for at, name in enumerate(measures):
+        sums_of = (column(f"_sum_{at}_{r}") for r in range(len(columns)))
+        means[name] = _variance([_mean(s, t) for s, t in zip(sums_of, totals, strict=True)], factor)
+    return Estimates(totals=totals[0], variances=_variance(totals, factor), means=means)
+
+
+def _variance(estimates: list[Floats], factor: float) -> Floats:
+    """From the full sample's estimates, which come first, and those of the replicates."""
+    full = estimates[0]
+    squares = np.zeros(len(full))
+    for replicate in estimates[1:]:
+        squares += (replicate - full) ** 2
+    return factor * squares
+
+
+def _mean(sums: Floats, totals: Floats) -> Floats:
+    mean: Floats = np.divide(sums, totals, out=np.full(len(totals), np.nan), where=totals > 0)
+    return mean

@@ -1,0 +1,1 @@
+"""Counts of jobs: how they are tabulated, protected, attacked and tuned."""

@@ -1,0 +1,210 @@
+"""The jobs of every establishment by worker attributes, and what each adds to every cell."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import strides
+from sfumato.engine.connect import Lends, Tables, text
+from sfumato.engine.factors import factor_table
+from sfumato.frame import Frame
+from sfumato.noise.factors import Factors
+from sfumato.statistics.questions import Question
+
+if TYPE_CHECKING:  # only names for types
+    import ibis.expr.types as ir
+
+
+# Establishment groups: the jobs of every establishment by worker attributes, in one scan for all questions.
+
+_EMPLOYERS = frozenset({"largest_employer", "count_below_threshold"})
+"""Columns that need the whole workforce of every establishment beside the cells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstablishmentGroups:
+    """The jobs of each establishment, counted by groups of workers: what every table is made of.
+
+    Columns of the engine's tables begin with an underscore, which no attribute does: whatever an office calls its
+    columns, they cannot be mixed up.
+    """
+
+    frame: Frame
+    tables: Tables
+    codes: Mapping[str, tuple[str, ...]]
+    """Of the worker attributes that any question uses; a group has its place among them, −1 for any other code."""
+    groups: "ir.Table"
+    factors: "ir.Table | None"
+    """Of each establishment, where a question needs distorted sums."""
+    coarser: Mapping[tuple[str, ...], "ir.Table"] = field(default_factory=dict)
+    """Groups by fewer attributes that several questions use."""
+
+    def by(self, attributes: Collection[str]) -> "ir.Table":
+        """The jobs of each establishment by some of the attributes; by none, its whole workforce."""
+        names = tuple(name for name in self.codes if name in attributes)
+        if len(names) == len(self.codes):
+            return self.groups
+        if names in self.coarser:
+            return self.coarser[names]
+        return self.groups.group_by(["_workplace", *names]).agg(_jobs=self.groups["_jobs"].sum().cast("int64"))
+
+
+@contextmanager
+def establishment_groups(
+    frame: Frame,
+    tables: Tables,
+    questions: Mapping[str, Question],
+    factors: Factors | None,
+) -> Iterator[EstablishmentGroups]:
+    """Count what all questions need; what is used more than once is kept by the engine until the end."""
+    codes = _worker_codes(frame, questions)
+    lent = None
+    if any("distorted" in question.needs for question in questions.values()):
+        if factors is None:
+            raise ValueError("distorted sums need factors")
+        lent = factor_table(frame, tables, factors)
+    counted = EstablishmentGroups(
+        frame=frame,
+        tables=tables,
+        codes=codes,
+        groups=_counted(frame, tables, codes),
+        factors=lent,
+    )
+    uses = _uses(frame, questions, tuple(codes))
+    with ExitStack() as kept:
+        if uses.total() > 1:
+            counted = replace(counted, groups=kept.enter_context(counted.groups.cache()))
+        several = [names for names, times in uses.items() if times > 1 and names != tuple(codes)]
+        coarser = {names: kept.enter_context(counted.by(names).cache()) for names in several}
+        yield replace(counted, coarser=coarser)
+
+
+def located(tables: Lends, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
+    """A table with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
+
+    Numbers are grouped and kept in a fraction of what texts take.
+    """
+    for name, listed in codes.items():
+        known = tables.lend(pa.table({"_text": pa.array(listed, pa.string()), "_at": np.arange(len(listed))}))
+        joined = table.left_join(known, table[name] == known["_text"])
+        others = [other for other in table.columns if other != name]
+        place = joined["_at"].fill_null(-1).cast("int8" if len(listed) < 2**7 else "int32")
+        table = joined.select(*others, **{name: place})
+    return table
+
+
+def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
+    """The place of every row in the product of some dimensions, from its place in each."""
+    import ibis
+
+    place = ibis.literal(0, "int64")
+    for dimension, step in strides(dimensions).items():
+        place = place + table[dimension].cast("int64") * step
+    return place
+
+
+def _uses(frame: Frame, questions: Mapping[str, Question], names: tuple[str, ...]) -> Counter[tuple[str, ...]]:
+    """How often groups by each set of attributes are read."""
+    uses: Counter[tuple[str, ...]] = Counter()
+    for question in questions.values():
+        used = question.worker_attributes(frame)
+        uses[tuple(name for name in names if name in used)] += 1
+        if _EMPLOYERS & question.needs:
+            uses[()] += 1
+    return uses
+
+
+def _worker_codes(frame: Frame, questions: Mapping[str, Question]) -> dict[str, tuple[str, ...]]:
+    """The codes of every worker attribute that any question uses, in one order for all of them."""
+    found: dict[str, dict[str, None]] = {}
+    for question in questions.values():
+        used = {dimension.name: dimension.codes for dimension in question.by}
+        for name in question.worker_attributes(frame):
+            found.setdefault(name, {}).update(dict.fromkeys((*used.get(name, ()), *question.where.get(name, ()))))
+    return {name: tuple(codes) for name, codes in found.items()}
+
+
+def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
+    """The one scan of the jobs. A job with a code that no question uses is in no cell, but in its establishment."""
+    jobs = tables.jobs
+    of_workers = [name for name in codes if tables.workers is not None and name in tables.workers.columns]
+    of_jobs = [name for name in codes if name not in of_workers]
+    kept = {
+        "_workplace": jobs[frame.jobs.workplace],
+        **{name: text(jobs[name], name) for name in of_jobs},
+    }
+    if of_workers and tables.workers is not None and frame.workers is not None and frame.jobs.worker:
+        workers = tables.workers
+        named = workers.select(
+            _worker=workers[frame.workers.key],
+            **{name: text(workers[name], name) for name in of_workers},
+        )
+        people = located(tables, named, {name: codes[name] for name in of_workers})
+        selected = jobs.select(_worker=jobs[frame.jobs.worker], **kept).inner_join(people, "_worker")
+    else:
+        selected = jobs.select(**kept)
+    placed = located(tables, selected, {name: codes[name] for name in of_jobs})
+    return placed.group_by(["_workplace", *codes]).agg(_jobs=placed.count())
+
+
+# Contributions: the jobs of every establishment in every cell, for what is done to establishments before summing.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contributions:
+    """Who contributes how much to which cell: confidential, and many times larger than the cells.
+
+    Row i says that establishment `unit[i]` has `jobs[i]` jobs in cell `cell[i]`. Establishments are numbered from 0,
+    `units` holds their names; an establishment without jobs has no row.
+    """
+
+    units: tuple[str, ...]
+    unit: Integers
+    cell: Integers
+    jobs: Integers
+    cells: int
+    """The number of cells, also those without any row."""
+
+    @property
+    def sizes(self) -> Integers:
+        """The jobs of every establishment in all cells together."""
+        return np.bincount(self.unit, weights=self.jobs, minlength=len(self.units)).astype(np.int64)
+
+    def sums(self, factors: Integers) -> Integers:
+        """The cells, when the jobs of every establishment are multiplied by its whole factor.
+
+        Sums below 2^53 are exact.
+        """
+        weighted = np.bincount(self.cell, weights=factors[self.unit] * self.jobs, minlength=self.cells)
+        return weighted.astype(np.int64)
+
+
+def contributions(frame: Frame, tables: Tables, question: Question, cells: Cells) -> Contributions:
+    """The jobs of every establishment in the cells that tabulation found for a question without `where`."""
+    if question.where or tables.workplaces is None or frame.workplaces is None:
+        raise ValueError("contributions are counted for whole populations with a table of workplaces")
+    register = tables.workplaces
+    public = {dimension.name: dimension.codes for dimension in question.by if frame.is_public(dimension.name)}
+    named = register.select(
+        _workplace=register[frame.workplaces.key], **{name: text(register[name], name) for name in public}
+    )
+    with establishment_groups(frame, tables, {"": Question(by=question.by)}, None) as counted:
+        placed = counted.groups.inner_join(located(tables, named, public), "_workplace")
+        found = placed.select(
+            "_jobs", _position=place_in(question.by, placed), _unit=text(placed["_workplace"], "_unit")
+        ).to_pyarrow()
+    encoded = found["_unit"].combine_chunks().dictionary_encode()
+    return Contributions(
+        units=tuple(encoded.dictionary.to_pylist()),
+        unit=encoded.indices.to_numpy().astype(np.int64),
+        cell=np.searchsorted(cells.positions, found["_position"].to_numpy()),
+        jobs=found["_jobs"].to_numpy().astype(np.int64),
+        cells=len(cells),
+    )

@@ -1,0 +1,413 @@
+"""The smallest epsilon that meets an accuracy, for a table of a release file; docs/tune.md has the assumptions."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from sfumato.cells import Cells, Dimension
+from sfumato.errors import MethodError, ReleaseError, SfumatoError
+from sfumato.frame import Frame, exact
+from sfumato.microdata import Microdata
+from sfumato.privacy.guarantee import Guarantee, plain
+from sfumato.release import Release
+from sfumato.statistics.jobs.laplace import NodeLaplace
+from sfumato.statistics.method import Method
+from sfumato.statistics.questions import Question
+from sfumato.statistics.registry import KEYED, build
+from sfumato.table import Table
+from sfumato_lab.reproduce.page import Repeatable
+
+# Accuracy as people state it: `mean error below 2 jobs in cells of at most 20 jobs`, and the like.
+
+EXAMPLES = (
+    "mean error below 2 jobs in cells of at most 50 jobs",
+    "mean error below 5% in cells of at least 100 jobs",
+    "90% of cells of at least 100 jobs within 10%",
+    "95% of cells of at most 20 jobs within 5 jobs",
+)
+DEFAULT_JOBS = 100
+"""The size of the cells that are meant when none is stated."""
+
+_NUMBER = r"(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
+_SIZE = (
+    r"(?:(?:in|of|with)\s+)?(?:cells?\s+)?(?:of|with)\s+"
+    rf"(?P<{{0}}bound>at least|at most)\s+(?P<{{0}}jobs>{_NUMBER})\s+jobs?"
+)
+_LIMIT = rf"(?P<limit>{_NUMBER})\s*(?P<unit>%|jobs?)?"
+_MEAN = re.compile(rf"mean error\s+(?:of\s+)?(?:below|under|up to|at most)?\s*{_LIMIT}(?:\s+{_SIZE.format('')})?")
+_SHARE = re.compile(
+    rf"(?P<share>{_NUMBER})\s*%(?:\s+(?:of\s+(?:all\s+)?)?cells)?(?:\s+{_SIZE.format('')})?\s+within\s+{_LIMIT}"
+    rf"(?:\s+{_SIZE.format('after_')})?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """How close published counts are to be: on average, or for a share of cells."""
+
+    limit: Fraction
+    """Jobs, or a share of the count."""
+    relative: bool
+    jobs: int
+    """Relative accuracy is meant for cells of at least so many jobs, accuracy in jobs for cells of at most so many."""
+    share: Fraction | None = None
+    """The share of cells within the limit; None asks for the mean error to be below it."""
+
+    def __post_init__(self) -> None:
+        if self.limit <= 0 or self.jobs < 1 or (self.share is not None and not 0 < self.share < 1):
+            raise _not_understood(str(self))
+
+    def __str__(self) -> str:
+        limit = f"{plain(100 * self.limit)}%" if self.relative else f"{plain(self.limit)} jobs"
+        cells = f"cells of {'at least' if self.relative else 'at most'} {self.jobs:,} jobs"
+        if self.share is None:
+            return f"mean error below {limit} in {cells}"
+        return f"{plain(100 * self.share)}% of {cells} within {limit}"
+
+    @property
+    def tolerance(self) -> float:
+        """The limit in jobs, for a cell of exactly `jobs` jobs."""
+        return float(self.limit * self.jobs if self.relative else self.limit)
+
+
+def read_accuracy(text: str) -> Accuracy:
+    """Understand a sentence about accuracy.
+
+    >>> print(read_accuracy("90% within 10%"))
+    90% of cells of at least 100 jobs within 10%
+    """
+    words = " ".join(text.lower().split())
+    found = _MEAN.fullmatch(words) or _SHARE.fullmatch(words)
+    if found is None:
+        raise _not_understood(text)
+    parts = found.groupdict()
+    relative = parts["unit"] == "%"
+    bound = parts["bound"] or parts.get("after_bound")
+    if bound and bound != ("at least" if relative else "at most"):
+        raise SfumatoError(
+            f"accuracy {text!r}",
+            expected="cells of at least so many jobs with a limit in %, or of at most so many with a limit in jobs",
+            found=f"{bound} so many jobs with a limit in {'%' if relative else 'jobs'}, which no method can keep",
+            do=f"say it as in: {EXAMPLES[2]}",
+        )
+    jobs = parts["jobs"] or parts.get("after_jobs")
+    limit = _number(parts["limit"])
+    return Accuracy(
+        limit=limit / 100 if relative else limit,
+        relative=relative,
+        jobs=_whole(jobs) if jobs else DEFAULT_JOBS,
+        share=_number(parts["share"]) / 100 if parts.get("share") else None,
+    )
+
+
+def _number(text: str) -> Fraction:
+    if not re.fullmatch(r"\d{1,3}(,\d{3}){0,4}(\.\d{1,6})?|\d{1,15}(\.\d{1,6})?", text):
+        raise _not_understood(text)
+    return Fraction(text.replace(",", ""))
+
+
+def _whole(text: str) -> int:
+    number = _number(text)
+    if number.denominator != 1 or number < 1:
+        raise _not_understood(f"{text} jobs")
+    return int(number)
+
+
+def _not_understood(text: str) -> SfumatoError:
+    return SfumatoError(
+        f"accuracy {text!r}",
+        expected="a sentence such as: " + "; or: ".join(EXAMPLES),
+        found="something else",
+        do="say it in one of these ways",
+    )
+
+
+# The public assumption behind a tuned epsilon: one cell that stands for all it is meant for.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """A cell of so many jobs, in which the largest establishment has this share.
+
+    With worker attributes all worker cells of the workplace cell are taken to be alike, and the largest establishment
+    to have the same share in each. A share of 1 is the worst case: one establishment has all jobs.
+    """
+
+    jobs: int
+    largest_share: Fraction = Fraction(1)
+    worker_cells: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.largest_share <= 1:
+            raise MethodError(
+                "largest share",
+                expected="a share above 0 and at most 1",
+                found=plain(self.largest_share),
+                do="give the share of the largest establishment of a cell; 1 is the worst case",
+            )
+
+    def __str__(self) -> str:
+        words = f"a cell of {self.jobs:,} jobs in which the largest establishment has {self.largest:,}"
+        if self.worker_cells > 1:
+            words += f", as in each of the {self.worker_cells} worker cells of its workplace cell"
+        return words
+
+    @property
+    def consequence(self) -> str:
+        """What the assumption means for cells that are otherwise."""
+        if self.worker_cells > 1:
+            return (
+                "A cell beside others that hold more jobs of its largest establishment may come out worse, where the "
+                "method protects all worker cells together."
+            )
+        return "A cell in which the largest establishment has a smaller share comes out no worse."
+
+    @property
+    def largest(self) -> int:
+        """The jobs of the largest establishment in the cell, rounded up."""
+        return ceil(self.jobs * self.largest_share)
+
+    def cells(self, method: Method, copies: int) -> Cells:
+        """So many workplace cells as assumed, with every column the method needs."""
+        inside = max(self.worker_cells, 1)
+        number = copies * inside
+        values = {
+            "count": self.jobs,
+            "largest": self.largest,
+            "largest_employer": self.largest * inside,
+            # As few as there can be: what depends on their number is then chosen for the case that is assumed.
+            "establishments": ceil(1 / self.largest_share),
+        }
+        if isinstance(method, NodeLaplace):
+            values["count_below_threshold"] = self.jobs if self.largest * inside < method.threshold else 0
+        lacking = method.needs - values.keys()
+        if lacking:
+            raise cannot_tell(method, f"it needs {', '.join(sorted(lacking))}, which only the data can tell")
+        dimensions = [Dimension(name="copy", codes=tuple(map(str, range(copies))))]
+        if self.worker_cells > 1:
+            codes = tuple(map(str, range(self.worker_cells)))
+            dimensions.append(Dimension(name="workers", codes=codes, public=False))
+        columns = {name: np.full(number, value, dtype=np.int64) for name, value in values.items()}
+        return Cells(dimensions=tuple(dimensions), positions=np.arange(number, dtype=np.int64), columns=columns)
+
+
+def cannot_tell(method: Method, why: str) -> MethodError:
+    """The refusal of a method whose accuracy cannot be known before the data are."""
+    return MethodError(
+        method.name,
+        expected="a method whose error is known without the data",
+        found=f"{method.name}: {why}",
+        do="choose another method, or state the accuracy for cells of at most so many jobs",
+    )
+
+
+Build = Callable[[Fraction], Method]
+"""The method at an epsilon; a MethodError where it does not exist."""
+
+DRAWS = 100_000
+"""A share of cells is found by drawing from the method itself: to within 0.3 points, 99 times in 100."""
+
+LADDER = tuple(Fraction(digits) * Fraction(10) ** power for power in range(-5, 2) for digits in range(100, 1000))
+"""Epsilons of three digits, from 0.001 to 9,990."""
+_STRIDE = 45  # 140 rungs, each at most half as large again as the one before
+_CURVE = (-6, 7)
+_STEP = 1.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What one epsilon gives; `figure` is None where the method does not exist."""
+
+    epsilon: Fraction
+    figure: float | None
+    """The mean error, as stated in jobs or as a share; or the share of cells within the limit."""
+    meets: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """The smallest epsilon that meets the accuracy, and the curve around it."""
+
+    accuracy: Accuracy
+    assumption: Assumption
+    method: Method
+    epsilon: Fraction
+    figure: float
+    curve: tuple[Point, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a table protected with this epsilon reveals at most."""
+        return self.method.guarantee()
+
+
+def tune(build: Build, *, accuracy: Accuracy, largest_share: Fraction = Fraction(1), worker_cells: int = 0) -> Tuned:
+    """Find the smallest epsilon of three digits that meets the accuracy under the assumption; no data are read."""
+    assumption = Assumption(jobs=accuracy.jobs, largest_share=largest_share, worker_cells=worker_cells)
+
+    def at(epsilon: Fraction) -> Point:
+        try:
+            method = build(epsilon)
+        except MethodError:
+            return Point(epsilon=epsilon, figure=None, meets=False)
+        figure = measure(method, accuracy, assumption)
+        return Point(epsilon=epsilon, figure=figure, meets=_meets(figure, accuracy))
+
+    last = build(LADDER[-1])  # refuses parameters at which the method never exists
+    if not at(LADDER[-1]).meets:
+        raise cannot_tell(last, f"no epsilon up to {float(LADDER[-1]):g} meets: {accuracy}")
+    # Some methods change their mechanism with epsilon, so that more of it may be worse: the first rung that will do is
+    # looked for from below, and only between it and the one before is the interval halved.
+    rungs = [*range(0, len(LADDER), _STRIDE), len(LADDER) - 1]
+    high = next(rung for rung in rungs if at(LADDER[rung]).meets)
+    low = max((rung for rung in rungs if rung < high), default=-1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if at(LADDER[middle]).meets else (middle, high)
+    best = at(LADDER[high])
+    assert best.figure is not None
+    around = sorted({_digits(float(best.epsilon) * _STEP**step) for step in range(*_CURVE)} | {best.epsilon})
+    return Tuned(
+        accuracy=accuracy,
+        assumption=assumption,
+        method=build(best.epsilon),
+        epsilon=best.epsilon,
+        figure=best.figure,
+        curve=tuple(at(epsilon) for epsilon in around),
+    )
+
+
+def measure(method: Method, accuracy: Accuracy, assumption: Assumption) -> float:
+    """The mean error, or the share of cells within the limit, of the assumed cell."""
+    if isinstance(method, NodeLaplace) and accuracy.relative:
+        raise cannot_tell(method, "it leaves out large establishments, so a large cell may lose all its jobs")
+    if accuracy.share is None:
+        error = float(method.expected_error(assumption.cells(method, 1)).mean())
+        return error / assumption.jobs if accuracy.relative else error
+    copies = max(DRAWS // max(assumption.worker_cells, 1), DRAWS // 5)
+    cells = assumption.cells(method, copies)
+    # The same stream at every epsilon, so that the search is not led astray by chance.
+    drawn = method.protect(cells, Repeatable(1, "tune"))["value"]
+    return float(np.mean(np.abs(drawn - cells["count"]) <= accuracy.tolerance))
+
+
+def _meets(figure: float, accuracy: Accuracy) -> bool:
+    return figure <= float(accuracy.limit) if accuracy.share is None else figure >= float(accuracy.share)
+
+
+def _digits(epsilon: float) -> Fraction:
+    """An epsilon to two digits, for a chart."""
+    return Fraction(f"{epsilon:.2g}")
+
+
+# Tune a table of a release file: its attributes, its method and its alpha, with another epsilon.
+
+
+def tune_table(
+    release: Release,
+    name: str | None = None,
+    *,
+    accuracy: Accuracy,
+    method: str | None = None,
+    largest_share: Fraction = Fraction(1),
+) -> Tuned:
+    """The smallest epsilon for one table of a release; only the release file is opened, no data and no ledger."""
+    table = find_table(release, name)
+    if isinstance(release.data, Microdata):
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a count of jobs",
+            found="a statistic of records",
+            do="see `sfumato tune report` for counts and means of people, and `sfumato tune percentiles`",
+        )
+    protect = table.protect
+    if (method or protect.method) in KEYED:
+        raise ReleaseError(
+            f"table '{table.name}', method '{method or protect.method}'",
+            expected="a method with an epsilon to be found",
+            found="one without a formal guarantee",
+            do="choose another table, or see `sfumato tune top-contributors` for magnitudes",
+        )
+    worker_cells = _worker_cells(release.frame, table)
+    name_used = method or release.method_name(table)
+    options = {option: value for option, value in protect.options.items() if option != "form"}
+
+    budget = release.about.budget
+    alpha = budget.alpha if protect.alpha is None and budget is not None else protect.alpha
+
+    def build_at(epsilon: Fraction) -> Method:
+        return build(
+            name_used,
+            alpha=alpha,
+            epsilon=epsilon,
+            worker_cells=worker_cells,
+            options=options if method in (None, protect.method) else {},
+        )
+
+    return tune(build_at, accuracy=accuracy, largest_share=largest_share, worker_cells=worker_cells)
+
+
+def find_table(release: Release, name: str | None) -> Table:
+    """The named table, or the only one."""
+    names = [table.name for table in release.tables]
+    if name is None and len(names) == 1:
+        return release.tables[0]
+    if name not in names:
+        raise ReleaseError(
+            "table",
+            expected=f"one of {', '.join(names)}",
+            found="none named" if name is None else repr(name),
+            do="name the table with --table",
+        )
+    return release.tables[names.index(name)]
+
+
+def _worker_cells(frame: Frame, table: Table) -> int:
+    """The number of worker cells in a workplace cell; the codes of workplaces do not matter to it."""
+    by = []
+    for name in table.by:
+        declared = None if frame.is_public(name) else frame.declared_codes(name)
+        codes = declared.codes if declared is not None else ("any",)
+        kept = tuple(code for code in codes if name not in table.where or code in table.where[name])
+        by.append(Dimension(name=name, codes=kept or codes, public=frame.is_public(name)))
+    return Question(by=tuple(by), where=table.where).worker_cells(frame)
+
+
+# The lines of a release file that use what was found.
+
+
+def protect_line(method: str, epsilon: Fraction, options: Mapping[str, Any]) -> str:
+    """How a table is protected, with the options of the method that are set.
+
+    >>> protect_line("mose", Fraction(10), {"count_epsilon": Decimal("0.2"), "classes": ["state"], "clip": False})
+    'protect = { method = "mose", epsilon = 10, count_epsilon = 0.2, classes = ["state"], clip = false }'
+    """
+    written = {"method": method, "epsilon": epsilon, **options}
+    return f"protect = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in written.items())} }}"
+
+
+def budget_line(epsilon: Fraction, *, conditional: bool) -> str:
+    """The budget of a release about people.
+
+    >>> budget_line(Fraction("4.5"), conditional=False)
+    'budget = { epsilon = 4.5, definition = "individuals" }'
+    """
+    accepted = ", conditional = true" if conditional else ""
+    return f'budget = {{ epsilon = {_toml(epsilon)}, definition = "individuals"{accepted} }}'
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, int | float | Decimal | Fraction):
+        text = plain(exact(value))
+        return f'"{text}"' if "/" in text else text
+    return f'"{value}"'

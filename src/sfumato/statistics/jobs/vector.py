@@ -1,0 +1,419 @@
+"""One draw of noise for all worker cells of a workplace cell: Vector Pareto and Smooth Box."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.noise.box_pareto import BoxPareto, sum_tail
+from sfumato.noise.pareto import SimplexPareto
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.calibration import Calibration, calibrate_block
+from sfumato.statistics.method import Method, PlannedError
+
+# Blocks: the worker cells of one workplace cell side by side, as the vector methods see them.
+
+Number = TypeVar("Number", bound=np.generic)
+
+LIMIT = 2**61
+"""Published values are cut here, well inside the 2^62 at which noise saturates: the sum is cut, never the noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """The columns of Cells in rows, one row a workplace cell."""
+
+    cells: Cells
+    order: NDArray[np.intp]
+    columns: Mapping[str, Integers]
+
+    @classmethod
+    def of(cls, cells: Cells, *, needs: frozenset[str], method: str, width: int, alpha: Fraction) -> "Blocks":
+        """The blocks of all cells, or a MethodError, which names no count: those are confidential."""
+        lacking = sorted(needs - set(cells.columns))
+        if lacking or cells.worker_cells != width:
+            raise MethodError(
+                method,
+                expected=f"the columns {', '.join(sorted(needs))}, and {width} worker cells in each workplace cell",
+                found=f"no {' nor '.join(lacking)}" if lacking else f"{cells.worker_cells} worker cells",
+                do="tabulate for this method; a joined table has no number of establishments, so choose another there"
+                if lacking
+                else "build the method with the worker_cells of the table",
+            )
+        order = cells.blocks()
+        blocks = cls(cells=cells, order=order, columns={name: cells[name][order] for name in needs})
+        blocks.check(method, alpha)
+        return blocks
+
+    def __getitem__(self, column: str) -> Integers:
+        return self.columns[column]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def check(self, method: str, alpha: Fraction) -> None:
+        """Refuse counts that do not fit together, or not into 64 bits after multiplication with α = p/q."""
+        count, most = self["count"], 2**59 // (alpha.numerator * self.order.shape[1])
+        fits = bool(np.all((count >= 0) & (count < most)))
+        if "largest" in self.columns:
+            fits = fits and bool(np.all((self["largest"] >= 0) & (self["largest"] <= count)))
+        if "largest_employer" in self.columns:
+            employer = self["largest_employer"]
+            total = np.minimum(count, most).sum(axis=1, keepdims=True)
+            fits = fits and bool(np.all((employer >= 0) & (employer <= total) & (employer == employer[:, :1])))
+        if not fits:
+            raise MethodError(
+                method,
+                expected=f"0 ≤ largest ≤ count < 2^59/{alpha.numerator * self.order.shape[1]} in every cell, and one "
+                "largest_employer of at most the sum of its cells in every workplace cell",
+                found="a cell outside these limits",
+                do="check the counts; classify the table by a worker attribute instead of a `where` on it; or choose "
+                "an alpha with fewer decimals",
+            )
+
+    def published(self, rows: Integers) -> Cells:
+        """Protected values in the places of the cells they belong to."""
+        value = np.clip(laid_back(self.order, rows), -LIMIT, LIMIT)
+        return Cells(dimensions=self.cells.dimensions, positions=self.cells.positions, columns={"value": value})
+
+
+def laid_back(order: NDArray[np.intp], rows: NDArray[Number]) -> NDArray[Number]:
+    """Rows of blocks as one column in the order of the cells."""
+    column = np.empty(order.size, dtype=rows.dtype)
+    column[order.ravel()] = rows.ravel()
+    return column
+
+
+# Published error figures of methods whose noise depends on more than one published value.
+
+# Interval ends are moved outward by this share before they are rounded, more than floating point can err.
+OUTWARD = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedFigures:
+    """The mean absolute error of every cell and the interval of its true value, from published numbers only."""
+
+    error: Floats
+    low: Floats
+    high: Floats
+
+    def beside(self, values: Integers) -> "PublishedFigures":
+        """The same figures widened until they do not contradict these values of counts, which stand beside them.
+
+        The error is at least the way from the value to the nearest count of the interval: all of a negative value. The
+        interval then holds the value and one other count at least. Where the value is negative it reaches as far above
+        zero as the value lies below: noise that took it there may have taken it from there. It only grows, so it holds
+        the true count no less often than before.
+        """
+        y = values.astype(np.float64)
+        away = np.maximum(self.low - y, np.where(np.isnan(self.high), 0.0, y - self.high))
+        low, high = np.minimum(self.low, np.maximum(y, 0.0)), np.maximum(self.high, np.abs(y))
+        lone = low == high
+        return PublishedFigures(
+            error=np.maximum(self.error, away),
+            low=np.where(lone, np.maximum(low - 1, 0.0), low),
+            high=np.where(lone, high + 1, high),
+        )
+
+
+@runtime_checkable
+class WholeTableFigures(Protocol):
+    """A method whose figures need all published values of a workplace cell, or its number of establishments."""
+
+    def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
+        """The figures of an answer with its column `value`, and `establishments` where they are public."""
+        ...
+
+
+def published_figures(method: Method, answer: Cells, confidence: float) -> PublishedFigures:
+    """The published figures of any method: of the whole table where it asks for that, else value by value."""
+    if isinstance(method, WholeTableFigures):
+        return method.published_figures(answer, confidence)
+    low, high = method.published_interval(answer["value"], confidence)
+    return PublishedFigures(error=method.published_error(answer["value"]), low=low, high=high)
+
+
+def counts_within(values: Integers, *, width: float, slope: float) -> tuple[Floats, Floats]:
+    """The least and the greatest whole n ≥ 0 with |value − n| ≤ max(slope·n, width) + ½; NaN for no upper limit.
+
+    A negative value has the upper end of 0. No count is below 0, so noise took it there: what it had been before it
+    passed 0 is as open as if it were 0.
+    """
+    y = values.astype(np.float64)
+    width, slope = width * (1 + OUTWARD), slope * (1 + OUTWARD)
+    low = rounded_up(np.minimum(y - width - 0.5, (y - 0.5) / (1 + slope)), y)
+    if slope >= 1:
+        return low, np.full(len(y), np.nan)
+    y = np.maximum(y, 0.0)
+    return low, rounded_down(np.maximum(y + width + 0.5, (y + 0.5) / (1 - slope)), y)
+
+
+def rounded_up(low: Floats, values: Floats) -> Floats:
+    """Lower ends as whole numbers of jobs, moved outward first."""
+    whole: Floats = np.maximum(np.ceil(low - OUTWARD * (1 + np.abs(values) + np.abs(low))), 0.0)
+    return whole
+
+
+def rounded_down(high: Floats, values: Floats) -> Floats:
+    """Upper ends as whole numbers of jobs, moved outward first."""
+    whole: Floats = np.maximum(np.floor(high + OUTWARD * (1 + np.abs(values) + np.abs(high))), 0.0)
+    return whole
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that is no probability strictly between nothing and certainty."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+
+
+# Vector Pareto: one draw of heavy-tailed noise for all worker cells of a workplace cell; strong and pure.
+
+# Of the probability with which an interval may miss, the part that is spent on bounding the largest employer.
+_FOR_THE_EMPLOYER = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorPareto:
+    """Strong, pure (α, ε) privacy for all worker cells of a workplace cell at once, at the cost of ε once.
+
+    The noise has scale k·max(αx, 1) in every cell of the block, x being the largest *total* workforce of an
+    establishment in the workplace cell. `worker_cells` is the number of cells in a block, 0 when workers are not told
+    apart. docs/methods/vector.md has the proofs.
+
+    >>> VectorPareto(alpha=Fraction("0.05"), epsilon=Fraction(2), worker_cells=8).guarantee().definition
+    'strong'
+    """
+
+    name: ClassVar[str] = "vector-pareto"
+    needs: ClassVar[frozenset[str]] = frozenset({"count", "largest_employer"})
+    description: ClassVar[str] = (
+        "random noise from a symmetric distribution with heavy tails (Vector Pareto) was drawn for all worker cells of "
+        "a workplace cell together, added to their counts and rounded to whole jobs"
+    )
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+
+    def __post_init__(self) -> None:
+        _ = self.calibration  # refuses parameters at which the mechanism does not exist
+
+    @property
+    def cells(self) -> int:
+        """The number of cells in a block."""
+        return max(self.worker_cells, 1)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The tail γ − d of the noise and its scale k = 1/a in units of S, public and exact."""
+        return calibrate_block(
+            self.name, "simplex", alpha=self.alpha, epsilon=self.epsilon, cells=self.worker_cells or 1
+        )
+
+    @cached_property
+    def noise(self) -> SimplexPareto:
+        """The noise whose scale is a whole multiple of k/q, where α = p/q."""
+        unit = self.calibration.scale / self.alpha.denominator
+        return SimplexPareto(unit=unit, tail=self.calibration.tail, cells=self.cells)
+
+    @property
+    def error_in_scales(self) -> float:
+        """E|Z_c|/S before rounding, which rounding only lowers: k/(γ − d − 1)."""
+        return float(self.calibration.scale / (self.calibration.tail - 1))
+
+    def guarantee(self) -> EmployerEmployee:
+        """Strong, and ε once: an establishment is in one block, and a block is one output."""
+        return EmployerEmployee(definition="strong", alpha=self.alpha, epsilon=self.epsilon)
+
+    def planned_error(self) -> PlannedError:
+        """The error where no establishment of the workplace cell exceeds 1/α workers, and its share above that."""
+        return PlannedError(
+            floor=float(self.noise.marginal.expected_magnitude(np.array([self.alpha.denominator]))[0]),
+            floor_size=int(1 / self.alpha),
+            share=float(self.alpha) * self.error_in_scales,
+            of="the largest establishment of its workplace cell",
+        )
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every cell from the true largest employer: confidential."""
+        blocks = self._blocks(cells)
+        error = self.noise.marginal.expected_magnitude(self._multiples(blocks))
+        return laid_back(blocks.order, np.repeat(error, self.cells))
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Every count plus noise: whole numbers, possibly negative; zeros get noise like any other count."""
+        blocks = self._blocks(cells)
+        return blocks.published(blocks["count"] + self.noise.sample(self._multiples(blocks), randomness))
+
+    def published_error(self, values: Integers) -> Floats:
+        """The error as if each value were a workplace cell of its own, which it is when workers are not told apart."""
+        self._alone()
+        return self._error(values)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """All counts that a test at this confidence does not reject, each value a workplace cell of its own."""
+        self._alone()
+        check_confidence(confidence)
+        width = float(self.calibration.scale) * self.noise.marginal.quantile(confidence)
+        return counts_within(values, width=width, slope=float(self.alpha) * width)
+
+    def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
+        """The figures from all published values of a workplace cell: the largest employer is at most their true sum.
+
+        With the probability that is not spent on a cell's own noise the true sum is bounded first: the sum of the
+        published values misses it by at most a known number of scales. Where that bound is none, or the noise of
+        a large establishment may hide any count, the interval has no upper end. A negative value has the upper
+        end of 0. Where a value and the others of its workplace cell exclude each other, the interval spans both.
+        """
+        check_confidence(confidence)
+        order = answer.blocks()
+        totals = answer["value"][order].sum(axis=1)
+        error = laid_back(order, np.repeat(self._error(totals), self.cells))
+        if self.cells == 1:
+            low, high = self.published_interval(answer["value"], confidence)
+            return PublishedFigures(error=error, low=low, high=high)
+        missed = 1 - confidence
+        k, tail, alpha = float(self.calibration.scale), float(self.calibration.tail), float(self.alpha)
+        own = k * self.noise.marginal.quantile(1 - (1 - _FOR_THE_EMPLOYER) * missed)
+        together = k * sum_tail(self.cells).mixed_quantile(1 - _FOR_THE_EMPLOYER * missed, tail)
+        # Half a job of rounding in every cell, on the side that makes the bound larger.
+        _, most = counts_within(totals + self.cells // 2, width=together, slope=alpha * together)
+        reach = (own * np.maximum(alpha * most, 1) + 0.5)[:, None]
+        values = answer["value"][order].astype(np.float64)
+        low = np.where(np.isnan(reach), 0.0, rounded_up(values - reach, values))
+        high = np.minimum(rounded_down(np.maximum(values, 0) + reach, values), most[:, None])
+        low, high = np.fmin(low, high), np.maximum(low, high)
+        return PublishedFigures(error=error, low=laid_back(order, low), high=laid_back(order, high))
+
+    def _error(self, totals: Integers) -> Floats:
+        """The error when the whole workplace cell is one establishment.
+
+        Its mean is never below the true mean error: the published total is unbiased, the largest employer is at most
+        the true total, and the figure is a convex function of the published one (Jensen's inequality).
+        """
+        scale = np.maximum(float(self.alpha) * np.maximum(totals, 0), 1.0)
+        error: Floats = self.error_in_scales * scale
+        return error
+
+    def _alone(self) -> None:
+        if self.cells > 1:
+            raise ValueError("the figures of one value need all values of its workplace cell: ask published_figures")
+
+    def _blocks(self, cells: Cells) -> Blocks:
+        return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)
+
+    def _multiples(self, blocks: Blocks) -> Integers:
+        """The scale S = max(αx, 1) of every block in units of 1/q, where α = p/q: max(p·x, q), exactly."""
+        p, q = self.alpha.numerator, self.alpha.denominator
+        multiples: Integers = np.maximum(blocks["largest_employer"][:, 0] * p, q)
+        return multiples
+
+
+# Smooth Box: one draw of heavy-tailed noise for all worker cells, scaled to the largest contribution in each; weak.
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothBox:
+    """Weak, pure (α, ε) privacy for all worker cells of a workplace cell at once, at the cost of ε once.
+
+    The noise of cell c has scale k·max(αx_c, 1+α), x_c being the largest contribution of one establishment to that
+    cell. `worker_cells` is the number of cells in a block, 0 when workers are not told apart: the guarantee is then
+    strong. docs/methods/vector.md has the proofs.
+
+    >>> SmoothBox(alpha=Fraction("0.05"), epsilon=Fraction(2), worker_cells=8).guarantee().definition
+    'weak'
+    """
+
+    name: ClassVar[str] = "smooth-box"
+    needs: ClassVar[frozenset[str]] = frozenset({"count", "largest"})
+    description: ClassVar[str] = (
+        "random noise from a symmetric distribution with heavy tails (Smooth Box) was drawn for all worker cells of a "
+        "workplace cell together, scaled in each, added to their counts and rounded to whole jobs"
+    )
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+
+    def __post_init__(self) -> None:
+        _ = self.calibration  # refuses parameters at which the mechanism does not exist
+
+    @property
+    def cells(self) -> int:
+        """The number of cells in a block."""
+        return max(self.worker_cells, 1)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The tail γ − d of the noise and its scale k = 1/a in units of max(αx_c, 1+α), public and exact."""
+        return calibrate_block(self.name, "box", alpha=self.alpha, epsilon=self.epsilon, cells=self.worker_cells or 1)
+
+    @cached_property
+    def noise(self) -> BoxPareto:
+        """The noise whose scales are whole multiples of k/q, where α = p/q."""
+        unit = self.calibration.scale / self.alpha.denominator
+        return BoxPareto(unit=unit, tail=self.calibration.tail, cells=self.cells)
+
+    @property
+    def error_in_scales(self) -> float:
+        """E|Z_c| in units of max(αx_c, 1+α), before rounding, which only lowers it: k(d+2)/(3(γ−d−1))."""
+        return float(self.calibration.scale / (self.calibration.tail - 1)) * (self.cells + 2) / 3
+
+    def guarantee(self) -> EmployerEmployee:
+        """Weak on worker attributes, and ε once: an establishment is in one block, and a block is one output."""
+        return EmployerEmployee(
+            definition="weak" if self.worker_cells else "strong", alpha=self.alpha, epsilon=self.epsilon
+        )
+
+    def planned_error(self) -> PlannedError:
+        """The error where no establishment has more than 1/α + 1 workers in the cell, and its share above that."""
+        smallest = np.array([self.alpha.numerator + self.alpha.denominator])
+        return PlannedError(
+            floor=float(self.noise.expected_magnitude(smallest)[0]),
+            floor_size=int(1 / self.alpha) + 1,
+            share=float(self.alpha) * self.error_in_scales,
+        )
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every cell from its true largest contribution: confidential."""
+        blocks = self._blocks(cells)
+        return laid_back(blocks.order, self.noise.expected_magnitude(self._multiples(blocks)))
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Every count plus noise: whole numbers, possibly negative; zeros get noise like any other count."""
+        blocks = self._blocks(cells)
+        return blocks.published(blocks["count"] + self.noise.sample(self._multiples(blocks), randomness))
+
+    def published_error(self, values: Integers) -> Floats:
+        """The error as if the whole published count were one establishment; on average not below the true one.
+
+        The published count is unbiased, the largest contribution is at most the count, and the figure is a convex
+        function of the published count (Jensen's inequality).
+        """
+        alpha = float(self.alpha)
+        error: Floats = self.error_in_scales * np.maximum(alpha * np.maximum(values, 0), 1 + alpha)
+        return error
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """All counts that a test at this confidence does not reject, whatever their largest contribution."""
+        check_confidence(confidence)
+        scales = float(self.calibration.scale) * self.noise.quantile(confidence)
+        return counts_within(values, width=scales * float(1 + self.alpha), slope=scales * float(self.alpha))
+
+    def _blocks(self, cells: Cells) -> Blocks:
+        return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)
+
+    def _multiples(self, blocks: Blocks) -> Integers:
+        """The scale max(αx_c, 1+α) of every cell in units of 1/q, where α = p/q: max(p·x_c, p+q), exactly."""
+        p, q = self.alpha.numerator, self.alpha.denominator
+        multiples: Integers = np.maximum(blocks["largest"] * p, p + q)
+        return multiples

@@ -1,0 +1,272 @@
+"""What a method of protection has to say and do, its parameters, and how errors are published."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import Guarantee
+
+# The parameters every method takes: their ranges, and the nearest ones that are admissible.
+
+LARGEST_ALPHA = 10
+LEAST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), 10**6
+LARGEST_DENOMINATOR = 10**6  # of alpha: scales are whole multiples of 1/denominator and must fit 64 bits
+
+PRECISE = Context(prec=100, rounding=ROUND_HALF_EVEN)
+"""Decimal arithmetic for calibrations."""
+MARGIN = Decimal("1e-60")
+"""Far above the rounding of a few operations at 100 digits, far below what one step of the grid changes."""
+GRID = 10**9
+"""Parameters are whole billionths, short enough to be printed in full in a privacy statement."""
+
+
+def check_parameters(method: str, *, alpha: Fraction, epsilon: Fraction, worker_cells: int) -> None:
+    """Refuse parameters outside the ranges that every method keeps to."""
+    if not (isinstance(alpha, Fraction) and isinstance(epsilon, Fraction)):
+        raise MethodError(
+            method,
+            expected="alpha and epsilon as exact fractions",
+            found=f"alpha = {alpha!r}, epsilon = {epsilon!r}",
+            do="write Fraction('0.1'), not 0.1",
+        )
+    if not 0 < alpha <= LARGEST_ALPHA or alpha.denominator > LARGEST_DENOMINATOR:
+        raise MethodError(
+            method,
+            expected=f"0 < alpha ≤ {LARGEST_ALPHA}, with a denominator of at most {LARGEST_DENOMINATOR}",
+            found=f"alpha = {alpha}",
+            do="choose an alpha such as 0.1: establishments within ten per cent of each other look alike",
+        )
+    if not LEAST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise MethodError(
+            method,
+            expected=f"{float(LEAST_EPSILON):g} ≤ epsilon ≤ {LARGEST_EPSILON}",
+            found=f"epsilon = {epsilon}",
+            do="choose an epsilon such as 2",
+        )
+    if worker_cells < 0:
+        raise MethodError(
+            method,
+            expected="worker_cells ≥ 0",
+            found=f"worker_cells = {worker_cells}",
+            do="give the number of worker-attribute cells in a workplace cell, 0 for none",
+        )
+
+
+def smallest_from(bound: Decimal, admissible: Callable[[Fraction], bool]) -> Decimal:
+    """The smallest admissible number of two digits that is not below the bound."""
+    with localcontext(PRECISE):
+        step = Decimal(1).scaleb(bound.adjusted() - 1)
+        value = bound.quantize(step, rounding=ROUND_CEILING)
+        while not admissible(Fraction(value)):
+            value += step
+    return value
+
+
+def largest_alpha_to(bound: Decimal, admissible: Callable[[Fraction], bool]) -> Decimal | None:
+    """The largest admissible α of two digits that is not above the bound; None where it is too fine."""
+    with localcontext(PRECISE):
+        bound = min(bound, Decimal(LARGEST_ALPHA))
+        step = Decimal(1).scaleb(bound.adjusted() - 1)
+        alpha = bound.quantize(step, rounding=ROUND_FLOOR)
+        while alpha > 0 and not admissible(Fraction(alpha)):
+            alpha -= step
+    return alpha if alpha > 0 and Fraction(alpha).denominator <= LARGEST_DENOMINATOR else None
+
+
+def log_growth(alpha: Fraction) -> Decimal:
+    """g = ln(1 + α), how far one neighbour step moves the logarithm of a size; asked within PRECISE."""
+    return (1 + decimal(alpha)).ln()
+
+
+def decimal(value: Fraction) -> Decimal:
+    """A fraction to the digits of the context in force."""
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def on_grid(value: Decimal, rounding: str) -> Fraction:
+    """A number as whole billionths, rounded to the side that is asked for."""
+    return Fraction(int((value * GRID).to_integral_value(rounding)), GRID)
+
+
+# Published quality: relative errors on a coarse scale, so that they tell little of what made them.
+
+STEPS = np.array([0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50, 0.75, 1.0])
+"""Relative errors are rounded up to one of these; larger ones are not told."""
+
+
+def rounded_up(relative: Floats) -> Floats:
+    """The next step of the scale; infinite beyond its end, and where nothing is defined.
+
+    A finer figure would reveal the size of the largest contributors: without sampling error the variance of a cell is
+    theirs alone.
+
+    >>> rounded_up(np.array([0.004, 0.11, 3.0])).tolist()
+    [0.01, 0.15, inf]
+    """
+    padded = np.append(STEPS, np.inf)
+    places = np.searchsorted(STEPS, np.where(np.isnan(relative), np.inf, relative), side="left")
+    steps: Floats = padded[places]
+    return steps
+
+
+# What the column `status` of a protected table says of a cell.
+
+STATUSES = (
+    "",
+    "suppressed",
+    "synthesised",
+    "not available",
+    "mostly perturbation",
+    "below",
+    "above",
+    "error unknown",
+)
+"""By its number: nothing to say, or why a value is missing, made up, a bound, or to be used with care.
+
+Stored answers hold these numbers: new ones come last."""
+SUPPRESSED, SYNTHESISED, NOT_AVAILABLE, MOSTLY_PERTURBATION, BELOW, ABOVE, ERROR_UNKNOWN = range(1, len(STATUSES))
+HIDDEN = (SUPPRESSED, NOT_AVAILABLE, ERROR_UNKNOWN)
+"""Cells of which no value is published."""
+BOUNDS = (BELOW, ABOVE)
+"""Cells whose value is an edge that a percentile is below, or at and above: it has no error."""
+
+
+LARGEST = "its largest establishment"
+OF_TABLE = "of_table"
+"""Marks a parameter of a method that follows from its table, in the metadata of the field."""
+
+
+ADDED = "added"
+"""Marks a parameter that earlier versions did not have, in the metadata of the field."""
+
+
+def of_table(default: Any) -> Any:
+    """A parameter that follows from the table a method protects, and that no release file can set."""
+    return field(default=default, metadata={OF_TABLE: True})
+
+
+def added(default: Any) -> Any:
+    """A parameter that earlier versions did not have: at its default a question keeps the name it had without it."""
+    return field(default=default, repr=False, metadata={ADDED: True})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedError:
+    """The mean absolute error of a cell, as far as it can be known before any data are read.
+
+    It is `floor` where the largest establishment of the cell has at most `floor_size` workers, and above that
+    at most `share` times the workers of the largest establishment, or of what `of` names instead.
+    """
+
+    floor: float
+    floor_size: int
+    share: float | None
+    """None where it is confidential."""
+    of: str = LARGEST
+
+    @property
+    def in_a_small_cell(self) -> str:
+        """The floor in two digits, without powers of ten.
+
+        >>> PlannedError(floor=147.2, floor_size=0, share=0.0).in_a_small_cell
+        '150'
+        """
+        return f"{float(f'{self.floor:.2g}'):,.10g}"
+
+    @property
+    def in_a_large_cell(self) -> str:
+        """The error above the floor, in words."""
+        if self.share is None:
+            return "confidential"
+        return f"{self.share:.1%} of {self.of}" if self.share else "the same"
+
+
+class Method(Protocol):
+    """A method of protection with its parameters; `sfumato.statistics.registry` lists those that exist.
+
+    A method is a frozen value: it reads no file, no clock and no randomness but what `protect` is handed.
+    What `guarantee`, `planned_error`, `published_error` and `published_interval` return may be published;
+    what `expected_error` returns may not.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]]
+    """The columns that tabulation must supply for every cell."""
+
+    @property
+    def description(self) -> str:
+        """What is done to the counts, as a clause of the privacy statement."""
+        ...
+
+    def guarantee(self) -> Guarantee:
+        """What the whole protected table reveals at most, computed from the parameters alone."""
+        ...
+
+    def planned_error(self) -> PlannedError:
+        """The mean absolute error of a cell, as far as the parameters alone tell."""
+        ...
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean absolute error of every cell, computed from the true columns: confidential."""
+        ...
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """The same dimensions and positions with the single column `value`, which may be published."""
+        ...
+
+    def published_error(self, values: Integers) -> Floats:
+        """An estimate of the mean absolute error of every cell, computed from published values only.
+
+        NaN where nothing may be told.
+        """
+        ...
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The least and the greatest true value of every cell that its published value is consistent with.
+
+        Both hold whole numbers. The second is NaN where the published value sets no upper limit.
+        """
+        ...
+
+
+@runtime_checkable
+class Biased(Protocol):
+    """A method whose published values may be off on average, and that says by how much.
+
+    Methods that do not satisfy it are unbiased: sums of their published values are right on average.
+    """
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether these parameters leave no bias but that of rounding."""
+        ...
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """The mean of the published value less the true one, from the true columns: confidential."""
+        ...
+
+
+class MethodClass(Protocol):
+    """A class of methods, as the registry holds it: a name, the needed columns, and a constructor."""
+
+    @property
+    def name(self) -> str:
+        """The name a release file uses."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The columns that tabulation must supply for every cell."""
+        ...
+
+    def __call__(self, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0, **options: Any) -> Method:
+        """The method at these parameters, or a MethodError that names the ones that exist."""
+        ...

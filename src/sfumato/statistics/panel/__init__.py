@@ -1,0 +1,1 @@
+"""Job histories: workforce indicators, flows of workers and graphs of employers, protected by permanent factors."""

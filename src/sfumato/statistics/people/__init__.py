@@ -1,0 +1,1 @@
+"""Statistics of small groups of people: counts, means, predictions and percentiles."""

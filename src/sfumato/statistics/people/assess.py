@@ -1,0 +1,199 @@
+"""What protection costs statistics of people, by true size of the group, and how many values were clipped."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Integers
+from sfumato.assess.drawing import attacks_table, table
+from sfumato.assess.measures import by_class, mean, size_classes, size_label
+from sfumato.assess.utility import defined
+from sfumato.cells import Cells
+from sfumato.plan import PlannedTable
+from sfumato.statistics.jobs.attacks import AttackResult
+from sfumato.statistics.method import BOUNDS as BOUNDS_OF_VALUES
+from sfumato.statistics.method import HIDDEN
+from sfumato.statistics.people.attacks import attack_estimates
+from sfumato.statistics.people.curves import Crossings, curve_of, shares_of
+from sfumato.statistics.people.describe import shown_estimates
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
+from sfumato.statistics.people.theil_sen import TheilSen
+
+BOUNDS = ((0, 2), (3, 9), (10, 29), (30, 99), (100, 299), (300, 999), (1_000, None))
+"""Classes of groups by their true number of people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeOfGroup:
+    """The values of groups of one class of sizes; figures that nothing defines are None."""
+
+    label: str
+    values: int
+    published: float
+    """The share of values that are not withheld."""
+    mean_error: float | None
+    relative_error: float | None
+    """The mean of |published − true| as a share of the true value."""
+    covered: float | None
+    """The share of values with an error whose interval of 95 % holds the true value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleAssessment:
+    """The confidential findings about a table of predictions, means or percentiles."""
+
+    name: str
+    title: str
+    unit: str
+    by_size: tuple[SizeOfGroup, ...]
+    clipped: Mapping[str, int]
+    """How many records have a value beyond the bounds of a measure."""
+    attacks: tuple[AttackResult, ...] = ()
+    """On what `mose` publishes of a group: an estimate, a number of people, and an error."""
+
+
+def assess_people(
+    planned: PlannedTable, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
+) -> PeopleAssessment:
+    """Compare published estimates with those of the true data, in the unit of the measure."""
+    answer = shown_estimates(planned, answer)
+    parts = 10**planned.table.decimals
+    true, people = true_estimates(planned, counted), np.repeat(_people(planned, counted), len(planned.question.by[-1]))
+    value, error = answer["value"] / parts, answer["error"] / parts
+    seen = ~np.isin(answer["status"], HIDDEN)
+    estimated = seen & ~np.isin(answer["status"], BOUNDS_OF_VALUES)
+    off = np.where(estimated, np.abs(value - true), np.nan)
+    sizes = by_class(
+        _size,
+        classes=size_classes(people, BOUNDS),
+        seen=seen,
+        off=off,
+        relative=np.divide(off, np.abs(true), out=np.full(len(off), np.nan), where=true != 0),
+        covered=np.where(estimated & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / parts, np.nan),
+    )
+    table = planned.table
+    return PeopleAssessment(
+        name=table.name,
+        title=table.title or table.name,
+        unit=unit,
+        by_size=tuple(SizeOfGroup(label=size_label(int(place), BOUNDS), **part) for place, part in sizes.items()),
+        clipped={name: clipped[name] for name in table.measures if name in clipped},
+        attacks=_attacks(planned, counted, answer),
+    )
+
+
+def _attacks(planned: PlannedTable, counted: Cells | Samples, answer: Cells) -> tuple[AttackResult, ...]:
+    if not isinstance(planned.method, Mose) or isinstance(counted, Samples):
+        return ()
+    return attack_estimates(planned.method, counted, answer)
+
+
+def true_estimates(planned: PlannedTable, counted: Cells | Samples) -> Floats:
+    """What would be published without protection, in the unit of the measure; NaN where nothing would."""
+    method, unit = planned.method, 10**planned.table.decimals
+    if isinstance(counted, Samples):
+        if not isinstance(method, TheilSen):
+            raise TypeError("values themselves are for Theil-Sen")
+        line = LineSums.of(_sums(counted))
+        found = [np.where(line.is_defined(), line.prediction(rank), np.nan).astype(np.float64) for rank in method.at]
+        return np.stack(found).T.ravel()
+    if isinstance(method, Mose | NoisyRegression):
+        exact: Floats = method.true_value(counted) / unit
+        return exact
+    if not isinstance(method, NoisyQuantiles):
+        raise TypeError("a table of estimates")
+    counts = counted["count"].reshape(-1, len(method.bins)).astype(np.float64)
+    targets = counts.sum(axis=1, keepdims=True) * shares_of(method.at)
+    values = np.exp(Crossings.of(curve_of(counts), targets).logs(method.bins))
+    return np.where(targets > 0, values, np.nan).ravel()
+
+
+def people_section(found: PeopleAssessment) -> str:
+    """A section of the report."""
+    headings = ("people in the group", "values", "published", "mean error", "relative", "within 1.96 published errors")
+    rows = (
+        (
+            part.label,
+            f"{part.values:,}",
+            f"{part.published:.1%}",
+            _amount(part.mean_error),
+            _figure(part.relative_error, ".1%"),
+            _figure(part.covered, ".1%"),
+        )
+        for part in found.by_size
+    )
+    clipped = ((name, f"{records:,}") for name, records in found.clipped.items())
+    return f"""<h2>{escape(found.title)}</h2>
+<p>Published values beside those of the true data, in {escape(found.unit)}.</p>
+{table("Error by true number of people", headings, rows)}
+{table("Values that count as a bound of their measure", ("measure", "records"), clipped)}
+{attacks_table("Attacks with the published table", found.attacks, guess="exact as published")}"""
+
+
+def people_data(found: PeopleAssessment) -> dict[str, Any]:
+    """The findings for machines."""
+    return asdict(found) | {"attacks": [attack.data() for attack in found.attacks]}
+
+
+def people_words(found: PeopleAssessment) -> str:
+    """The findings in a few lines."""
+    lines = [f"{found.title}, by true number of people in the group:"]
+    lines += [
+        f"{part.label}: {part.published:.1%} of {part.values:,} values published, off by "
+        f"{_figure(part.relative_error, '.1%') or 'nothing that is known'} on average."
+        for part in found.by_size
+    ]
+    lines += [f"{records:,} records have a clipped value of {name}." for name, records in found.clipped.items()]
+    lines += [
+        f"Attack, {tried.attack}: {tried.successes:,} of {tried.targets:,} exact; {tried.guessed:,} are as published."
+        for tried in found.attacks
+    ]
+    return "\n".join(lines)
+
+
+def _people(planned: PlannedTable, counted: Cells | Samples) -> Integers:
+    if isinstance(counted, Samples):
+        return counted.sizes
+    if isinstance(planned.method, NoisyQuantiles):
+        people: Integers = counted["count"].reshape(-1, len(planned.method.bins)).sum(axis=1)
+        return people
+    return counted["count"]
+
+
+def _sums(samples: Samples) -> Cells:
+    """The sums of values by group."""
+    place = np.searchsorted(samples.listed, samples.positions)
+    terms = {"count": np.ones_like(samples.x), "sum_x": samples.x, "sum_y": samples.y}
+    terms |= {"sum_xx": samples.x * samples.x, "sum_xy": samples.x * samples.y}
+    columns = {name: np.zeros(len(samples), dtype=np.int64) for name in terms}
+    for name, term in terms.items():
+        np.add.at(columns[name], place, term)
+    return Cells(dimensions=samples.dimensions, positions=samples.listed, columns=columns)
+
+
+def _size(*, seen: NDArray[Any], off: Floats, relative: Floats, covered: Floats) -> dict[str, Any]:
+    return {
+        "values": len(seen),
+        "published": float(seen.mean()),
+        **{
+            name: defined(mean(column[~np.isnan(column)]))
+            for name, column in (("mean_error", off), ("relative_error", relative), ("covered", covered))
+        },
+    }
+
+
+def _amount(value: float | None) -> str:
+    """An amount in about four digits, without powers of ten."""
+    return _figure(value, ",.0f" if value is not None and abs(value) >= 1_000 else ",.4g")
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)

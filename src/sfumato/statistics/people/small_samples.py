@@ -1,0 +1,236 @@
+"""What the methods for small groups share, and counts of people with Laplace noise."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells, Dimension
+from sfumato.errors import MethodError
+from sfumato.noise.geometric import Geometric
+from sfumato.privacy.account import sequential
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.statistics.jobs.laplace import Laplace
+from sfumato.statistics.jobs.smooth import LIMIT
+from sfumato.statistics.method import HIDDEN, PlannedError, check_parameters, of_table
+
+# What the methods for small groups share: bounds, ranks, shares of ε, and the table they publish.
+
+NO_ERROR = -1
+"""Stands in the column `error` where nothing published tells it."""
+NORMAL = 1.959963984540054
+"""The quantile that a published error is multiplied by for an interval of 95 %."""
+MOST_DECIMALS = 6
+MOST_MINIMUM = 10**6
+MOST_BOUND = 2**40
+LEAST_SHARE = Fraction(1, 10**12)
+"""Of ε, for one number: noise of less would leave 64 bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallSamples(ABC):
+    """A prediction at each rank of `at` for every group, or a mean where `at` is empty, with a number of people.
+
+    Values, ranks and bounds are in the smallest unit of the data; what is published is in 10^−decimals of it. `epsilon`
+    is what the whole table spends on one person, who is in one group a period.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]]
+    makes_means: ClassVar[bool] = False
+    tells_errors: ClassVar[bool] = True
+    """Whether the error of a value can be told from what is published."""
+
+    alpha: Fraction
+    epsilon: Fraction
+    worker_cells: int = 0
+    at: tuple[Fraction, ...] = of_table((Fraction(1, 2),))
+    low_x: int = of_table(0)
+    high_x: int = of_table(1)
+    low_y: int = of_table(0)
+    high_y: int = of_table(1)
+    decimals: int = of_table(0)
+    periods: int = of_table(1)
+
+    def __post_init__(self) -> None:
+        check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+        bounds = (self.low_x, self.high_x, self.low_y, self.high_y)
+        of_x, of_y = f"from {self.low_x:,} to {self.high_x:,}", f"from {self.low_y:,} to {self.high_y:,}"
+        outside = [rank for rank in self.at if not self.low_x <= rank <= self.high_x]
+        rules = (
+            (self.low_y < self.high_y, "bounds of the outcome", "a minimum below the maximum", of_y),
+            (self.low_x < self.high_x, "bounds of what is predicted from", "a minimum below the maximum", of_x),
+            (max(map(abs, bounds)) <= MOST_BOUND, "bounds", "values of at most 2^40 units", f"{of_x} and {of_y}"),
+            (not outside, "at", f"values within the bounds, {of_x}", ", ".join(map(plain, outside))),
+            (len(set(self.at)) == len(self.at), "at", "every value once", ", ".join(map(plain, self.at))),
+            (bool(self.at) or self.makes_means, "at", "one value at least: it makes predictions, and no means", "none"),
+            (
+                0 <= self.decimals <= MOST_DECIMALS,
+                "decimals",
+                f"a whole number from 0 to {MOST_DECIMALS}",
+                f"{self.decimals}",
+            ),
+            (self.periods >= 1, "periods", "one period at least", f"{self.periods}"),
+        )
+        self._refuse_unless(*rules)
+
+    @abstractmethod
+    def guarantee(self) -> EmployerEmployee:
+        """What the whole protected table reveals at most."""
+
+    @property
+    def grid(self) -> int:
+        """How many published units make one unit of the data."""
+        return int(10**self.decimals)
+
+    @property
+    def statistics(self) -> int:
+        """How many values are published of every group."""
+        return max(len(self.at), 1)
+
+    @property
+    def period_epsilon(self) -> Fraction:
+        """What one period spends: a person may be in every one."""
+        return self.epsilon / self.periods
+
+    def planned_error(self) -> PlannedError:
+        """It falls with the number of people, and no one figure stands for all; `planned_errors` has it by size."""
+        return PlannedError(floor=0.0, floor_size=0, share=None, of="its people")
+
+    def published_error(self, values: Integers) -> Floats:
+        """No value alone tells its error; `protect` publishes it."""
+        return np.full(len(values), np.nan)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """No value alone tells its interval; `protect` publishes the error it is made of."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        return np.full(len(values), -np.inf), np.full(len(values), np.nan)
+
+    @property
+    def most_people(self) -> int:
+        """How many people a group may have, so that all arithmetic stays within 64 bits."""
+        return LIMIT - 1
+
+    def _refuse_unless(self, *rules: tuple[bool, str, str, str]) -> None:
+        """Refuse parameters of which a rule does not hold: what it is about, what is expected and what is found."""
+        for holds, what, expected, found in rules:
+            if not holds:
+                raise MethodError(f"{self.name}, {what}", expected=expected, found=found, do="correct the release file")
+
+    def _check_people(self, cells: Cells) -> None:
+        # The error names no number of the data: these are confidential.
+        most = self.most_people
+        if len(cells) and not (int(cells["count"].min()) >= 0 and int(cells["count"].max()) <= most):
+            raise MethodError(
+                self.name,
+                expected=f"at most {most:,} people in a group, so that sums stay within 64 bits",
+                found="a group outside these limits",
+                do="check the data; or state narrower bounds, or values in a larger unit",
+            )
+
+    def published(
+        self,
+        dimensions: tuple[Dimension, ...],
+        groups: Integers,
+        *,
+        value: Integers,
+        error: Integers,
+        status: Integers,
+        count: Integers,
+    ) -> Cells:
+        """The protected table: the groups' dimensions and a last one, `at`; arrays are of statistics × groups."""
+        codes = tuple(map(plain, self.at)) or ("mean",)
+        hidden = np.isin(status, HIDDEN)
+        columns = {
+            "value": np.where(hidden, 0, value),
+            "count": np.broadcast_to(count, value.shape),
+            "error": np.where(hidden, NO_ERROR, error),
+            "status": status,
+        }
+        return Cells(
+            dimensions=(*dimensions, Dimension(name="at", codes=codes, public=True)),
+            positions=(groups[:, None] * len(codes) + np.arange(len(codes))).ravel(),
+            columns={name: column.T.astype(np.int64).ravel() for name, column in columns.items()},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedSamples(SmallSamples):
+    """Small samples whose number of people has noise of its own, an independent draw, and a share of ε."""
+
+    count_epsilon: Fraction = Fraction(0)
+    """What the number of people spends in a period; 0 for as much as each of the other values."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.count_epsilon < self.period_epsilon:
+            raise MethodError(
+                f"{self.name}, count_epsilon",
+                expected=f"less than the {plain(self.period_epsilon)} that a period has, or 0 for an equal share",
+                found=f"count_epsilon = {plain(self.count_epsilon)}",
+                do="leave it out, or choose a smaller one",
+            )
+        least = min(self.epsilon_of_count, self.epsilon_of_value)
+        self._refuse_unless(
+            (
+                least >= LEAST_SHARE,
+                "epsilon",
+                "at least 10^-12 for each value and for the number of people",
+                plain(least),
+            )
+        )
+
+    @property
+    def epsilon_of_count(self) -> Fraction:
+        """ε of the number of people of one period."""
+        return self.count_epsilon or self.period_epsilon / (self.statistics + 1)
+
+    @property
+    def epsilon_of_value(self) -> Fraction:
+        """ε of each value of one period."""
+        return (self.period_epsilon - self.epsilon_of_count) / self.statistics
+
+
+# Discrete Laplace noise for counts of people: differential privacy for one person with the whole history.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordLaplace(Laplace):
+    """ε privacy for one person by discrete Laplace noise of ε/periods in every cell.
+
+    A person is in one cell of each period: inside a period one count changes, by one, and the periods add up.
+
+    >>> RecordLaplace(alpha=Fraction(1), epsilon=Fraction(2), periods=4).noise.epsilon
+    Fraction(1, 2)
+    """
+
+    name: ClassVar[str] = "laplace-records"
+    description: ClassVar[str] = (
+        "random whole numbers from the discrete Laplace distribution (two-sided geometric), enough to hide one "
+        "person's whole history, were added to every count"
+    )
+
+    periods: int = of_table(1)
+    """The number of periods in which the table counts a person."""
+
+    def __post_init__(self) -> None:
+        if self.periods < 1:
+            raise MethodError(
+                self.name, expected="one period or more", found=f"{self.periods}", do="choose at least one period"
+            )
+        super().__post_init__()
+
+    @cached_property
+    def noise(self) -> Geometric:
+        """The same noise for every cell."""
+        return Geometric(epsilon=self.epsilon / self.periods)
+
+    def guarantee(self) -> EmployerEmployee:
+        """For one person: parallel over the cells of a period, sequential over the periods."""
+        period = EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon / self.periods)
+        return sequential([period] * self.periods)

@@ -1,0 +1,326 @@
+"""What statistics of people need of records: exact sums by group, histograms, values; in chunks or not."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from math import ceil, prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import PartLayout, number_of_parts, positions_of
+from sfumato.engine.connect import text
+from sfumato.engine.factors import narrow_sum
+from sfumato.engine.records import HOLDER, RecordTables
+from sfumato.errors import DataError
+from sfumato.statistics.jobs.tabulate import Parted
+from sfumato.statistics.jobs.tabulate_establishments import located, place_in
+from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.questions import Bounded, SampleQuestion
+
+if TYPE_CHECKING:  # only names for types
+    import ibis.expr.types as ir
+
+
+# What statistics of small samples need of records: exact sums by group, histograms, or the values themselves.
+#
+# All questions about sums are answered from one scan of the records, counted by every attribute that any of them uses.
+# Values outside the bounds of a measure count with the nearest bound.
+
+BIN = "bin"
+"""The last dimension of the cells that percentiles are read from."""
+LARGEST_GROUP = 2**61 - 1
+"""As many people as any method has room for."""
+_LIMIT = 2**63
+
+
+def sampled(tables: RecordTables, questions: Mapping[str, SampleQuestion]) -> dict[str, Cells]:
+    """Answer every question about sums with all its groups; the records must have been validated and be suitable."""
+    scan = _Scan(list(questions.values()))
+    finest = scan.finest(tables.records)
+    with nullcontext(finest) if len(questions) == 1 else finest.cache() as kept:
+        return {name: scan.cells(kept, question) for name, question in questions.items()}
+
+
+def samples(tables: RecordTables, question: SampleQuestion) -> Samples:
+    """The two values of every record, group by group and in their order: whatever the engine, the same."""
+    if question.x is None or question.y is None:
+        raise ValueError("samples have two values")
+    records = tables.records
+    rows = records.select(
+        **{name: text(records[name], name) for name in _attributes(question)},
+        _x=clipped(records[question.x.name], question.x),
+        _y=clipped(records[question.y.name], question.y),
+    )
+    found = chosen(rows, question).to_pyarrow()
+    positions = positions_of(found, question.groups, question.groups)
+    x, y = (found[name].to_numpy().astype(np.int64) for name in ("_x", "_y"))
+    order = np.lexsort((y, x, positions))
+    return Samples(dimensions=question.groups, positions=positions[order], x=x[order], y=y[order])
+
+
+def clipped_values(tables: RecordTables, questions: Mapping[str, SampleQuestion]) -> dict[str, int]:
+    """How many records have a value beyond a bound, by measure: confidential."""
+    measures = {bound.name: bound for question in questions.values() for bound in (question.x, question.y) if bound}
+    if not measures:
+        return {}
+    records = tables.records
+    asked = {}
+    for at, (name, bound) in enumerate(measures.items()):
+        beyond = [records[name] < bound.low] if bound.low is not None else []
+        beyond += [records[name] > bound.high] if bound.high is not None else []
+        counted = [outside.sum().fill_null(0) for outside in beyond]
+        if counted:
+            asked[f"_{at}"] = sum(counted[1:], counted[0]).cast("int64")
+    row = records.agg(**asked).to_pyarrow().to_pylist()[0] if asked else {}
+    return {name: int(row.get(f"_{at}", 0)) for at, name in enumerate(measures)}
+
+
+def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion, *, most: int = LARGEST_GROUP) -> None:
+    """Refuse groups in two calibration classes, and sums that may leave 64 bits, before anything is charged.
+
+    `most` is how many people of a group the method of the table has room for.
+    """
+    _refuse_two_classes(tables.records, name, question)
+    bounds = {"x": question.x, "y": question.y}
+    if not question.sums:
+        return
+    largest = max(prod(bound.largest for of in word if (bound := bounds[of])) for word in question.sums)
+    records = int(tables.records.count().execute())
+    if records * largest < _LIMIT and records <= most:
+        return
+    rows = coded(tables.records, question)
+    if _most_people(chosen(rows, question), question) > most:
+        raise DataError(
+            f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
+            expected=f"at most {most:,} people in a group: with these bounds, sums of more may leave 64 bits",
+            found="a group that exceeds this",
+            do="store the measure in a larger unit, such as dollars instead of cents, or state narrower bounds",
+        )
+    # Also those that `where` leaves out: one scan sums for all questions.
+    if _most_people(rows, question) * largest >= _LIMIT:
+        raise DataError(
+            f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
+            expected="bounds whose squares, or themselves for a mean, added up over a group stay below 2^63",
+            found="a group that may exceed this",
+            do="store the measure in a larger unit, such as dollars instead of cents, or state narrower bounds",
+        )
+
+
+def _most_people(rows: "ir.Table", question: SampleQuestion) -> int:
+    """The number of people of the largest group: confidential."""
+    groups = rows.group_by([d.name for d in question.groups]).agg(_count=rows.count())
+    return int(groups["_count"].max().fill_null(0).execute() or 0)
+
+
+class _Scan:
+    """One scan of the records for several questions: which columns it makes, and how a question is read off them."""
+
+    def __init__(self, questions: Sequence[SampleQuestion]) -> None:
+        self._attributes = tuple(dict.fromkeys(name for question in questions for name in _attributes(question)))
+        self._values = {bound: f"_value_{at}" for at, bound in enumerate(dict.fromkeys(_bounds(questions)))}
+        binned = [(q.y, q.edges) for q in questions if q.statistic == "quantiles" and q.y is not None]
+        self._bins = {key: f"_bin_{at}" for at, key in enumerate(dict.fromkeys(binned))}
+        sums = dict.fromkeys(term for question in questions for term in self._terms(question).values())
+        self._sums = {term: f"_sum_{at}" for at, term in enumerate(sums)}
+
+    def finest(self, records: "ir.Table") -> "ir.Table":
+        """The records counted and summed by everything that any question tells apart."""
+        rows = records.select(
+            **{name: text(records[name], name) for name in self._attributes},
+            **{column: clipped(records[bound.name], bound) for bound, column in self._values.items()},
+        )
+        if self._bins:
+            made = {column: _bin(rows[self._values[bound]], edges) for (bound, edges), column in self._bins.items()}
+            rows = rows.mutate(**made)
+        sums = {column: narrow_sum(_product(rows, term)) for term, column in self._sums.items()}
+        return rows.group_by([*self._attributes, *self._bins.values()]).agg(_count=rows.count(), **sums)
+
+    def cells(self, finest: "ir.Table", question: SampleQuestion) -> Cells:
+        """The cells of one question, empty groups included."""
+        rows = chosen(finest, question)
+        names = [dimension.name for dimension in question.groups]
+        bins: tuple[Dimension, ...] = ()
+        if question.statistic == "quantiles" and question.y is not None:
+            rows = rows.rename({BIN: self._bins[question.y, question.edges]})
+            names, bins = [*names, BIN], (bin_dimension(question.edges),)
+        outside = [dimension for dimension in question.classes if dimension not in question.groups]
+        terms = self._terms(question)
+        found = (
+            rows.group_by(names)
+            .agg(
+                _count=narrow_sum(rows["_count"]),
+                **{f"_class_{at}": rows[dimension.name].min() for at, dimension in enumerate(outside)},
+                **{f"_total_{name}": narrow_sum(rows[self._sums[term]]) for name, term in terms.items()},
+            )
+            .to_pyarrow()
+        )
+        dimensions = (*question.groups, *bins)
+        places = _places(found, question.groups, bins)
+        filled = {"count": found["_count"].to_numpy()}
+        filled |= {name: found[f"_total_{name}"].to_numpy() for name in terms}
+        size = prod(map(len, dimensions))
+        columns = {name: _spread(size, places, column) for name, column in filled.items()}
+        if "class" in question.needs:
+            columns["class"] = _spread(size, places, _classes(found, question, places), empty=-1)
+        return Cells(dimensions=dimensions, positions=np.arange(size, dtype=np.int64), columns=columns)
+
+    def _terms(self, question: SampleQuestion) -> dict[str, tuple[str, ...]]:
+        """The sums a question needs, each of a value or of a product of two."""
+        bounds = {"x": question.x, "y": question.y}
+        return {
+            f"sum_{word}": tuple(self._values[bound] for of in word if (bound := bounds[of])) for word in question.sums
+        }
+
+
+def clipped(column: "ir.NumericColumn", bound: Bounded) -> "ir.IntegerColumn":
+    """Values as whole numbers, those beyond a bound as the bound."""
+    if column.type().is_integer():
+        column = column.cast("int64")
+    if bound.low is not None or bound.high is not None:
+        column = column.clip(lower=bound.low, upper=bound.high)
+    return column.cast("int64")
+
+
+def bin_dimension(edges: Sequence[int]) -> Dimension:
+    """The bins between edges, by their place."""
+    return Dimension(name=BIN, codes=tuple(map(str, range(len(edges) - 1))))
+
+
+def _attributes(question: SampleQuestion) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*(d.name for d in (*question.groups, *question.classes)), *question.where]))
+
+
+def _bounds(questions: Sequence[SampleQuestion]) -> list[Bounded]:
+    return [bound for question in questions for bound in (question.x, question.y) if bound is not None]
+
+
+def _product(rows: "ir.Table", term: tuple[str, ...]) -> "ir.IntegerColumn":
+    return rows[term[0]] if len(term) == 1 else rows[term[0]] * rows[term[1]]
+
+
+def _bin(value: "ir.IntegerColumn", edges: Sequence[int]) -> "ir.IntegerValue":
+    """The bin of every value, by halving: a value equal to an edge is in the bin above it, but for the last edge."""
+    import ibis
+
+    def among(first: int, last: int) -> "ir.IntegerValue":
+        if first == last:
+            return ibis.literal(first, "int64")
+        middle = (first + last + 1) // 2
+        return (value >= edges[middle]).ifelse(among(middle, last), among(first, middle - 1))
+
+    return among(0, len(edges) - 2)
+
+
+def coded(records: "ir.Table", question: SampleQuestion) -> "ir.Table":
+    """The attributes of a question as text."""
+    return records.select(**{name: text(records[name], name) for name in _attributes(question)})
+
+
+def chosen(rows: "ir.Table", question: SampleQuestion) -> "ir.Table":
+    """The rows that a question is about, of those that have its attributes as text."""
+    return rows.filter(*(rows[name].isin(codes) for name, codes in question.where.items())) if question.where else rows
+
+
+def _places(found: pa.Table, groups: Sequence[Dimension], bins: Sequence[Dimension]) -> Integers:
+    """Where the rows of an answer stand; bins are numbers already."""
+    places = positions_of(found, groups, groups)
+    for dimension in bins:
+        places = places * len(dimension) + found[dimension.name].to_numpy().astype(np.int64)
+    return places
+
+
+def _spread(size: int, places: Integers, column: Integers, *, empty: int = 0) -> Integers:
+    whole = np.full(size, empty, dtype=np.int64)
+    whole[places] = column
+    return whole
+
+
+def _classes(found: pa.Table, question: SampleQuestion, places: Integers) -> Integers:
+    """The place of every group's class in the product of the attributes of classes."""
+    at = np.zeros(found.num_rows, dtype=np.int64)
+    own = dict(
+        zip(question.groups, np.unravel_index(places, tuple(map(len, question.groups))), strict=True)
+        if question.groups
+        else ()
+    )
+    outside = [dimension for dimension in question.classes if dimension not in question.groups]
+    for dimension in question.classes:
+        if dimension in own:
+            code = own[dimension].astype(np.int64)
+        else:
+            read = pa.table({dimension.name: found[f"_class_{outside.index(dimension)}"]})
+            code = positions_of(read, (dimension,), (dimension,))
+        at = at * len(dimension) + code
+    return at
+
+
+def _refuse_two_classes(records: "ir.Table", name: str, question: SampleQuestion) -> None:
+    outside = [dimension.name for dimension in question.classes if dimension not in question.groups]
+    if not outside:
+        return
+    rows = chosen(coded(records, question), question)
+    ends = {f"_{end}_{at}": getattr(rows[of], end)() for at, of in enumerate(outside) for end in ("min", "max")}
+    groups = rows.group_by([d.name for d in question.groups]).agg(**ends)
+    for at, of in enumerate(outside):
+        several = int(groups.filter(groups[f"_min_{at}"] != groups[f"_max_{at}"]).count().execute())
+        if several:
+            raise DataError(
+                f"table '{name}', classes: '{of}' in {HOLDER}",
+                expected=f"every group in one class: one '{of}' in each",
+                found=f"{several:,} groups with several",
+                do=f"add '{of}' to `by`, leave it out of `classes`, or correct the rows",
+            )
+
+
+# Count people in parts: every cell of the table is a block of its own, and a part is a range of cells.
+#
+# No count depends on the people of another cell, and every combination of codes is a cell: how a table is cut follows
+# from its codes alone.
+
+
+def is_plain_count(question: SampleQuestion) -> bool:
+    """Whether a question about people asks for their number and nothing else."""
+    return question.statistic == "count" and question.needs <= {"count"}
+
+
+def people_parted(
+    tables: RecordTables, questions: Mapping[str, SampleQuestion], parts: Mapping[str, int | None]
+) -> dict[str, Parted]:
+    """Cut the answer to every question into parts: as many as `parts` says at most, or as its cells need.
+
+    Each table reads its own columns of the records, when its first part is asked for: what two large tables have in
+    common would often be as large as the records.
+    """
+    return {name: _parted(tables, question, parts.get(name)) for name, question in questions.items()}
+
+
+def _parted(tables: RecordTables, question: SampleQuestion, parts: int | None) -> Parted:
+    size = ceil(question.cells / number_of_parts(question.cells, parts))
+    layout = PartLayout(
+        dimensions=tuple(replace(dimension, public=True) for dimension in question.groups),
+        starts=tuple(range(0, question.cells, size)),
+        columns=("count",),
+        every_block=True,
+    )
+    return Parted(layout=layout, found=_cells(tables, question, size), tables=tables)
+
+
+def _cells(tables: RecordTables, question: SampleQuestion, size: int) -> "ir.Table":
+    """The cells that hold people, in parts of `size` cells."""
+    import ibis
+
+    records = chosen(coded(tables.records, question), question).select(*(d.name for d in question.groups))
+    placed = located(tables, records, {dimension.name: dimension.codes for dimension in question.groups})
+    placed = placed.filter(*(placed[d.name] >= 0 for d in question.groups))  # codes left out are in no cell
+    people = placed.select(_block=place_in(question.groups, placed))
+    found = people.group_by("_block").agg(_count=people.count())
+    return found.select(
+        _part=(found["_block"] // size).cast("int32"),
+        _block=found["_block"],
+        _inside=ibis.literal(0, "int64"),
+        _count=found["_count"].cast("int64"),
+    )

@@ -1,0 +1,287 @@
+"""The least ε of every table of an employee report; docs/tune-report.md says under which assumptions."""
+
+import csv
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.arrays import Floats, Integers
+from sfumato.asking import periods_of
+from sfumato.cells import Cells
+from sfumato.check import check, checked
+from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
+from sfumato.frame import exact
+from sfumato.microdata import Microdata
+from sfumato.plan import PlannedTable
+from sfumato.privacy.guarantee import plain
+from sfumato.release import Release
+from sfumato.statistics.jobs.tune import LADDER
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.small_samples import RecordLaplace
+from sfumato.statistics.questions import SampleQuestion
+
+# The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
+
+PEOPLE, MEAN = "people", "mean"
+"""The columns of a file of declared cells."""
+_MOST = 2**40
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportCells:
+    """Cells with people in them, each as frequent as the next, and their mean of the outcome where it matters."""
+
+    people: Integers
+    mean: Floats | None
+    """In the unit of the measure; None where no table is of means."""
+    source: str
+    """Where they come from, in words."""
+    confidential: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.people) or int(self.people.min()) < 1 or int(self.people.max()) > _MOST:
+            raise _refused("one cell or more, with at least one person in each")
+        if self.mean is not None and not bool((np.isfinite(self.mean) & (self.mean > 0)).all()):
+            raise _refused("means above 0: differences are measured as a share of them")
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+
+def assumed_cells(people: Sequence[int], mean: Fraction | None) -> ReportCells:
+    """Cells of these sizes, all with the same mean: an assumption that anybody may know."""
+    sizes = ", ".join(f"{number:,}" for number in people)
+    words = f"cells of {sizes} people{', each as frequent as the next' if len(people) > 1 else ''}"
+    if mean is not None:
+        words += f", with a mean of {float(mean):,g}"
+    return ReportCells(
+        people=np.array(people, dtype=np.int64),
+        mean=None if mean is None else np.full(len(people), float(mean)),
+        source=f"Assumed, not read off any data: {words}",
+    )
+
+
+def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
+    """Cells of a CSV file with a column `people` and, unless all have one mean, `mean`: such as an earlier report."""
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        people = [int(row[PEOPLE]) for row in rows]
+        means = [float(exact(row[MEAN])) for row in rows] if rows and MEAN in rows[0] else None
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"cells {path}",
+            expected=f"a CSV file with a whole number {PEOPLE!r} in every line, and perhaps a number {MEAN!r}",
+            found=f"another file ({type(error).__name__})",
+            do="correct the file",
+        ) from error
+    found = None if means is None else np.array(means)
+    if found is None and mean is not None:
+        found = np.full(len(people), float(mean))
+    return ReportCells(
+        people=np.array(people, dtype=np.int64),
+        mean=found,
+        source=f"Declared in {path.name}, which must be public: {len(people):,} cells",
+    )
+
+
+def true_cells(release: Release, tables: Sequence[PlannedTable]) -> ReportCells:
+    """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
+    asked = max(tables, key=lambda table: isinstance(table.method, Mose))
+    with checked(release) as ready:
+        cells = ready.count({asked.name: asked})[asked.name]
+    if not isinstance(cells, Cells):
+        raise TypeError("counts and means are made of cells")
+    of_means = isinstance(asked.method, Mose)
+    filled = (cells["count"] > 0) & ((cells["sum_y"] > 0) if of_means else True)
+    people = cells["count"][filled]
+    return ReportCells(
+        people=people,
+        mean=cells["sum_y"][filled] / people if of_means else None,
+        source=f"CONFIDENTIAL, from the true data: {len(people):,} cells with people",
+        confidential=True,
+    )
+
+
+def _refused(expected: str) -> SfumatoError:
+    return SfumatoError(
+        "cells of the report", expected=expected, found="another number", do="correct --people, --mean or the file"
+    )
+
+
+Reported = RecordLaplace | Mose
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A share of the cells is to be off by at most a threshold, as a share of the true value."""
+
+    threshold: Fraction
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        for name, value in (("threshold", self.threshold), ("share", self.share)):
+            if not 0 < value < 1:
+                raise MethodError(
+                    name, expected="a number above 0 and below 1", found=plain(value), do="write 0.1 for a tenth"
+                )
+
+    def __str__(self) -> str:
+        return f"{plain(100 * self.share)}% of cells within {plain(100 * self.threshold)}% of the true value"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TunedTable:
+    """One table of the report with the least ε that meets the target."""
+
+    name: str
+    statistic: str
+    method: Reported
+    options: dict[str, object]
+    """Of the method, as the release file is to state them."""
+    within: Floats
+    """Of each cell that is published, the probability to be within the threshold."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the whole table spends on one person."""
+        return self.method.epsilon
+
+    @property
+    def period_epsilon(self) -> Fraction:
+        """What it spends in one period."""
+        return self.method.epsilon / self.method.periods
+
+    @property
+    def share(self) -> float:
+        """The expected share of cells within the threshold."""
+        return float(self.within.mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedReport:
+    """Every table of the report, the periods, and what they spend together."""
+
+    target: Target
+    cells: ReportCells
+    periods: tuple[str, ...]
+    tables: tuple[TunedTable, ...]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The sum over periods and tables: ε = Σ_t (ε_emp,t + ε_earn,t)."""
+        return sum((table.epsilon for table in self.tables), Fraction(0))
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a table is not differentially private."""
+        return any(table.method.guarantee().condition for table in self.tables)
+
+
+def reported(release: Release) -> tuple[PlannedTable, ...]:
+    """The tables of an employee report: counts of people with Laplace noise, and means by MOSE; no data are read."""
+    plan = check(release, data=False).plan
+    tables = tuple(
+        table
+        for table in plan.tables
+        if isinstance(table.method, RecordLaplace) or (isinstance(table.method, Mose) and not table.method.at)
+    )
+    if not tables or not isinstance(release.data, Microdata):
+        raise ReleaseError(
+            "release",
+            expected='an employee report: count = "records" with method = "laplace", or a mean with method = "mose"',
+            found="no such table",
+            do="describe one, such as `sfumato economy university` writes",
+        )
+    return tables
+
+
+def assumed_mean(tables: Sequence[PlannedTable]) -> Fraction | None:
+    """A mean to assume where nothing else is said: a tenth of the way through the range of the measure."""
+    methods = [table.method for table in tables if isinstance(table.method, Mose)]
+    return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
+
+
+def tune_report(release: Release, tables: Sequence[PlannedTable], target: Target, cells: ReportCells) -> TunedReport:
+    """The smallest ε of three digits for each table, by the distribution of its noise and nothing else."""
+    first = tables[0].question
+    if not isinstance(first, SampleQuestion) or not isinstance(release.data, Microdata):
+        raise TypeError("tables of people")
+    period = release.data.records.period
+    periods = next((d.codes for d in first.groups if d.name == period), ("all",))
+    assert len(periods) == periods_of(release.data, first)
+    return TunedReport(
+        target=target,
+        cells=cells,
+        periods=periods,
+        tables=tuple(_tuned(table, target, cells) for table in tables),
+    )
+
+
+def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Floats:
+    """The probability that a cell is off by at most the threshold, for all cells that are published."""
+    if isinstance(method, RecordLaplace):
+        most = np.array([floor(target.threshold * int(n)) for n in cells.people])
+        return 1 - method.noise.survival(most + 1)
+    if cells.mean is None:
+        raise _no_mean(method)
+    published = cells.people >= method.minimum
+    most = np.floor(float(target.threshold) * cells.mean[published] * method.grid).astype(np.int64)
+    return 1 - method.value_noise.survival(most + 1, method.planned_multiples(cells.people[published]))
+
+
+def _tuned(planned: PlannedTable, target: Target, cells: ReportCells) -> TunedTable:
+    method = planned.method
+    options = dict(planned.table.protect.options)
+    if isinstance(method, Mose) and not method.chi:
+        # Whatever the data, n times the sensitivity of a mean is below the range of the outcome.
+        method = replace(method, chi=Fraction(method.high_y - method.low_y))
+        options = {name: value for name, value in options.items() if name != "classes"} | {"chi": method.chi}
+    assert isinstance(method, Reported)
+
+    def share(epsilon: Fraction) -> float:
+        within = within_threshold(_spending(method, epsilon), target, cells)
+        if not len(within):
+            raise MethodError(
+                planned.name, expected="a cell that is published", found="too few people in all", do="assume more"
+            )
+        return float(within.mean())
+
+    place = bisect_left(LADDER, float(target.share), key=share)
+    if place == len(LADDER):
+        raise MethodError(
+            f"table '{planned.name}'",
+            expected=f"a target that epsilon up to {plain(LADDER[-1])} meets",
+            found=f"{target}",
+            do="allow a larger threshold or a smaller share, or make larger cells",
+        )
+    found = _spending(method, LADDER[place])
+    return TunedTable(
+        name=planned.name,
+        statistic=planned.table.statistic,
+        method=found,
+        options=options,
+        within=within_threshold(found, target, cells),
+    )
+
+
+def _spending(method: Reported, epsilon: Fraction) -> Reported:
+    """The method with so much ε for each value of a period; the number of people of a mean keeps its own."""
+    if isinstance(method, RecordLaplace):
+        return replace(method, epsilon=epsilon * method.periods)
+    of_count = method.count_epsilon or epsilon
+    return replace(method, epsilon=(epsilon + of_count) * method.periods)
+
+
+def _no_mean(method: Mose) -> MethodError:
+    return MethodError(
+        method.name,
+        expected="a mean of the cells, which differences are a share of",
+        found="none",
+        do="give one with --mean, or a column `mean` in the file of cells",
+    )

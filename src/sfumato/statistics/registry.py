@@ -1,0 +1,203 @@
+"""The methods a release file can name, and what they protect."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, fields
+from difflib import get_close_matches
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Literal, get_args, get_origin
+
+from sfumato.errors import ReleaseError
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee
+from sfumato.statistics.jobs.auto import Auto
+from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
+from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
+from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
+from sfumato.statistics.method import OF_TABLE, Method, MethodClass
+from sfumato.statistics.panel.infused_sums import InfusedSums
+from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.noisy_regression import NoisyRegression
+from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.small_samples import RecordLaplace
+from sfumato.statistics.people.theil_sen import TheilSen
+from sfumato.statistics.totals.top_contributors import TopContributors
+
+# What a guarantee protects: the three requirements of employer-employee data, as a table.
+
+Answer = Literal["yes", "no", "weak attackers"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirements:
+    """Whether individuals, the size of an employer and the shape of its workforce are protected."""
+
+    individuals: Answer
+    employer_size: Answer
+    employer_shape: Answer
+
+    def __str__(self) -> str:
+        if self.individuals == "no":
+            return "nothing provably"
+        size = {"yes": "size", "no": "", "weak attackers": "size (weak attackers only)"}[self.employer_size]
+        parts = [word for word in (size, "shape" if self.employer_shape == "yes" else "") if word]
+        return ", ".join(["persons", *parts]) if parts else "persons only"
+
+
+REQUIREMENTS: Mapping[Definition | None, Requirements] = MappingProxyType(
+    {
+        "strong": Requirements(individuals="yes", employer_size="yes", employer_shape="yes"),
+        "weak": Requirements(individuals="yes", employer_size="weak attackers", employer_shape="no"),
+        "individuals": Requirements(individuals="yes", employer_size="no", employer_shape="no"),
+        None: Requirements(individuals="no", employer_size="no", employer_shape="no"),
+    }
+)
+"""What each definition protects; None is no formal guarantee. docs/methods/employer-employee.md prints it.
+
+Shares under the weak definition are bounded by single workers only, which is no protection of a shape."""
+
+
+def requirements(guarantee: Guarantee) -> Requirements:
+    """What a table with this guarantee protects.
+
+    >>> from fractions import Fraction
+    >>> table = EmployerEmployee(definition="weak", alpha=Fraction(1, 10), epsilon=Fraction(2))
+    >>> print(requirements(table))
+    persons, size (weak attackers only)
+    """
+    if not isinstance(guarantee, EmployerEmployee) or guarantee.condition:
+        return REQUIREMENTS[None]
+    return REQUIREMENTS[guarantee.definition]
+
+
+# The methods a release file can name.
+
+_CLASSES: tuple[Any, ...] = (
+    SmoothPareto,
+    SmoothGamma,
+    SmoothLaplace,
+    LogLaplace,
+    Laplace,
+    RecordLaplace,
+    NodeLaplace,
+    NoiseInfusion,
+    InfusedSums,
+    TopContributors,
+    VectorPareto,
+    LogBox,
+    SmoothBox,
+    Auto,
+    Mose,
+    NoisyRegression,
+    TheilSen,
+    NoisyQuantiles,
+)
+
+_COMMON = ("alpha", "epsilon", "worker_cells")
+
+METHODS: Mapping[str, MethodClass] = MappingProxyType({method.name: method for method in _CLASSES})
+"""Every method of protection by its name in a release file."""
+KEYED = frozenset({NoiseInfusion.name, InfusedSums.name, TopContributors.name})
+"""Methods that take their chance from a key file and cost no budget: they have no formal guarantee."""
+
+
+def needs(name: str) -> frozenset[str]:
+    """The columns that the named method asks tabulation for; none when there is no such method."""
+    return METHODS[name].needs if name in METHODS else frozenset()
+
+
+def build(
+    name: str,
+    *,
+    alpha: Fraction | None = None,
+    epsilon: Fraction | None = None,
+    worker_cells: int = 0,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    of_table: Mapping[str, Any] = MappingProxyType({}),
+) -> Method:
+    """The named method at these parameters; alpha and epsilon play no part in keyed ones.
+
+    `options` are what a release file says; `of_table` is what a method has to know of its table, which no file can set.
+
+    >>> build("smooth-pareto", alpha=Fraction("0.1"), epsilon=Fraction(2)).guarantee().epsilon
+    Fraction(2, 1)
+    """
+    if name not in METHODS:
+        raise _unknown(f"method {name!r}", name, METHODS, "methods")
+    method: Any = METHODS[name]
+    known = _options(method)
+    for option in options:
+        if option not in known:
+            raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
+    read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
+    if name in KEYED:
+        keyed: Method = method(**read, **of_table)
+        return keyed
+    if alpha is None or epsilon is None:
+        raise ReleaseError(
+            f"method {name!r}",
+            expected="what the table spends: epsilon, with the alpha of the budget or its own",
+            found="no epsilon" if epsilon is None else "no alpha",
+            do="write protect = { …, epsilon = 1 } and state a budget under [release]",
+        )
+    built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read, **of_table)
+    return built
+
+
+def options_of(name: str) -> frozenset[str]:
+    """What a release file may say of a method beside alpha and epsilon."""
+    return frozenset(_options(METHODS[name]))
+
+
+def known_of_table(name: str) -> frozenset[str]:
+    """What the named method has to know of its table; nothing when there is no such method."""
+    method: Any = METHODS.get(name)
+    return frozenset() if method is None else frozenset(part.name for part in fields(method) if _is_given(part))
+
+
+def _options(method: Any) -> dict[str, Field[Any]]:
+    return {part.name: part for part in fields(method) if part.name not in _COMMON and not _is_given(part)}
+
+
+def _is_given(part: Field[Any]) -> bool:
+    """Whether a parameter follows from the table, and is none of a release file."""
+    return bool(part.metadata.get(OF_TABLE, False))
+
+
+def _read(method: str, option: str, kind: Any, value: Any) -> Any:
+    """An option as its method declares it: an exact fraction, a whole number, true or false, or a word."""
+    kind = {"Fraction": Fraction, "int": int, "bool": bool, "str": str}.get(kind, kind)
+    kind = str if get_origin(kind) is Literal else kind
+    try:
+        if kind is Fraction and not isinstance(value, bool):
+            return value if isinstance(value, Fraction) else Fraction(str(value))
+        if kind is bool and isinstance(value, bool):
+            return value
+        if kind is int and isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if kind is str and isinstance(value, str):
+            return value
+        if get_origin(kind) is tuple and isinstance(value, list | tuple):
+            return tuple(_read(method, option, get_args(kind)[0], part) for part in value)
+    except (ValueError, ZeroDivisionError):
+        pass
+    words = {Fraction: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    if get_origin(kind) is tuple:
+        words[kind] = f"a list, each {words.get(get_args(kind)[0], 'entry')}"
+    raise ReleaseError(
+        f"method {method!r}, option {option!r}",
+        expected=words.get(kind, str(kind)),
+        found="another value" if method in KEYED else repr(value),  # options of keyed methods are secrets
+        do="correct the value",
+    )
+
+
+def _unknown(where: str, word: str, known: Iterable[str], kind: str) -> ReleaseError:
+    close = get_close_matches(word, list(known), n=1)
+    return ReleaseError(
+        where,
+        expected=f"one of {', '.join(sorted(known)) or 'none: it takes no options'}",
+        found=repr(word),
+        do=f"did you mean {close[0]!r}?" if close else f"name one of these {kind}",
+    )

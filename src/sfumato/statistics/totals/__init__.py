@@ -1,0 +1,1 @@
+"""Totals, means and counts of records, perturbed by their largest contributors."""

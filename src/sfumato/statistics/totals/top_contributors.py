@@ -1,0 +1,388 @@
+"""Keyed perturbation of totals, means and counts by the largest contributors; docs/methods/top-contributors.md."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.noise.factors import ONE, directions, triangular
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import NoFormalGuarantee
+from sfumato.statistics.method import MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
+from sfumato.statistics.totals.calibration import risk_statement
+from sfumato.statistics.totals.cell_keys import CellKeyTable
+from sfumato.statistics.totals.perturbation import (
+    CONTRIBUTORS,
+    NoiseSum,
+    half_widths,
+    interpolated_magnitudes,
+    parity,
+    perturbation,
+    perturbation_variance,
+    published_optima,
+)
+
+CONFIDENCE = 0.9
+"""How often the published interval holds the estimate before perturbation, and what was sampled from, at the least."""
+UNKNOWN = np.iinfo(np.int64).min
+"""Stands for a limit that is not told."""
+MOSTLY = 0.5
+"""A cell is marked when perturbation makes up more than this share of its variance."""
+LEAST_RELIEF = 0.5
+"""Sampling error never takes the place of more than half of the perturbation."""
+STATEMENT = (
+    "every published figure was changed by an amount that follows from its largest contributors and a secret key, the "
+    "same whenever the same contributors are asked about. Nothing about it can be proved; what can be computed is how "
+    "often stated attacks succeed: "
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The largest contributors of every cell at one level of units: arrays of cells × contributors."""
+
+    weighted: Floats
+    values: Floats
+    weights: Floats
+    consent: Integers
+    direction: Integers
+    noise: Integers
+    units: Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopContributors:
+    """A total is moved by Σ m·d·h·y·w over its largest contributors, d and h coming from a secret key.
+
+    The magnitudes and the number of contributors are secrets: the text of the object, every error and all that is
+    published leave them out. `statistic` says what is published; sums, means and counts of one cell agree.
+    """
+
+    name: ClassVar[str] = "top-contributors"
+    description: ClassVar[str] = (
+        "every total was moved up or down by an amount that follows from its largest contributors and a secret key, "
+        "counts by a few units (of weighted counts, a few times the average weight), and cells with very few "
+        "contributors are not published"
+    )
+    unbiased: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"records"})
+
+    statistic: Literal["total", "mean", "count"] = of_table("total")
+    levels: int = of_table(1)
+    magnitudes: tuple[Fraction, ...] = field(default=(Fraction("0.4"), Fraction("0.3"), Fraction("0.2")), repr=False)
+    by_shape: bool = field(default=False, repr=False)
+    """Interpolate the optima of contributor shapes cell by cell, instead of one compromise for all."""
+    spread: Fraction = field(default=Fraction("0.3"), repr=False)
+    suppress: int = field(default=2, repr=False)
+    """Cells with at most so many contributors at any protected level are not published."""
+    parity: bool = field(default=False, repr=False)
+    weight_relief: bool = field(default=False, repr=False)
+    """Divide a magnitude by the square root of the record's weight: an attacker does not know the weight."""
+    sampling_relief: bool = field(default=False, repr=False)
+    """Perturb less where replicate weights show a sampling error, but never by less than half."""
+    count_variance: Fraction = field(default=Fraction(3), repr=False)
+    count_deviation: int = field(default=5, repr=False)
+    decimals: int = of_table(0)
+    """Of a mean: values are published in units of 10^−decimals."""
+
+    def __post_init__(self) -> None:
+        rules = (
+            (1 <= len(self.magnitudes) <= 6, "magnitudes", "one to six numbers"),
+            (all(0 < m <= 2 for m in self.magnitudes), "magnitudes", "numbers above 0, up to 2"),
+            (not self.by_shape or len(self.magnitudes) == CONTRIBUTORS, "magnitudes", "three numbers with by_shape"),
+            (0 < self.spread < 1 and (self.spread * ONE).denominator == 1, "spread", "above 0, below 1, in millionths"),
+            (0 <= self.suppress <= 1000, "suppress", "a whole number from 0 to 1,000"),
+            (0 <= self.decimals <= 6, "decimals", "a whole number from 0 to 6"),
+        )
+        for holds, option, expected in rules:
+            if not holds:
+                # The value is a secret, and so is how it is wrong.
+                raise MethodError(
+                    f"{self.name}, {option}", expected=expected, found="another value", do="correct the release file"
+                )
+        try:
+            _ = self._table  # refuses moments that no table has, before anything is charged
+        except MethodError as error:
+            raise MethodError(
+                f"{self.name}, count_variance and count_deviation",
+                expected=error.expected,
+                found="another value",
+                do="correct the release file",
+            ) from None
+
+    def guarantee(self) -> NoFormalGuarantee:
+        """None that could be proved; said plainly."""
+        return NoFormalGuarantee(statement=STATEMENT + self._risks)
+
+    @cached_property
+    def _risks(self) -> str:
+        magnitudes = None if self.by_shape else [float(magnitude) for magnitude in self.magnitudes]
+        text = risk_statement(magnitudes, spread=float(self.spread), parity=self.parity)
+        if self.weight_relief or self.sampling_relief:
+            text += ". This does not hold where perturbation was reduced because of sampling"
+        return text
+
+    @property
+    def noise_options(self) -> tuple[object, ...]:
+        """Everything that decides by how much a cell is moved: one set of data must never be perturbed by two."""
+        moved = (self.magnitudes, self.by_shape, self.spread, self.parity, self.weight_relief, self.sampling_relief)
+        return (*moved, self.count_variance, self.count_deviation)
+
+    @property
+    def contributors(self) -> int:
+        """How many of the largest contributors are looked at: a secret."""
+        return len(self.magnitudes)
+
+    def planned_error(self) -> PlannedError:
+        """It depends on the magnitudes, which are secret."""
+        return PlannedError(floor=0.0, floor_size=0, share=None, of="its total")
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The mean size of the perturbation over all keys, from the contributors: confidential."""
+        if self.statistic == "count":
+            # A weighted count is moved by what the number of records is, times the mean weight of a record.
+            return 0.8 * self._published_scales(cells)[:, 0]
+        moved = self._scales(cells)
+        error = NoiseSum(own=moved, other=np.zeros_like(moved), spread=float(self.spread)).mean_magnitude()
+        return self._as_published(error, cells) if self.statistic == "mean" else error
+
+    def expected_bias(self, cells: Cells) -> Floats:
+        """What the key does to each cell, the same in every release: confidential."""
+        bias: Floats = self._value(cells) - self.true_value(cells)
+        return bias
+
+    def true_value(self, cells: Cells) -> Floats:
+        """The figure without perturbation, in the unit of what is published: confidential."""
+        if self.statistic == "count":
+            return _whole(cells, "weights")
+        total = _whole(cells, "total")
+        return self._as_published(total, cells) if self.statistic == "mean" else total
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:  # noqa: ARG002 (all chance is in the keys)
+        """`value`, its `status`, and `rse`, `low` and `high`, rounded so that they tell little of the contributors."""
+        hidden = self._hidden(cells)
+        value = np.rint(self._value(cells))
+        sampling, perturbing, counting = self._variances(cells)
+        whole = np.sqrt(sampling + perturbing + counting)
+        mostly = perturbing + counting > MOSTLY * whole**2
+        shown = np.abs(value)
+        width = half_widths(
+            self._published_scales(cells),
+            np.sqrt(sampling + counting),
+            spread=float(self.spread),
+            confidence=CONFIDENCE,
+        )
+        blur = self._blur(cells)
+        rse, apart = (rounded_up(_relative(blur * error, shown)) for error in (whole, width))
+        known = np.isfinite(apart) & ~hidden
+        outward = np.where(known, apart, 0.0) * shown
+        status = np.where(hidden, SUPPRESSED, np.where(mostly & (shown > 0), MOSTLY_PERTURBATION, 0))
+        columns = {
+            "value": np.where(hidden, 0, value),
+            "status": status,
+            "rse": np.rint(1000 * np.where(np.isfinite(rse) & ~hidden, rse, -0.001)),
+            "low": np.where(known, np.floor(value - outward), UNKNOWN),
+            "high": np.where(known, np.ceil(value + outward), UNKNOWN),
+        }
+        return Cells(
+            dimensions=cells.dimensions,
+            positions=cells.positions,
+            columns={name: column.astype(np.int64) for name, column in columns.items()},
+        )
+
+    def published_error(self, values: Integers) -> Floats:
+        """Nothing may be told but what `protect` publishes."""
+        return np.full(len(values), np.nan)
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """Nothing may be told but what `protect` publishes."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        return np.full(len(values), -np.inf), np.full(len(values), np.nan)
+
+    def _blur(self, cells: Cells) -> Floats:
+        """By how much published errors of each cell are raised: a secret of its largest contributor, from 1 to 1.5.
+
+        The relative error of a cell tells the size of its leader up to the scale. A reader who asks about many cells
+        with the same leader would narrow that down; what comes out is the product with this number, which never
+        changes for a unit.
+        """
+        words = cells["unit_word_0_1"].view(np.uint64)
+        raised: Floats = 1 + 0.5 * (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return raised
+
+    @cached_property
+    def _table(self) -> CellKeyTable:
+        return CellKeyTable(variance=self.count_variance, deviation=self.count_deviation)
+
+    def _hidden(self, cells: Cells) -> NDArray[np.bool_]:
+        few = np.zeros(len(cells), dtype=np.bool_)
+        for level in range(self.levels):
+            few |= cells[f"units_{level}"] <= self.suppress
+        if self.statistic == "mean":
+            few |= self._count(cells) == 0
+        return few
+
+    def _count(self, cells: Cells) -> Integers:
+        """The number of records after perturbation."""
+        words = cells["count_word_0"].view(np.uint64)
+        return self._table.published(cells["records"], words)
+
+    def _weighted_count(self, cells: Cells) -> Floats:
+        """The weighted count, moved as much as the number of records is."""
+        records, weights = cells["records"], _whole(cells, "weights")
+        scaled: Floats = np.divide(weights * self._count(cells), records, out=np.zeros(len(cells)), where=records > 0)
+        return scaled
+
+    def _value(self, cells: Cells) -> Floats:
+        if self.statistic == "count":
+            return self._weighted_count(cells)
+        total = _whole(cells, "total") + self._perturbation(cells)
+        if self.statistic == "total":
+            return total
+        count = self._weighted_count(cells)
+        mean: Floats = np.divide(total * 10**self.decimals, count, out=np.zeros(len(cells)), where=count > 0)
+        return mean
+
+    def _as_published(self, amount: Floats, cells: Cells) -> Floats:
+        """An amount of the total as an amount of the mean."""
+        count = _whole(cells, "weights")
+        scaled: Floats = np.divide(amount * 10**self.decimals, count, out=np.zeros(len(cells)), where=count > 0)
+        return scaled
+
+    def _level(self, cells: Cells, level: int) -> Level:
+        ranks = range(1, self.contributors + 1)
+
+        def columns(name: str) -> Integers:
+            return np.stack([cells[f"{name}_{level}_{rank}"] for rank in ranks], axis=1)
+
+        return Level(
+            weighted=columns("weighted") + columns("weighted_part") / ONE,
+            values=columns("value").astype(np.float64),
+            weights=columns("weight") / ONE,
+            consent=columns("consent"),
+            direction=directions(columns("unit_word").view(np.uint64)),
+            noise=triangular(columns("cell_word").view(np.uint64), spread=int(self.spread * ONE)),
+            units=cells[f"units_{level}"],
+        )
+
+    def _magnitudes(self, level: Level, total: Floats, *, own: bool) -> Floats:
+        """The magnitude of every contributor; 0 for one that did not ask to be protected.
+
+        Weights relieve the records' own units only: a larger unit of many records taken for sure has a large sum of
+        weights, all of which are known.
+        """
+        shape = level.values.shape
+        if self.by_shape:
+            magnitudes = interpolated_magnitudes(_shape(level.weighted, total), published_optima())
+        else:
+            magnitudes = np.broadcast_to(np.array([float(m) for m in self.magnitudes]), shape)
+        if self.weight_relief and own:
+            magnitudes = magnitudes / np.sqrt(np.maximum(level.weights, 1.0))
+        asked: Floats = magnitudes * level.consent
+        return asked
+
+    def _decisive(self, cells: Cells) -> tuple[list[Level], list[Floats], NDArray[np.intp]]:
+        """All levels, their magnitudes, and for every cell the level that asks for the largest perturbation."""
+        levels = [self._level(cells, level) for level in range(self.levels)]
+        magnitudes = [
+            self._magnitudes(level, _whole(cells, "total"), own=place == 0) for place, level in enumerate(levels)
+        ]
+        variances = np.stack([self._variance(level, m) for level, m in zip(levels, magnitudes, strict=True)])
+        relief = np.ones(len(cells))
+        if self.sampling_relief:
+            wanted = variances.max(axis=0)
+            missing = np.maximum(wanted - self._sampling(cells), 0.0)
+            relief = np.sqrt(np.divide(missing, wanted, out=np.ones(len(cells)), where=wanted > 0))
+            relief = np.maximum(relief, LEAST_RELIEF)
+        return levels, [m * relief[:, None] for m in magnitudes], variances.argmax(axis=0)
+
+    def _variance(self, level: Level, magnitudes: Floats) -> Floats:
+        ones = np.ones_like(level.weighted)
+        return perturbation_variance(
+            values=level.weighted, weights=ones, magnitudes=magnitudes, spread=float(self.spread)
+        )
+
+    def _perturbation(self, cells: Cells) -> Floats:
+        levels, magnitudes, decisive = self._decisive(cells)
+        moved = np.zeros(len(cells))
+        for place, (level, m) in enumerate(zip(levels, magnitudes, strict=True)):
+            direction = level.direction * parity(level.units)[:, None] if self.parity else level.direction
+            amount = perturbation(
+                values=level.weighted,
+                weights=np.ones_like(level.weighted),
+                magnitudes=m,
+                directions=direction,
+                noise=level.noise,
+            )
+            moved = np.where(decisive == place, amount, moved)
+        return moved
+
+    def _scales(self, cells: Cells) -> Floats:
+        """m·y·w of the contributors that move each cell."""
+        levels, magnitudes, decisive = self._decisive(cells)
+        scales = np.zeros((len(cells), self.contributors))
+        for place, (level, m) in enumerate(zip(levels, magnitudes, strict=True)):
+            scales = np.where((decisive == place)[:, None], m * level.weighted, scales)
+        return scales
+
+    def _published_scales(self, cells: Cells) -> Floats:
+        """The same in the unit of what is published; a count is moved by its table."""
+        if self.statistic == "count":
+            weight = np.divide(
+                _whole(cells, "weights"), cells["records"], out=np.zeros(len(cells)), where=cells["records"] > 0
+            )
+            scales = np.zeros((len(cells), self.contributors))
+            scales[:, 0] = weight * np.sqrt(float(self.count_variance))
+            return scales
+        scales = self._scales(cells)
+        return (
+            np.stack([self._as_published(c, cells) for c in scales.T], axis=1) if self.statistic == "mean" else scales
+        )
+
+    def _sampling(self, cells: Cells) -> Floats:
+        """The sampling variance of the total."""
+        error: Floats = cells["sampling_error"] / ONE
+        return error * error
+
+    def _variances(self, cells: Cells) -> tuple[Floats, Floats, Floats]:
+        """Of what is published: the variance by sampling, by perturbation of the total, and of the count of a mean."""
+        nothing = np.zeros(len(cells))
+        scales = self._published_scales(cells)
+        second = 1 + float(self.spread) ** 2 / 6 if self.statistic != "count" else 1.0
+        perturbing = second * (scales * scales).sum(axis=1)
+        if self.statistic == "count":
+            error = cells["count_sampling_error"] / ONE
+            return error * error, perturbing, nothing
+        if self.statistic == "total":
+            return self._sampling(cells), perturbing, nothing
+        error = cells["mean_sampling_error"] / ONE * 10**self.decimals
+        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse.
+        count = np.maximum(self._count(cells), 1)
+        moved = np.abs(self._value(cells)) * np.sqrt(float(self.count_variance)) / count
+        return error * error, perturbing, moved * moved
+
+
+def _relative(error: Floats, value: Floats) -> Floats:
+    """An error as a share of its value; infinite where that is 0."""
+    share: Floats = np.divide(error, value, out=np.full(len(value), np.inf), where=value > 0)
+    return share
+
+
+def _shape(weighted: Floats, total: Floats) -> Floats:
+    """The sizes of the largest contributors, and of all others together."""
+    sizes = np.abs(weighted)
+    rest = np.maximum(np.abs(total) - sizes.sum(axis=1), 0.0)
+    return np.column_stack([sizes, rest])
+
+
+def _whole(cells: Cells, name: str) -> Floats:
+    """A sum kept in whole units and millionths, as a number."""
+    joined: Floats = cells[name] + cells[f"{name}_part"] / ONE
+    return joined

@@ -1,0 +1,1 @@
+"""The laboratory: synthetic economies, and published evaluations done again; sfumato never imports it."""

@@ -1,0 +1,1 @@
+"""A synthetic employer-employee economy; docs/economy.md describes it."""

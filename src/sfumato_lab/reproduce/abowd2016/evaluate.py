@@ -1,0 +1,252 @@
+"""Both tables of the paper, protected with one key after the other, beside its Table 1."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.arrays import Integers
+from sfumato.assess.measures import (
+    Spread,
+    by_class,
+    jensen_shannon_distance,
+    proportional_difference,
+    root_integrated_squared_error,
+    spread,
+)
+from sfumato.engine.connect import connect
+from sfumato.errors import DataError
+from sfumato.noise.factors import Factors, Rule, takes_first
+from sfumato.noise.keyed import Keyed, hashes
+from sfumato.release import Release
+from sfumato.statistics.panel.tabulate_graph import employer_edges
+from sfumato_lab.reproduce.page import Repeatable
+
+# What the paper published: its Table 1, to print beside measured figures, never results.
+#
+# Source: J. M. Abowd, K. L. McKinney, "Noise infusion as a confidentiality protection measure for graph-based
+# statistics", Statistical Journal of the IAOS 32 (2016). The table is about 13 years of federal employment: edges
+# between 7,341 employers, by the states of both ends, protected by factors of a = 1.15 and b = 1.25.
+
+PaperTable = Literal["edge", "worker"]
+TABLES: Final[tuple[PaperTable, ...]] = ("edge", "worker")
+"""Counts of pairs of employers that share a worker, and of the workers they share."""
+
+SIZE_CLASSES: Final = ("1-6", "7-9", "10-19", "20-35", "36-75", "76-161", "162-272", "272+")
+"""Classes of cells by the number of unique edges; the paper calls the last one 272-15035."""
+CLASS_ENDS: Final = (6, 9, 19, 35, 75, 161, 272)
+"""The greatest number of edges of each class but the last."""
+ALL: Final = "all"
+
+_MEANS: Final = {
+    "edge": (0.005, 0.009, 0.006, -0.003, -0.006, -0.004, 0.001, 0.004),
+    "worker": (0.011, 0.026, 0.015, 0.007, 0.005, 0.004, 0.001, 0.010),
+}
+_DEVIATIONS: Final = {
+    "edge": (0.114, 0.060, 0.055, 0.043, 0.033, 0.026, 0.026, 0.021),
+    "worker": (0.120, 0.083, 0.080, 0.068, 0.061, 0.055, 0.055, 0.057),
+}
+_DISTANCES: Final = {"jsd": {"edge": 0.011, "worker": 0.027}, "rimse": {"edge": 0.002, "worker": 0.010}}
+
+PUBLISHED: Final[dict[tuple[str, PaperTable, str], float]] = {
+    **{
+        ("c_mean", table, size): value
+        for table in TABLES
+        for size, value in zip(SIZE_CLASSES, _MEANS[table], strict=True)
+    },
+    **{
+        ("c_sd", table, size): value
+        for table in TABLES
+        for size, value in zip(SIZE_CLASSES, _DEVIATIONS[table], strict=True)
+    },
+    **{(quantity, table, ALL): _DISTANCES[quantity][table] for quantity in _DISTANCES for table in TABLES},
+}
+"""By quantity, table and size class."""
+
+AIMED_DISTANCES: Final[dict[PaperTable, tuple[float, float]]] = {"edge": (0.005, 0.02), "worker": (0.015, 0.045)}
+"""Between these the Jensen-Shannon distance of a workforce of the published shape must come out."""
+MOST_MEAN: Final[dict[PaperTable, float]] = {"edge": 0.01, "worker": 0.03}
+"""The published means of c are all within these of 0."""
+
+
+# The two tables of the paper: edges between employers by the states of both ends, and the workers on these edges.
+
+ATTRIBUTE = "state"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Edges:
+    """Every pair of employers that share a worker: confidential if the workforce were real."""
+
+    employers: pa.Array
+    """The identifiers of all employers."""
+    first: Integers
+    second: Integers
+    """Positions of the two employers of each edge."""
+    workers: Integers
+    """How many workers each edge has."""
+    cell: Integers
+    """The pair of states of each edge, whichever comes first."""
+    cells: int
+    """The number of such pairs, a state with itself included."""
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    @property
+    def filled(self) -> int:
+        """The number of cells with an edge."""
+        return len(np.unique(self.cell))
+
+    def sums(self, weights: Integers) -> Integers:
+        """The sum of a whole number of every edge in every cell, exact below 2^53."""
+        return np.bincount(self.cell, weights=weights, minlength=self.cells).astype(np.int64)
+
+
+def read_edges(release: Release) -> Edges:
+    """Project the jobs of a workforce onto its employers."""
+    frame = release.frame
+    if frame.joined or frame.jobs.worker is None or not frame.is_public(ATTRIBUTE):
+        raise DataError(
+            f"data {frame.folder}",
+            expected="a workforce as `sfumato economy federal` writes it, with workers and the states of employers",
+            found="another kind of data",
+            do="name such a folder with --data, or leave --data out",
+        )
+    with connect(frame) as tables:
+        assert frame.workplaces is not None
+        assert tables.workplaces is not None
+        employers = tables.workplaces.select(employer=frame.workplaces.key, state=ATTRIBUTE).to_pyarrow()
+        edges = employer_edges(frame, tables).to_pyarrow()
+    employers = employers.sort_by("employer")
+    names = employers["employer"].combine_chunks()
+    state = employers[ATTRIBUTE].cast(pa.string()).combine_chunks().dictionary_encode()
+    first, second = (_positions(edges[end], names) for end in ("_first", "_second"))
+    of_state = state.indices.to_numpy().astype(np.int64)
+    cell, cells = _pairs(of_state[first], of_state[second], states=len(state.dictionary))
+    # Sorted, so that nothing depends on the order in which the engine hands out its answer.
+    order = np.lexsort((second, first))
+    return Edges(
+        employers=names,
+        first=first[order],
+        second=second[order],
+        workers=edges["_workers"].to_numpy().astype(np.int64)[order],
+        cell=cell[order],
+        cells=cells,
+    )
+
+
+def _positions(names: pa.ChunkedArray, among: pa.Array) -> Integers:
+    found: Integers = pc.index_in(names.cast(among.type), value_set=among).to_numpy().astype(np.int64)
+    return found
+
+
+def _pairs(one: Integers, other: Integers, *, states: int) -> tuple[Integers, int]:
+    """The number of every unordered pair of states, and how many pairs there are."""
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return low * states - low * (low - 1) // 2 + high - low, states * (states + 1) // 2
+
+
+# Protect both tables with one key after the other, and measure how far they are from the truth.
+
+LEAST, MOST = Fraction("0.15"), Fraction("0.25")
+"""Factors are this far from one: a = 1.15 and b = 1.25 in the paper."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One figure under every key: a mean over keys is less a matter of luck than a single draw."""
+
+    quantity: str
+    table: str
+    size_class: str
+    by_key: tuple[float, ...]
+
+    @property
+    def ours(self) -> float:
+        """The mean over the keys."""
+        return float(np.mean(self.by_key))
+
+    @property
+    def low(self) -> float:
+        """The least over the keys."""
+        return min(self.by_key)
+
+    @property
+    def high(self) -> float:
+        """The greatest over the keys."""
+        return max(self.by_key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classes:
+    """Classes of cells by the number of their edges: names, and the greatest number of each class but the last."""
+
+    names: tuple[str, ...]
+    ends: tuple[int, ...]
+    whole: str
+    """What all cells together are called."""
+
+    def of(self, edges: Integers) -> Integers:
+        """The place of every cell among the classes."""
+        return np.searchsorted(self.ends, edges, side="left").astype(np.int64)
+
+
+def evaluate(
+    edges: Edges,
+    *,
+    classes: Classes,
+    keys: int,
+    seed: int,
+    rule: Rule = "twelve-characters",
+    progress: Progress = lambda *_: None,
+) -> list[Measured]:
+    """Every figure of the paper's table, under so many keys."""
+    labels = {"edge": np.ones(len(edges), dtype=np.int64), "worker": edges.workers}
+    size = edges.sums(labels["edge"])
+    drawn: dict[tuple[str, str, str], list[float]] = {}
+    for key in range(keys):
+        progress("protecting with a key", key, keys)
+        factors = edge_factors(edges, key=Repeatable(seed, "abowd2016", key).key, rule=rule)
+        for table, label in labels.items():
+            true, protected = edges.sums(label)[size > 0], edges.sums(factors * label)[size > 0]
+            for quantity, size_class, value in _figures(true, protected, classes.of(size[size > 0]), classes):
+                drawn.setdefault((quantity, table, size_class), []).append(value)
+    return [
+        Measured(quantity=quantity, table=table, size_class=size_class, by_key=tuple(values))
+        for (quantity, table, size_class), values in drawn.items()
+    ]
+
+
+def edge_factors(edges: Edges, *, key: bytes, rule: Rule) -> Integers:
+    """The factor of every edge in millionths: that of one of its two employers."""
+    factors = Factors(key=key, least=LEAST, most=MOST).of(hashes(edges.employers))
+    first, second = (edges.employers.take(end) for end in (edges.first, edges.second))
+    taken = takes_first(first, second, rule=rule, keyed=Keyed(key=key))
+    return np.where(taken, factors[edges.first], factors[edges.second])
+
+
+def _figures(
+    true: Integers, protected: Integers, places: Integers, classes: Classes
+) -> Iterator[tuple[str, str, float]]:
+    differences = proportional_difference(true=true, protected=protected)
+    found: dict[int | str, Spread] = by_class(spread, classes=places, values=differences)
+    for place, figures in found.items():
+        yield "c_mean", classes.names[int(place)], figures.mean
+        yield "c_sd", classes.names[int(place)], figures.deviation
+    yield "jsd", classes.whole, jensen_shannon_distance(true=true, protected=protected)
+    yield "rimse", classes.whole, root_integrated_squared_error(true=true, protected=protected)
+
+
+def figure(measured: Sequence[Measured], quantity: str, table: str, size_class: str) -> Measured | None:
+    """The figure about this, if any cell is of the class."""
+    for row in measured:
+        if (row.quantity, row.table, row.size_class) == (quantity, table, size_class):
+            return row
+    return None

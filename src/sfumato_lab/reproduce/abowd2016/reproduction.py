@@ -1,0 +1,328 @@
+"""The evaluation of Abowd and McKinney (2016) on a synthetic federal workforce."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.noise.factors import Rule
+from sfumato.release_file import load
+from sfumato_lab.economy.federal.generate import PERSONS, generate_federal
+from sfumato_lab.economy.files import RELEASE
+from sfumato_lab.reproduce.abowd2016.evaluate import (
+    AIMED_DISTANCES,
+    ALL,
+    CLASS_ENDS,
+    MOST_MEAN,
+    PUBLISHED,
+    SIZE_CLASSES,
+    TABLES,
+    Classes,
+    Measured,
+    PaperTable,
+    Progress,
+    evaluate,
+    figure,
+    read_edges,
+)
+from sfumato_lab.reproduce.page import (
+    Finding,
+    Page,
+    drawn,
+    economy_folder,
+    findings_table,
+    printed_findings,
+    rows_table,
+    spaced,
+)
+
+# Findings: what the paper stated and what a workforce of its shape must show, beside what was measured here.
+
+_DIGITS = 3
+"""The paper prints three decimals; differences below that are no differences of the table."""
+
+
+def findings(measured: Sequence[Measured]) -> list[Finding]:
+    """Every finding that the cells of this workforce can answer."""
+    return [*_distances(measured), *_means(measured), *_dispersion(measured), *_order_of_tables(measured)]
+
+
+def _about(measured: Sequence[Measured], quantity: str, table: PaperTable) -> list[Measured]:
+    rows = {row.size_class: row for row in measured if (row.quantity, row.table) == (quantity, table)}
+    return [rows[size] for size in (*SIZE_CLASSES, ALL) if size in rows]
+
+
+def _distances(measured: Sequence[Measured]) -> Iterator[Finding]:
+    for table, (low, high) in AIMED_DISTANCES.items():
+        for row in _about(measured, "jsd", table):
+            yield Finding(
+                source="aim",
+                what=f"{table} table: Jensen-Shannon distance",
+                stated=f"between {low:g} and {high:g}",
+                ours=f"{row.ours:.3f} ({row.low:.3f} to {row.high:.3f})",
+                holds=low <= row.ours <= high,
+                note=f"published: {PUBLISHED['jsd', table, ALL]:.3f}",
+            )
+
+
+def _means(measured: Sequence[Measured]) -> Iterator[Finding]:
+    for table in TABLES:
+        rows, most = _about(measured, "c_mean", table), MOST_MEAN[table]
+        if not rows:
+            continue
+        farthest = max(rows, key=lambda row: abs(row.ours))
+        keys = list(zip(*(row.by_key for row in rows), strict=True))
+        within = sum(all(abs(mean) <= most for mean in by_class) for by_class in keys)
+        yield Finding(
+            source="table 1",
+            what=f"{table} table: mean of c in every class, mean over the keys",
+            stated=f"within ±{most:g}",
+            ours=f"at most {abs(farthest.ours):.3f} ({farthest.size_class})",
+            holds=abs(farthest.ours) <= most,
+        )
+        yield Finding(
+            source="table 1",
+            what=f"{table} table: keys with all these means within ±{most:g}",
+            stated="the paper's one key",
+            ours=f"{within} of {len(keys)}",
+            holds=None,
+        )
+
+
+def _dispersion(measured: Sequence[Measured]) -> Iterator[Finding]:
+    for table in TABLES:
+        rows = _about(measured, "c_sd", table)
+        if len(rows) < 2:
+            continue
+        printed = [round(row.ours, _DIGITS) for row in rows]
+        yield Finding(
+            source="table 1",
+            what=f"{table} table: dispersion of c falls with the size of the cell",
+            stated="does" if table == "edge" else "does, but for the largest cells",
+            ours=", ".join(f"{value:.3f}" for value in printed),
+            holds=all(larger <= smaller for smaller, larger in pairwise(printed)) if table == "edge" else None,
+            is_order=True,
+        )
+
+
+def _order_of_tables(measured: Sequence[Measured]) -> Iterator[Finding]:
+    edge, worker = ({row.size_class: row.ours for row in _about(measured, "c_sd", table)} for table in TABLES)
+    if edge:
+        exceptions = [size for size in edge if worker[size] < edge[size]]
+        yield Finding(
+            source="table 1",
+            what="dispersion of c is higher in the worker table, in every class",
+            stated="is",
+            ours="is" if not exceptions else f"is not in {', '.join(exceptions)}",
+            holds=not exceptions,
+            is_order=True,
+        )
+
+
+PAPER = "abowd2016"
+KEYS, QUICK_KEYS = 20, 5
+CLASSES = Classes(names=SIZE_CLASSES, ends=CLASS_ENDS, whole=ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """Everything that was measured, and what it is compared with."""
+
+    employers: int
+    edges: int
+    workers: int
+    """Workers that two employers share, summed over the edges."""
+    cells: int
+    """Pairs of states with an edge."""
+    keys: int
+    measured: tuple[Measured, ...]
+    findings: tuple[Finding, ...]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One object for every figure of the paper's table: what was published, and ours with its range over keys.
+
+        Where no cell of this workforce is of a class, ours is None.
+        """
+        for (quantity, table, size_class), published in PUBLISHED.items():
+            row = figure(self.measured, quantity, table, size_class)
+            yield {
+                "quantity": quantity,
+                "table": table,
+                "size_class": size_class,
+                "published": published,
+                "ours": None if row is None else row.ours,
+                "low": None if row is None else row.low,
+                "high": None if row is None else row.high,
+                "keys": self.keys,
+            }
+
+
+def reproduce(
+    *,
+    data: Path | None = None,
+    persons: int = PERSONS,
+    keys: int = KEYS,
+    seed: int = 1,
+    rule: Rule = "twelve-characters",
+    progress: Progress = lambda *_: None,
+) -> Reproduction:
+    """Protect the edges between the states' employers under several keys, and compare with what was published.
+
+    The workforce is made in a temporary folder, or taken from `data`, where it is made if there is none yet.
+    """
+
+    def make(folder: Path) -> None:
+        generate_federal(folder, persons=persons, seed=seed, progress=partial(progress, "making careers"))
+
+    with economy_folder(data, make) as folder:
+        progress("linking employers", 0, 1)
+        edges = read_edges(load(folder / RELEASE))
+    measured = evaluate(edges, classes=CLASSES, keys=keys, seed=seed, rule=rule, progress=progress)
+    return Reproduction(
+        employers=len(edges.employers),
+        edges=len(edges),
+        workers=int(edges.workers.sum()),
+        cells=edges.filled,
+        keys=keys,
+        measured=tuple(measured),
+        findings=tuple(findings(measured)),
+    )
+
+
+# The dispersion of both tables by size class, published and measured, drawn to SVG without a browser.
+
+_COLOURS = {"published": "#8a8178", "here": "#c1440e"}
+_HEADS = {"edge": "edge table", "worker": "worker table"}
+
+
+def dispersion(found: Reproduction) -> str:
+    """The standard deviation of c in every class; the band is the range over the keys."""
+    ours = [row for row in found.measured if row.quantity == "c_sd"]
+    published = [(table, size, PUBLISHED["c_sd", table, size]) for table in TABLES for size in SIZE_CLASSES]
+    data = pa.table(
+        {
+            "panel": [*(_HEADS[row.table] for row in ours), *(_HEADS[table] for table, _, _ in published)],
+            "size": [*(row.size_class for row in ours), *(size for _, size, _ in published)],
+            "who": ["here"] * len(ours) + ["published"] * len(published),
+            "deviation": [*(row.ours for row in ours), *(value for _, _, value in published)],
+            "low": [*(row.low for row in ours), *(value for _, _, value in published)],
+            "high": [*(row.high for row in ours), *(value for _, _, value in published)],
+        }
+    )
+    x = alt.X("size:O", sort=list(SIZE_CLASSES), title="edges in the cell", axis=alt.Axis(labelAngle=-40, grid=False))
+    colour = alt.Color(
+        "who:N",
+        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+        title=None,
+        legend=alt.Legend(orient="bottom", symbolType="stroke"),
+    )
+    axis = alt.Axis(format="~g", tickCount=6)
+    band = alt.Chart().mark_area(opacity=0.18).encode(x=x, y=alt.Y("low:Q", axis=axis), y2="high:Q", color=colour)
+    lines = (
+        alt.Chart()
+        .mark_line(point=alt.OverlayMarkDef(size=18), strokeWidth=1.6)
+        .encode(x=x, y=alt.Y("deviation:Q", title="standard deviation of c", axis=axis), color=colour)
+    )
+    panels = (
+        alt.layer(band, lines, data=data)
+        .properties(width=300, height=230)
+        .facet(column=alt.Column("panel:N", sort=list(_HEADS.values()), title=None))
+        .properties(title="Dispersion of the proportional difference c by size of the cell")
+    )
+    return drawn(panels)
+
+
+# The page of the reproduction.
+
+_HEADING = "Noise infusion for graphs, published and measured again"
+_COLUMNS = ("quantity", "table", "size_class", "published", "ours", "low", "high", "keys")
+QUANTITIES = {"c_mean": "mean of c", "c_sd": "standard deviation of c", "jsd": "JSD", "rimse": "RIMSE"}
+
+
+def _body(found: Reproduction) -> str:
+    return f"""\
+<p>Table 1 of Abowd and McKinney (2016) on a synthetic federal workforce: {found.edges:,} pairs among
+{found.employers:,} employers share {found.workers:,} workers, in {found.cells:,} pairs of states. An edge takes the
+factor of one of its two employers. The proportional difference of a cell is c = (π − π*)/(½π + ½π*), with π its true
+and π* its protected share of the table. Figures here are means over {found.keys} keys, with the range over keys beside
+them: one key is one draw, and the paper had one.</p>
+<h2>Findings</h2>
+{findings_table(found.findings)}
+<h2>Dispersion by size of the cell</h2>
+<figure>{dispersion(found)}</figure>
+<h2>Table 1</h2>
+{"".join(_tables(found))}"""
+
+
+def _tables(found: Reproduction) -> Iterator[str]:
+    rows = {(row["quantity"], row["table"], row["size_class"]): row for row in found.rows()}
+    for table in TABLES:
+        lines = (
+            (size, words, f"{row['published']:.3f}", *_ours(row))
+            for size in (*SIZE_CLASSES, ALL)
+            for quantity, words in QUANTITIES.items()
+            if (row := rows.get((quantity, table, size))) is not None
+        )
+        shown = rows_table(("edges in the cell", "", "published", "here", "range"), lines, numbers=(2, 3, 4))
+        yield f"<h3>{table.capitalize()} table</h3>{shown}"
+
+
+def _ours(row: dict[str, float]) -> tuple[str, str]:
+    if row["ours"] is None:
+        return "no cells", ""
+    return f"{row['ours']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"
+
+
+write_reproduction = Page(paper=PAPER, heading=_HEADING, columns=_COLUMNS, body=_body).write
+"""Write the page and the CSV file into a folder."""
+
+
+# What `sfumato reproduce abowd2016` says: the paper's Table 1, published and ours.
+
+
+def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[RenderableType, dict[str, Any]]:
+    """The comparison as tables for people and as one object for machines."""
+    lines: list[RenderableType] = [
+        Text(
+            f"{PAPER} on a synthetic federal workforce: {found.edges:,} pairs of {found.employers:,} employers share "
+            f"{found.workers:,} workers, in {found.cells:,} pairs of states. Here: means over {found.keys} keys, since "
+            "one key is one draw; the paper had one.",
+            style="bold",
+        ),
+        *(_table_1(found, table) for table in TABLES),
+        printed_findings(found.findings),
+        Text(f"Chart: {page}\nAll figures: {table}"),
+    ]
+    return Group(*spaced(lines)), {"paper": PAPER, "rows": list(found.rows())}
+
+
+def _table_1(found: Reproduction, table: str) -> Table:
+    """Published and measured side by side, for each size class of one of the two tables."""
+    rows = {(row["quantity"], row["size_class"]): row for row in found.rows() if row["table"] == table}
+    shown = Table(box=box.SIMPLE_HEAD)
+    shown.add_column(f"{table} table: edges", min_width=23)
+    for heading in ("mean", "here", "st. dev.", "here", "range"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for size in SIZE_CLASSES:
+        mean, deviation = rows["c_mean", size], rows["c_sd", size]
+        shown.add_row(size, *_parts(mean)[:2], *_parts(deviation))
+    for quantity, words in (("jsd", "Jensen-Shannon distance"), ("rimse", "Root integrated MSE")):
+        shown.add_row(words, "", "", *_parts(rows[quantity, ALL]))
+    return shown
+
+
+def _parts(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Published, ours, and the range of ours over the keys."""
+    published = f"{row['published']:.3f}"
+    if row["ours"] is None:
+        return published, "", ""
+    return published, f"{row['ours']:.3f}", f"{row['low']:.3f}-{row['high']:.3f}"
