@@ -1,1 +1,0 @@
-"""The dense cube: every combination of codes with its numbers, and what can be summed from them, exactly."""

@@ -1,1 +1,0 @@
-"""Methods of protection: Cells in, protected values out; one file per family."""

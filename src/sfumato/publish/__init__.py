@@ -1,1 +1,0 @@
-"""Publish: a bundle of tables, their structure, the privacy statement and a manifest."""

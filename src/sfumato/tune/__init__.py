@@ -1,1 +1,0 @@
-"""Tune: the smallest epsilon that gives a stated accuracy, from public assumptions and never from data."""

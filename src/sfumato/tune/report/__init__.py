@@ -1,1 +1,0 @@
-"""The smallest epsilon that gives an employee report a stated accuracy."""
