@@ -5,10 +5,10 @@ from peer_gate import Expected
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
+from sfumato.method import Method
 from sfumato.noise.pareto import DoublePareto
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.jobs.vector import VectorPareto
-from sfumato.statistics.method import Method
 from sfumato.statistics.totals.cell_keys import CellKeyTable
 
 _DRAWS = 100

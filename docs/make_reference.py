@@ -20,7 +20,7 @@ from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
 from sfumato.statistics.cube.section import ControlSection, CubeSection, SamplingSection
-from sfumato.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
+from sfumato.statistics.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
 SECTIONS: dict[str, type[BaseModel]] = {

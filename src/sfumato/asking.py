@@ -11,25 +11,18 @@ from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.microdata import Microdata
 from sfumato.privacy.guarantee import plain
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.panel.indicators import CODES, NAME
+from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.percentiles import bins_of_guess
+from sfumato.statistics.people.question import AT, STATISTICS, Bounded, SampleQuestion
 from sfumato.statistics.people.tabulate import BIN
-from sfumato.statistics.questions import (
-    AT,
-    STATISTICS,
-    TOTAL,
-    Asked,
-    Bounded,
-    ContributorQuestion,
-    IndicatorQuestion,
-    PairQuestion,
-    Question,
-    SampleQuestion,
-)
+from sfumato.statistics.questions import Asked
 from sfumato.statistics.registry import needs
+from sfumato.statistics.table import Bins, Table
+from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.top_contributors import TopContributors
-from sfumato.table import Bins, Table
 
 MADE = (AT, BIN, "count")
 """Columns of statistics of people; an attribute of theirs cannot have one of these names."""

@@ -12,6 +12,7 @@ from tempfile import gettempdir
 from sfumato.cells import Cells
 from sfumato.chunks import Part
 from sfumato.durable import FULL, no_room, private_folder
+from sfumato.engine.chunks import OfFile, OfRows, Parted, each_file, each_part
 from sfumato.engine.content import ContentReader
 from sfumato.engine.data import OpenJobs, OpenRecords, open_data
 from sfumato.engine.data_files import DataFile, data_files
@@ -31,7 +32,6 @@ from sfumato.safeguards import as_rounded_before, refuse_gone, refuse_rolled_bac
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import Sampling
 from sfumato.statistics.cube.statistic import PlannedCube
-from sfumato.statistics.jobs.tabulate import OfFile, OfRows, Parted, each_file, each_part
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.small_samples import SmallSamples
 

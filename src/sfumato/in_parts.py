@@ -3,9 +3,13 @@
 from sfumato.engine.chunks import IN_ONE_PIECE
 from sfumato.errors import ReleaseError
 from sfumato.release import Release
+from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.panel.question import PairQuestion
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.tabulate import is_plain_count
-from sfumato.statistics.questions import Asked, ContributorQuestion, PairQuestion, Question, SampleQuestion
-from sfumato.table import Table
+from sfumato.statistics.questions import Asked
+from sfumato.statistics.table import Table
+from sfumato.statistics.totals.question import ContributorQuestion
 
 
 def is_in_parts(release: Release, table: Table, question: Asked) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato.cells import Cells
 from sfumato.plan import PlannedTable
-from sfumato.statistics.questions import PairQuestion
+from sfumato.statistics.panel.question import PairQuestion
 
 
 def as_asked(answer: Cells, planned: PlannedTable) -> Cells:

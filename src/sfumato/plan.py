@@ -16,7 +16,9 @@ from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist, Frame
 from sfumato.in_parts import is_in_parts
 from sfumato.keys import Secret
+from sfumato.method import ADDED, Method
 from sfumato.microdata import Microdata
+from sfumato.noise.factors import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
 from sfumato.noise.keyed import CellWords, Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge, balance, sequential
@@ -26,27 +28,17 @@ from sfumato.question_names import as_laid_out, in_any_order, method_in_order, s
 from sfumato.release import Release
 from sfumato.statistics.cube.statistic import PlannedCube, plan_cube
 from sfumato.statistics.cube.tabulate import CubeQuestion
-from sfumato.statistics.jobs.noise_infusion import EARNINGS, LIFE, WHOLE_NUMBERS, least_base
-from sfumato.statistics.method import ADDED, Method
+from sfumato.statistics.jobs.question import COLUMNS, Question
 from sfumato.statistics.panel.indicators import INDICATORS, NAME, ROUNDED_INDICATORS
+from sfumato.statistics.panel.question import SUMS, IndicatorQuestion, PairQuestion
 from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.question import AT, SAMPLES, SampleQuestion
 from sfumato.statistics.people.samples import Samples
-from sfumato.statistics.questions import (
-    AT,
-    COLUMNS,
-    SAMPLES,
-    SUMS,
-    TOTAL,
-    Asked,
-    ContributorQuestion,
-    IndicatorQuestion,
-    PairQuestion,
-    Question,
-    SampleQuestion,
-)
+from sfumato.statistics.questions import Asked
 from sfumato.statistics.registry import KEYED
+from sfumato.statistics.table import LISTED_CELLS, Table
+from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.top_contributors import TopContributors
-from sfumato.table import LISTED_CELLS, Table
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""

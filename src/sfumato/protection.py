@@ -9,18 +9,21 @@ from typing import Any
 from sfumato.asking import periods_of, refuse_other_data
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
+from sfumato.method import Method
 from sfumato.microdata import Microdata
 from sfumato.statistics.jobs.laplace import Laplace
-from sfumato.statistics.method import Method
+from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import RecordLaplace, SmallSamples
 from sfumato.statistics.people.theil_sen import TheilSen
-from sfumato.statistics.questions import Asked, IndicatorQuestion, PairQuestion, Question, SampleQuestion
+from sfumato.statistics.questions import Asked
 from sfumato.statistics.registry import KEYED, build, known_of_table
+from sfumato.statistics.table import Table
 from sfumato.statistics.totals.top_contributors import TopContributors
-from sfumato.table import Table
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""

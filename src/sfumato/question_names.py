@@ -5,10 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.cells import Dimension
-from sfumato.statistics.method import Method
+from sfumato.method import Method
+from sfumato.statistics.panel.question import PairQuestion
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import SmallSamples
-from sfumato.statistics.questions import Asked, ContributorQuestion, PairQuestion, SampleQuestion
-from sfumato.table import Table
+from sfumato.statistics.questions import Asked
+from sfumato.statistics.table import Table
+from sfumato.statistics.totals.question import ContributorQuestion
 
 
 def in_any_order(table: Table, asked: Asked) -> dict[str, Any]:

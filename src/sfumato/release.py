@@ -14,16 +14,16 @@ from sfumato.engine.data_files import is_stored, local_path
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Described, Exact, Frame
 from sfumato.keys import Secret, read_key
+from sfumato.method import Method
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
 from sfumato.protection import contributors, method_of, name_of_method
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.method import Method
 from sfumato.statistics.questions import Asked
 from sfumato.statistics.registry import KEYED
-from sfumato.table import Table
+from sfumato.statistics.table import Table
 
 
 class Budget(Described):

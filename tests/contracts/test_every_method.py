@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.cells import Cells, Dimension
+from sfumato.method import Biased, Method
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
-from sfumato.statistics.method import Biased, Method
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles

@@ -14,7 +14,7 @@ from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed, hashes
-from sfumato.statistics.questions import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
 from tests.conftest import write
 

@@ -10,8 +10,8 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
+from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_pairs import pairs
-from sfumato.statistics.questions import PairQuestion
 from tests.conftest import write
 
 FACTORS = Factors(key=bytes(range(16)), least=Fraction("0.15"), most=Fraction("0.25"))

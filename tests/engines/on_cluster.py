@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.check import Checked, check, checked
 from sfumato.chunks import Part, settled
+from sfumato.engine.chunks import Parted, each_part
 from sfumato.engine.connect import connect
 from sfumato.engine.executors import refuse_unshared
 from sfumato.errors import EngineError
@@ -22,7 +23,7 @@ from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.run import ProtectPart, run
-from sfumato.statistics.jobs.tabulate import Parted, each_part, parted
+from sfumato.statistics.jobs.tabulate import parted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import hashes
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
+from sfumato.statistics.panel.question import IndicatorQuestion
 from sfumato.statistics.panel.tabulate_indicators import indicators
-from sfumato.statistics.questions import IndicatorQuestion
 from tests.conftest import write
 
 FACTORS = Factors(key=bytes(range(16)), least=Fraction("0.1"), most=Fraction("0.25"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.cells import Dimension
 from sfumato.microdata import Microdata
-from sfumato.statistics.questions import Bounded
+from sfumato.statistics.people.question import Bounded
 from tests.conftest import write
 
 # Tract t1 is in state A, t2 and t3 in B; nobody of t3 was there in 2001.

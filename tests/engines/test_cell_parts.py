@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.chunks import Part
-from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, PartLayout, cut
+from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, Parted, PartLayout, cut, each_part
 from sfumato.engine.connect import connect
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
-from sfumato.statistics.jobs.tabulate import Parted, each_part, parted, tabulate
-from sfumato.statistics.questions import Question
+from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.jobs.tabulate import parted, tabulate
 from tests.conftest import tiny_frame, write
 from tests.engines.test_tabulate import QUESTIONS, joined_frame
 

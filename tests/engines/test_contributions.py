@@ -7,9 +7,9 @@ import pytest
 
 from sfumato.cells import Dimension
 from sfumato.engine.connect import connect
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
 from sfumato.statistics.jobs.tabulate_establishments import contributions
-from sfumato.statistics.questions import Question
 from tests.conftest import tiny_frame
 
 BY = (

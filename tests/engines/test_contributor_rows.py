@@ -10,7 +10,7 @@ import pytest
 from sfumato.engine.factors import unit_keys
 from sfumato.engine.records import connect_records
 from sfumato.microdata import Microdata
-from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate import prepare
 from tests.engines.businesses import (
     KEYED,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.factors import modulo_prime, split, unit_keys
 from sfumato.engine.records import connect_records
-from sfumato.statistics.questions import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import prepare
 from tests.engines.businesses import (
     CODES,

@@ -17,9 +17,9 @@ from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel import tabulate_workers as worker_pairs
+from sfumato.statistics.panel.question import SUMS, PairQuestion
 from sfumato.statistics.panel.tabulate_pairs import available_periods, moves, pairs
 from sfumato.statistics.panel.tabulate_workers import PairSums, refuse_too_many
-from sfumato.statistics.questions import SUMS, PairQuestion
 from tests.conftest import write
 from tests.engines.movers import (
     EMPLOYERS,

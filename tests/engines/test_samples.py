@@ -13,9 +13,9 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.records import check_record_columns, connect_records, read_record_codes, validate_records
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
+from sfumato.statistics.people.question import Bounded, SampleQuestion
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.tabulate import clipped_values, refuse_unsuitable, sampled, samples
-from sfumato.statistics.questions import Bounded, SampleQuestion
 from tests.engines.people import STATE, TRACT, YEAR, X, Y, by_hand, described
 
 SUMS = frozenset({"count", "class", "sum_x", "sum_y", "sum_xx", "sum_xy", "sum_yy"})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.statistics.questions import TOTAL
+from sfumato.statistics.totals.question import TOTAL
 from tests.engines.businesses import (
     EVERYONE,
     RECORDS,

@@ -13,8 +13,8 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.engine.validate import read_public_codes, validate
 from sfumato.frame import Frame
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
-from sfumato.statistics.questions import Question
 from tests.conftest import tiny_frame, write
 from tests.tiny import TINY
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.method import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.method import NOT_AVAILABLE, STATUSES, SUPPRESSED, SYNTHESISED
 from sfumato.statistics.panel.indicators import CODES, NAME
 from sfumato.statistics.panel.infused_sums import InfusedSums
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
+from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.statistics.people.mose import LEAST, STEPS, Mose, mean_reach, observed, prediction_reach, rounded_up
 from sfumato.statistics.people.noisy_regression import LineSums
 from tests.methods.groups import RANKS, drawn_ranks, sums, sums_of

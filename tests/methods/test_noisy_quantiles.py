@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.method import ABOVE, BELOW, SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.method import ABOVE, BELOW, SUPPRESSED
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.curves import Crossings, nonnegative_bins
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, curve_named

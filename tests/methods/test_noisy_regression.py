@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import MethodError
+from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from tests.methods.groups import RANKS, drawn_ranks, sums, sums_of
 from tests.noise.fit import ACCEPTED, REJECTED, p_value

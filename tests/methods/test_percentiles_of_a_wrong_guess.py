@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
 from sfumato.check import check
+from sfumato.method import STATUSES
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
-from sfumato.statistics.method import STATUSES
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato_lab.economy.graduates.generate import generate_graduates
 from sfumato_lab.economy.university.generate import generate_university

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
+from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.method import SUPPRESSED
 from sfumato.statistics.people.theil_sen import Circles, TheilSen, circles
 from tests.methods.groups import RANKS, drawn_ranks, samples, sums
 from tests.noise.fit import ACCEPTED, p_value

@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
+from sfumato.method import MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.statistics.method import MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
 from sfumato.statistics.totals.perturbation import half_widths
 from sfumato.statistics.totals.top_contributors import CONFIDENCE, TopContributors
 from tests.methods.contributors import Unit, cells_of

@@ -8,12 +8,12 @@ import numpy as np
 from sfumato.agree.reconcile import Protected, largest_detail, reconcile, rounded
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
+from sfumato.method import HIDDEN, Biased
 from sfumato.plan import Plan, PlannedTable
 from sfumato.statistics.jobs.vector import WholeTableFigures, published_figures
-from sfumato.statistics.method import HIDDEN, Biased
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.infused_sums import InfusedSums
-from sfumato.statistics.questions import IndicatorQuestion
+from sfumato.statistics.panel.question import IndicatorQuestion
 
 # Tables of indicators that lie inside a finer one are published as its sums, so that additivity survives rounding.
 

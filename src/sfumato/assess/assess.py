@@ -20,6 +20,7 @@ from sfumato.durable import write_durably
 from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.errors import LedgerError, ReleaseError
 from sfumato.laid_out import as_asked
+from sfumato.method import STATUSES
 from sfumato.noise.factors import ONE
 from sfumato.plan import MOST_CELLS, Plan, PlannedTable
 from sfumato.privacy.ledger import Ledger
@@ -27,12 +28,11 @@ from sfumato.release import Release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
 from sfumato.statistics.jobs.attacks import AttackResult
-from sfumato.statistics.method import STATUSES
 from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
 from sfumato.statistics.panel.indicators import BEHIND, CODES
 from sfumato.statistics.panel.tabulate_graph import Network, measure_network
 from sfumato.statistics.people.assess import PeopleAssessment, assess_people
-from sfumato.statistics.questions import SampleQuestion
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.totals.attacks import attack_totals
 
 # Every cell of a table protected by a key, true beside published, with its expected error: confidential.

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.bundle.table import shown_figures, shown_values
 from sfumato.cells import Cells
+from sfumato.method import HIDDEN
 from sfumato.plan import PlannedTable
-from sfumato.statistics.method import HIDDEN
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
-from sfumato.statistics.questions import TOTAL
+from sfumato.statistics.totals.question import TOTAL
 from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
 
 

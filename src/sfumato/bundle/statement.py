@@ -16,6 +16,7 @@ from sfumato.bundle.meaning import (
 )
 from sfumato.bundle.table import CONFIDENCE
 from sfumato.frame import Frame
+from sfumato.method import Biased, PlannedError
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.account import sequential
@@ -30,8 +31,9 @@ from sfumato.statistics.cube.describe import (
     protected_records,
 )
 from sfumato.statistics.cube.figures import Calibration
-from sfumato.statistics.method import Biased, PlannedError
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.panel.infused_sums import InfusedSums
+from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
 from sfumato.statistics.people.describe import (
     errors_of_people,
     of_people,
@@ -41,7 +43,8 @@ from sfumato.statistics.people.describe import (
     people_meaning,
     people_text,
 )
-from sfumato.statistics.questions import ContributorQuestion, IndicatorQuestion, PairQuestion, Question, SampleQuestion
+from sfumato.statistics.people.question import SampleQuestion
+from sfumato.statistics.totals.question import ContributorQuestion
 
 # What a statement says of other releases and periods: what they reveal adds up.
 

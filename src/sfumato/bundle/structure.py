@@ -13,23 +13,19 @@ from sfumato.bundle.statement import compared
 from sfumato.bundle.table import CONFIDENCE
 from sfumato.cells import Dimension
 from sfumato.frame import Frame
+from sfumato.method import STATUSES
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.answers import AnswerParts
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.statistics.cube.describe import cube_structure
-from sfumato.statistics.method import STATUSES
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.panel.indicators import INDICATORS
+from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
 from sfumato.statistics.people.describe import BOUNDED, COUNTED, ESTIMATED, people_structure
-from sfumato.statistics.questions import (
-    AT,
-    ContributorQuestion,
-    IndicatorQuestion,
-    PairQuestion,
-    Question,
-    SampleQuestion,
-)
-from sfumato.table import Table
+from sfumato.statistics.people.question import AT, SampleQuestion
+from sfumato.statistics.table import Table
+from sfumato.statistics.totals.question import ContributorQuestion
 
 COLUMNS = {
     "value": "protected value",

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from sfumato.agree.reconcile import nonnegative
 from sfumato.cells import Cells, places
+from sfumato.method import HIDDEN, NOT_AVAILABLE, STATUSES, SUPPRESSED
 from sfumato.plan import PlannedTable
 from sfumato.statistics.jobs.vector import PublishedFigures, published_figures
-from sfumato.statistics.method import HIDDEN, NOT_AVAILABLE, STATUSES, SUPPRESSED
 from sfumato.statistics.panel.indicators import BEHIND, CODES, NAME
+from sfumato.statistics.panel.question import IndicatorQuestion
 from sfumato.statistics.people.describe import shown_estimates
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR
-from sfumato.statistics.questions import IndicatorQuestion, SampleQuestion
 from sfumato.statistics.totals.top_contributors import UNKNOWN
 
 # A table as text: codes as they are, quoted only where they must be.

@@ -24,6 +24,7 @@ from sfumato.bundle.table import csv_text, published_table
 from sfumato.cells import Cells
 from sfumato.chunks import Part, settled, write_part
 from sfumato.durable import alone, room_for, sync_folder
+from sfumato.engine.chunks import EachFile, side_by_side
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
 from sfumato.laid_out import as_asked
@@ -31,7 +32,6 @@ from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.answers import AnswerParts
 from sfumato.privacy.book import OverPeriods
 from sfumato.statistics.cube.stored import read_figures
-from sfumato.statistics.jobs.tabulate import EachFile, side_by_side
 
 # Publish a table part by part: a file of protected cells in, a file of published rows out.
 

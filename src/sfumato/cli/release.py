@@ -29,14 +29,14 @@ from sfumato.cli.screen import (
     spaced,
     whole,
 )
+from sfumato.method import LARGEST
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.statistics.cube.describe import not_met
 from sfumato.statistics.cube.levels import Comparison, compared
 from sfumato.statistics.cube.section import COUNT
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
-from sfumato.statistics.method import LARGEST
 from sfumato.statistics.people.describe import in_columns, operator_notes
-from sfumato.statistics.questions import SampleQuestion
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types

@@ -1,9 +1,13 @@
 """Tables in chunks: which blocks of cells a chunk has, and how it is cut out of the engine."""
 
-from collections.abc import Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, prod
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +15,8 @@ import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
+from sfumato.chunks import Part
+from sfumato.engine.connect import Lends
 
 # Where the rows of an engine's answer stand in the product of the dimensions.
 
@@ -34,6 +40,15 @@ def positions_of(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[
 
 # The layout of a table in parts: which blocks of cells a part has, and what its cells are.
 
+OfRows = Callable[[pa.Table], Part]
+"""Work on the true rows of one part, which writes a file and tells of it; it may be sent to another process."""
+OfFile = Callable[[int], Part]
+"""Work on the file of one part, known by its number; it may be sent to another process."""
+EachFile = Callable[[Sequence[int], OfFile], Iterator[Part]]
+"""Works on the files of stored parts somewhere, in any order."""
+T = TypeVar("T")
+_BATCH = 1 << 17
+"""Rows the engine hands out at a time."""
 CELLS_OF_A_PART = 2_000_000
 """Parts have about so many cells, few enough that several are protected at a time in little memory."""
 IN_ONE_PIECE = 20_000_000
@@ -175,3 +190,124 @@ def _scattered(blocks: Integers, at: Integers, values: Integers) -> Integers:
     found = np.zeros(len(blocks), dtype=np.int64)
     found[np.searchsorted(blocks, at)] = values
     return found
+
+
+if TYPE_CHECKING:  # only names for types
+    import ibis.expr.types as ir
+    from ibis.backends import BaseBackend
+
+
+def located(tables: Lends, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
+    """A table with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
+
+    Numbers are grouped and kept in a fraction of what texts take.
+    """
+    for name, listed in codes.items():
+        known = tables.lend(pa.table({"_text": pa.array(listed, pa.string()), "_at": np.arange(len(listed))}))
+        joined = table.left_join(known, table[name] == known["_text"])
+        others = [other for other in table.columns if other != name]
+        place = joined["_at"].fill_null(-1).cast("int8" if len(listed) < 2**7 else "int32")
+        table = joined.select(*others, **{name: place})
+    return table
+
+
+def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
+    """The place of every row in the product of some dimensions, from its place in each."""
+    import ibis
+
+    place = ibis.literal(0, "int64")
+    for dimension, step in strides(dimensions).items():
+        place = place + table[dimension].cast("int64") * step
+    return place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parted:
+    """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
+
+    layout: PartLayout
+    found: "ir.Table"
+    """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
+
+    Cells that hold a job or a person have a row. So does every listed block, with `_inside` −1. In a table without
+    worker attributes a cell is a block, and one row tells both.
+    """
+    tables: Lends
+
+    @property
+    def rows(self) -> "ir.Table":
+        """The same with a row for every part, whose `_inside` is −2: one without any establishment is there too."""
+        return self.found.union(self.tables.lend(_marks(self.layout)))
+
+
+def _marks(layout: PartLayout) -> pa.Table:
+    """A row for every part, so that one without any job or establishment is there too."""
+    zeros = np.zeros(layout.parts, dtype=np.int64)
+    return pa.table(
+        {
+            "_part": np.arange(layout.parts, dtype=np.int32),
+            "_block": zeros,
+            "_inside": zeros + THE_PART,
+            **{f"_{name}": zeros for name in layout.columns},
+        }
+    )
+
+
+def each_part(backend: "BaseBackend", parted: Parted, work: OfRows) -> Iterator[Part]:
+    """Count the cells and work on them part by part; of a part only what the work tells comes back."""
+    if backend.name == "pyspark":
+        from sfumato.engine.executors import spark_each_part
+
+        yield from spark_each_part(backend, parted, work)
+    else:
+        yield from side_by_side(_rows_by_part(backend, parted), work)
+
+
+def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
+    """Work on the files of stored parts, in any order."""
+    if backend.name == "pyspark":
+        from sfumato.engine.executors import spark_each_file
+
+        yield from spark_each_file(backend, numbers, work)
+    else:
+        yield from side_by_side(numbers, work)
+
+
+def _rows_by_part(backend: "BaseBackend", parted: Parted) -> Iterator[pa.Table]:
+    """The rows of one part after the other; what is not asked for yet stays with the engine, on its disk if need be."""
+    held: list[pa.RecordBatch] = []
+    current = 0
+    with backend.to_pyarrow_batches(parted.rows.order_by("_part"), chunk_size=_BATCH) as batches:
+        for batch in batches:
+            begin = 0
+            while begin < len(batch):
+                part = batch["_part"]
+                if part[begin].as_py() != current:
+                    yield pa.Table.from_batches(held)
+                    held, current = [], part[begin].as_py()
+                end = begin + _length_of_run(part, begin)
+                held.append(batch.slice(begin, end - begin))
+                begin = end
+    yield pa.Table.from_batches(held)
+
+
+def _length_of_run(sorted_column: pa.Array, begin: int) -> int:
+    values = sorted_column.to_numpy()[begin:]
+    return int(values.searchsorted(values[0], side="right"))
+
+
+def side_by_side(pieces: Iterable[T], work: Callable[[T], Part]) -> Iterator[Part]:
+    """Work on as many pieces at a time as there are cores, and take the next piece only when one is done."""
+    cores = os.cpu_count() or 1
+    waiting: deque[Future[Part]] = deque()
+    with ThreadPoolExecutor(max_workers=cores) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(work, piece))
+                if len(waiting) > cores:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

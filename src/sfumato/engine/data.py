@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import Parted
 from sfumato.engine.connect import Tables, connect
 from sfumato.engine.factors import factors_of
 from sfumato.engine.memory import DataTotals
@@ -30,10 +31,13 @@ from sfumato.statistics.cube.tabulate import (
     replicate_estimates,
     tabulated_cube,
 )
-from sfumato.statistics.jobs.tabulate import Parted, parted, tabulate
+from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.jobs.tabulate import parted, tabulate
+from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
 from sfumato.statistics.panel.tabulate_indicators import indicators
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.tabulate import (
     LARGEST_GROUP,
@@ -44,14 +48,8 @@ from sfumato.statistics.people.tabulate import (
     sampled,
     samples,
 )
-from sfumato.statistics.questions import (
-    Asked,
-    ContributorQuestion,
-    IndicatorQuestion,
-    PairQuestion,
-    Question,
-    SampleQuestion,
-)
+from sfumato.statistics.questions import Asked
+from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
 
 # Answer the questions of a release: each kind by its own query, with one scan of the records for each kind.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # only names for types
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
 
-    from sfumato.statistics.jobs.tabulate import Parted
+    from sfumato.engine.chunks import Parted
 
 
 # Send work to Spark's executors in two pieces: what is large goes over disks, and the key never with it.

@@ -22,6 +22,7 @@ from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.frame import Codelist, Frame
 from sfumato.laid_out import as_asked
 from sfumato.live.question import Quotas, Where, in_order, live_table
+from sfumato.method import PlannedError
 from sfumato.plan import PlannedTable
 from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.answers import Answers
@@ -30,7 +31,6 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.protection import OF_PEOPLE
 from sfumato.release import Release
 from sfumato.run import keep_answer, open_ledger, recorded_late
-from sfumato.statistics.method import PlannedError
 from sfumato.statistics.registry import KEYED, METHODS, options_of
 
 LIVE = "live tables"

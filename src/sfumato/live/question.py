@@ -18,7 +18,7 @@ from sfumato.errors import BudgetError, ReleaseError
 from sfumato.frame import Codelist
 from sfumato.privacy.guarantee import plain
 from sfumato.release import Release
-from sfumato.table import Table
+from sfumato.statistics.table import Table
 
 # An ad-hoc question in one spelling: however it is written, the same question is asked of the same records.
 

@@ -16,7 +16,7 @@ from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.durable import private_folder, room_for
 from sfumato.engine.factors import PRIME
-from sfumato.statistics.questions import TOTAL
+from sfumato.statistics.totals.question import TOTAL
 
 # What cells are about: for every attribute the set of codes that their records may have.
 

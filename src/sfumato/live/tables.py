@@ -20,14 +20,14 @@ from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.live.question import live_table
 from sfumato.live.released import Definitions, Released
+from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
 from sfumato.release import Release
-from sfumato.statistics.method import SUPPRESSED
-from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.table import Table
+from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate import Prepared, guard_words, prepare
 from sfumato.statistics.totals.top_contributors import TopContributors
-from sfumato.table import Table
 
 Progress = Callable[[str], None]
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 from sfumato.errors import ReleaseError
+from sfumato.method import OF_TABLE, Method, MethodClass
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee
 from sfumato.statistics.jobs.auto import Auto
 from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
@@ -15,7 +16,6 @@ from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
-from sfumato.statistics.method import OF_TABLE, Method, MethodClass
 from sfumato.statistics.panel.infused_sums import InfusedSums
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.method import STATUSES as OF_TABLES
 from sfumato.statistics.cube.question import STATUSES as OF_CUBES
-from sfumato.statistics.method import STATUSES as OF_TABLES
 
 CAUTION, UNRELIABLE = 25, 50
 """Percent of a figure from which on its error is marked, once and twice."""

@@ -23,7 +23,7 @@ from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
 from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
 from sfumato.serve.core.status import APART, NUMBERS
-from sfumato.statistics.questions import TOTAL
+from sfumato.statistics.totals.question import TOTAL
 
 DIFFERENCING = "differencing"
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
 from sfumato.live.formal import LIVE
+from sfumato.method import Method
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entries import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most
@@ -22,7 +23,6 @@ from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import Desk
 from sfumato.serve.page.drawing import draw_lines
 from sfumato.serve.page.writing import figure
-from sfumato.statistics.method import Method
 from sfumato.statistics.registry import KEYED, METHODS, build
 
 # Budgets as the steward sees them: what every account has left, and what was charged.

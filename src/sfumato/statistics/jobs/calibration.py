@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from sfumato.errors import MethodError
-from sfumato.noise.passes import MOST_CELLS
-from sfumato.statistics.method import (
+from sfumato.method import (
     GRID,
     MARGIN,
     PRECISE,
@@ -21,6 +20,7 @@ from sfumato.statistics.method import (
     on_grid,
     smallest_from,
 )
+from sfumato.noise.passes import MOST_CELLS
 
 # The least double Pareto noise that keeps one neighbour step within ε, in exact numbers on the safe side.
 

@@ -10,11 +10,11 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
+from sfumato.method import PlannedError, check_parameters
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.method import PlannedError, check_parameters
 
 # Laplace noise in whole numbers: differential privacy for individuals, the baseline that hides no employer.
 

@@ -12,15 +12,7 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.noise.box_laplace import BoxLaplace, expected_deviation, relative_deviation
-from sfumato.noise.laplace import LogLaplace as Noise
-from sfumato.noise.randomness import Randomness
-from sfumato.privacy.account import parallel, sequential
-from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.jobs.calibration import check_cells
-from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.jobs.vector import OUTWARD, Blocks, check_confidence, rounded_down, rounded_up
-from sfumato.statistics.method import (
+from sfumato.method import (
     MARGIN,
     PRECISE,
     PlannedError,
@@ -31,6 +23,14 @@ from sfumato.statistics.method import (
     on_grid,
     smallest_from,
 )
+from sfumato.noise.box_laplace import BoxLaplace, expected_deviation, relative_deviation
+from sfumato.noise.laplace import LogLaplace as Noise
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.account import parallel, sequential
+from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.calibration import check_cells
+from sfumato.statistics.jobs.smooth import LIMIT
+from sfumato.statistics.jobs.vector import OUTWARD, Blocks, check_confidence, rounded_down, rounded_up
 
 # Log-Laplace: the count times a random factor, which needs no knowledge of the establishments.
 

@@ -14,15 +14,7 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.noise.laplace import RoundedLaplace
-from sfumato.noise.pareto import DoublePareto
-from sfumato.noise.quartic import Quartic
-from sfumato.noise.randomness import Randomness
-from sfumato.privacy.account import parallel, sequential
-from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.jobs.calibration import Calibration, calibrate, worst_loss
-from sfumato.statistics.jobs.vector import check_confidence, counts_within
-from sfumato.statistics.method import (
+from sfumato.method import (
     GRID,
     MARGIN,
     PRECISE,
@@ -34,6 +26,14 @@ from sfumato.statistics.method import (
     on_grid,
     smallest_from,
 )
+from sfumato.noise.laplace import RoundedLaplace
+from sfumato.noise.pareto import DoublePareto
+from sfumato.noise.quartic import Quartic
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.account import parallel, sequential
+from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.calibration import Calibration, calibrate, worst_loss
+from sfumato.statistics.jobs.vector import check_confidence, counts_within
 
 # What the smooth methods share: noise scaled to the largest establishment of each cell.
 

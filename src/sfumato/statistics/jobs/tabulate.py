@@ -1,51 +1,36 @@
 """Tabulate counts of jobs, whole or in chunks: establishments to the cells of every table."""
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.cells import Cells
-from sfumato.chunks import Part
-from sfumato.engine.chunks import IN_ONE_PIECE, THE_BLOCK, THE_PART, PartLayout, bucket_width, cut
-from sfumato.engine.connect import Lends, Tables, text
+from sfumato.engine.chunks import (
+    IN_ONE_PIECE,
+    THE_BLOCK,
+    Parted,
+    PartLayout,
+    bucket_width,
+    cut,
+    located,
+    place_in,
+)
+from sfumato.engine.connect import Tables, text
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
-from sfumato.statistics.jobs.tabulate_establishments import EstablishmentGroups, establishment_groups, located, place_in
-from sfumato.statistics.questions import Question
+from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.jobs.tabulate_establishments import EstablishmentGroups, establishment_groups
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
 
 
 # Tabulate a table in parts: one table of the engine holds all that the parts need, and is never held as a whole.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parted:
-    """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
-
-    layout: PartLayout
-    found: "ir.Table"
-    """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
-
-    Cells that hold a job or a person have a row. So does every listed block, with `_inside` −1. In a table without
-    worker attributes a cell is a block, and one row tells both.
-    """
-    tables: Lends
-
-    @property
-    def rows(self) -> "ir.Table":
-        """The same with a row for every part, whose `_inside` is −2: one without any establishment is there too."""
-        return self.found.union(self.tables.lend(_marks(self.layout)))
 
 
 @contextmanager
@@ -235,19 +220,6 @@ def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: PartLay
     return _shaped(found.mutate(_inside=THE_BLOCK), layout)
 
 
-def _marks(layout: PartLayout) -> pa.Table:
-    """A row for every part, so that one without any job or establishment is there too."""
-    zeros = np.zeros(layout.parts, dtype=np.int64)
-    return pa.table(
-        {
-            "_part": np.arange(layout.parts, dtype=np.int32),
-            "_block": zeros,
-            "_inside": zeros + THE_PART,
-            **{f"_{name}": zeros for name in layout.columns},
-        }
-    )
-
-
 def _shaped(found: "ir.Table", layout: PartLayout) -> "ir.Table":
     """The columns that every row has, all of them whole numbers; 0 where a row is not about one."""
     import ibis
@@ -285,73 +257,3 @@ def tabulate(
 
 
 # Do some work on every part of a table where the part is: in this process, or on the machines of a cluster.
-
-OfRows = Callable[[pa.Table], Part]
-"""Work on the true rows of one part, which writes a file and tells of it; it may be sent to another process."""
-OfFile = Callable[[int], Part]
-"""Work on the file of one part, known by its number; it may be sent to another process."""
-EachFile = Callable[[Sequence[int], OfFile], Iterator[Part]]
-"""Works on the files of stored parts somewhere, in any order."""
-T = TypeVar("T")
-_BATCH = 1 << 17
-"""Rows the engine hands out at a time."""
-
-
-def each_part(backend: "BaseBackend", parted: Parted, work: OfRows) -> Iterator[Part]:
-    """Count the cells and work on them part by part; of a part only what the work tells comes back."""
-    if backend.name == "pyspark":
-        from sfumato.engine.executors import spark_each_part
-
-        yield from spark_each_part(backend, parted, work)
-    else:
-        yield from side_by_side(_rows_by_part(backend, parted), work)
-
-
-def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
-    """Work on the files of stored parts, in any order."""
-    if backend.name == "pyspark":
-        from sfumato.engine.executors import spark_each_file
-
-        yield from spark_each_file(backend, numbers, work)
-    else:
-        yield from side_by_side(numbers, work)
-
-
-def _rows_by_part(backend: "BaseBackend", parted: Parted) -> Iterator[pa.Table]:
-    """The rows of one part after the other; what is not asked for yet stays with the engine, on its disk if need be."""
-    held: list[pa.RecordBatch] = []
-    current = 0
-    with backend.to_pyarrow_batches(parted.rows.order_by("_part"), chunk_size=_BATCH) as batches:
-        for batch in batches:
-            begin = 0
-            while begin < len(batch):
-                part = batch["_part"]
-                if part[begin].as_py() != current:
-                    yield pa.Table.from_batches(held)
-                    held, current = [], part[begin].as_py()
-                end = begin + _length_of_run(part, begin)
-                held.append(batch.slice(begin, end - begin))
-                begin = end
-    yield pa.Table.from_batches(held)
-
-
-def _length_of_run(sorted_column: pa.Array, begin: int) -> int:
-    values = sorted_column.to_numpy()[begin:]
-    return int(values.searchsorted(values[0], side="right"))
-
-
-def side_by_side(pieces: Iterable[T], work: Callable[[T], Part]) -> Iterator[Part]:
-    """Work on as many pieces at a time as there are cores, and take the next piece only when one is done."""
-    cores = os.cpu_count() or 1
-    waiting: deque[Future[Part]] = deque()
-    with ThreadPoolExecutor(max_workers=cores) as pool:
-        try:
-            for piece in pieces:
-                waiting.append(pool.submit(work, piece))
-                if len(waiting) > cores:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()

@@ -1,22 +1,21 @@
 """The jobs of every establishment by worker attributes, and what each adds to every cell."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.arrays import Integers
-from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import strides
-from sfumato.engine.connect import Lends, Tables, text
+from sfumato.cells import Cells
+from sfumato.engine.chunks import located, place_in
+from sfumato.engine.connect import Tables, text
 from sfumato.engine.factors import factor_table
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
-from sfumato.statistics.questions import Question
+from sfumato.statistics.jobs.question import Question
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir
@@ -84,30 +83,6 @@ def establishment_groups(
         several = [names for names, times in uses.items() if times > 1 and names != tuple(codes)]
         coarser = {names: kept.enter_context(counted.by(names).cache()) for names in several}
         yield replace(counted, coarser=coarser)
-
-
-def located(tables: Lends, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
-    """A table with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
-
-    Numbers are grouped and kept in a fraction of what texts take.
-    """
-    for name, listed in codes.items():
-        known = tables.lend(pa.table({"_text": pa.array(listed, pa.string()), "_at": np.arange(len(listed))}))
-        joined = table.left_join(known, table[name] == known["_text"])
-        others = [other for other in table.columns if other != name]
-        place = joined["_at"].fill_null(-1).cast("int8" if len(listed) < 2**7 else "int32")
-        table = joined.select(*others, **{name: place})
-    return table
-
-
-def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
-    """The place of every row in the product of some dimensions, from its place in each."""
-    import ibis
-
-    place = ibis.literal(0, "int64")
-    for dimension, step in strides(dimensions).items():
-        place = place + table[dimension].cast("int64") * step
-    return place
 
 
 def _uses(frame: Frame, questions: Mapping[str, Question], names: tuple[str, ...]) -> Counter[tuple[str, ...]]:

@@ -13,14 +13,14 @@ import numpy as np
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.frame import Frame, exact
+from sfumato.method import Method
 from sfumato.microdata import Microdata
 from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
-from sfumato.statistics.method import Method
-from sfumato.statistics.questions import Question
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.registry import KEYED, build
-from sfumato.table import Table
+from sfumato.statistics.table import Table
 from sfumato_lab.reproduce.page import Repeatable
 
 # Accuracy as people state it: `mean error below 2 jobs in cells of at most 20 jobs`, and the like.

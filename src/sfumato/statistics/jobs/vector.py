@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
+from sfumato.method import Method, PlannedError
 from sfumato.noise.box_pareto import BoxPareto, sum_tail
 from sfumato.noise.pareto import SimplexPareto
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import Calibration, calibrate_block
-from sfumato.statistics.method import Method, PlannedError
 
 # Blocks: the worker cells of one workplace cell side by side, as the vector methods see them.
 

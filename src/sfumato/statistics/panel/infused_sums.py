@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.noise.factors import ONE, rounded_by_thresholds
+from sfumato.method import HIDDEN, NOT_AVAILABLE, SUPPRESSED, SYNTHESISED, PlannedError, added, of_table
+from sfumato.noise.factors import LEAK, ONE, WHOLE_NUMBERS, refuse_base, rounded_by_thresholds
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
-from sfumato.statistics.jobs.noise_infusion import LEAK, WHOLE_NUMBERS, no_guarantee, refuse_base
-from sfumato.statistics.method import HIDDEN, NOT_AVAILABLE, SUPPRESSED, SYNTHESISED, PlannedError, added, of_table
+from sfumato.statistics.jobs.noise_infusion import no_guarantee
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
 from sfumato.statistics.panel.synthesise import PairLayout, synthesised
 

@@ -19,7 +19,7 @@ from sfumato.engine.panel import employer_groups, panel
 from sfumato.frame import Frame, Span
 from sfumato.noise.factors import ONE, Factors
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME, Indicator
-from sfumato.statistics.questions import IndicatorQuestion
+from sfumato.statistics.panel.question import IndicatorQuestion
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

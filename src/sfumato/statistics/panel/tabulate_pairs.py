@@ -20,9 +20,9 @@ from sfumato.errors import DataError, ReleaseError
 from sfumato.frame import Frame, Span
 from sfumato.noise.factors import CHARACTERS, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
+from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered
 from sfumato.statistics.panel.tabulate_workers import PairSums, people, worker_pairs
-from sfumato.statistics.questions import PairQuestion
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir

@@ -18,8 +18,8 @@ from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors, chosen_employers
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel.graph import MOST_SHARING, Bipartite, pairs_within, parts, refuse_more_sharing
+from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_graph import employer_edges, links, numbered, several_employers
-from sfumato.statistics.questions import PairQuestion
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir

@@ -7,15 +7,15 @@ import numpy as np
 
 from sfumato.asking import periods_of
 from sfumato.cells import Cells
+from sfumato.method import ERROR_UNKNOWN
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.statistics.method import ERROR_UNKNOWN
 from sfumato.statistics.people.mose import UNCONDITIONALLY, Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR, RecordLaplace
-from sfumato.statistics.questions import SampleQuestion
 
 SIZES = (30, 100, 1000)
 """Groups of so many people are examples of what an error is."""

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
+from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.statistics.people.noisy_regression import LineSums, rounded_mean
 from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, NORMAL, CountedSamples
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
+from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, SmallSamples
 
 # Least squares from sums, exactly: predictions of many groups at once, as whole numbers of a published grid.

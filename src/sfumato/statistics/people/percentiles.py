@@ -14,9 +14,9 @@ import scipy
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.method import ABOVE, BELOW, SUPPRESSED, PlannedError, check_parameters, of_table
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.statistics.method import ABOVE, BELOW, SUPPRESSED, PlannedError, check_parameters, of_table
 from sfumato.statistics.people.adaptive_curve import AdaptiveCurve
 from sfumato.statistics.people.bins import BETWEEN, SPREAD_OF_SPREADS, WITHIN, LogNormalFit, PublicBins
 from sfumato.statistics.people.curves import ChosenBins, Curve, IsotonicCurve, Percentiles, PlainCurve, TreeCurve

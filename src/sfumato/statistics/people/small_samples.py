@@ -11,12 +11,12 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.method import HIDDEN, PlannedError, check_parameters, of_table
 from sfumato.noise.geometric import Geometric
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.method import HIDDEN, PlannedError, check_parameters, of_table
 
 # What the methods for small groups share: bounds, ranks, shares of ε, and the table they publish.
 

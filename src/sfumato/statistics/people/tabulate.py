@@ -11,15 +11,13 @@ import pyarrow as pa
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import PartLayout, number_of_parts, positions_of
+from sfumato.engine.chunks import Parted, PartLayout, located, number_of_parts, place_in, positions_of
 from sfumato.engine.connect import text
 from sfumato.engine.factors import narrow_sum
 from sfumato.engine.records import HOLDER, RecordTables
 from sfumato.errors import DataError
-from sfumato.statistics.jobs.tabulate import Parted
-from sfumato.statistics.jobs.tabulate_establishments import located, place_in
+from sfumato.statistics.people.question import Bounded, SampleQuestion
 from sfumato.statistics.people.samples import Samples
-from sfumato.statistics.questions import Bounded, SampleQuestion
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir

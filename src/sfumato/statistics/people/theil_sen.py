@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
+from sfumato.method import SUPPRESSED
 from sfumato.noise.choice import MOST_POINTS, PrivateMedian
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.method import SUPPRESSED
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, CountedSamples
 

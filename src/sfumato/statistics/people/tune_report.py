@@ -22,8 +22,8 @@ from sfumato.privacy.guarantee import plain
 from sfumato.release import Release
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import RecordLaplace
-from sfumato.statistics.questions import SampleQuestion
 
 # The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
 

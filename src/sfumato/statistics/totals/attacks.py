@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
+from sfumato.method import HIDDEN
 from sfumato.noise.factors import ONE
 from sfumato.statistics.jobs.attacks import AttackResult
-from sfumato.statistics.method import HIDDEN
 from sfumato.statistics.totals.calibration import ATTACKS, Attack
 
 _NAMES = {1: "total (within 18 %)", 3: "second contributor (within 11 %)"}

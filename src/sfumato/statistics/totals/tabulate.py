@@ -16,7 +16,7 @@ from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed
-from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate_rows import (
     Grid,
     Level,

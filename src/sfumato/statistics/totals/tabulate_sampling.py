@@ -16,7 +16,7 @@ from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
-from sfumato.statistics.questions import ContributorQuestion
+from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate_rows import Grid, Pair, added_pair, millionths
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
+from sfumato.method import MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
 from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
-from sfumato.statistics.method import MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
 from sfumato.statistics.totals.calibration import risk_statement
 from sfumato.statistics.totals.cell_keys import CellKeyTable
 from sfumato.statistics.totals.perturbation import (

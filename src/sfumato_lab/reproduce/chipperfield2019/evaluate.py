@@ -17,13 +17,13 @@ from sfumato.cells import Cells
 from sfumato.check import Checked, checked
 from sfumato.errors import DataError
 from sfumato.keys import new_key
+from sfumato.method import SUPPRESSED
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import PlannedTable
 from sfumato.release_file import load
-from sfumato.statistics.method import SUPPRESSED
-from sfumato.statistics.questions import TOTAL
 from sfumato.statistics.totals.perturbation import contributions, perturbation
+from sfumato.statistics.totals.question import TOTAL
 from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato_lab.economy.business.generate import BUSINESSES, EMPLOYEES, generate_business
 from sfumato_lab.economy.files import RELEASE

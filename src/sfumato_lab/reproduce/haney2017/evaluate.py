@@ -24,9 +24,9 @@ from sfumato.noise.randomness import Randomness
 from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
 from sfumato.statistics.jobs.tabulate_establishments import Contributions, contributions
-from sfumato.statistics.questions import Question
 from sfumato.statistics.registry import build
 from sfumato_lab.reproduce.page import Repeatable
 

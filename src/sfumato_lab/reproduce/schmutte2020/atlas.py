@@ -13,13 +13,13 @@ from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError
+from sfumato.method import HIDDEN
 from sfumato.release_file import load
-from sfumato.statistics.method import HIDDEN
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.theil_sen import TheilSen
-from sfumato.statistics.questions import SampleQuestion
 from sfumato.statistics.registry import needs
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.reproduce.page import Repeatable

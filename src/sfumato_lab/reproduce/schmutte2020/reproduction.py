@@ -14,11 +14,11 @@ from sfumato.bundle.structure import number
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError
+from sfumato.method import HIDDEN
 from sfumato.plan import PlannedTable
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.statistics.jobs.attacks import AttackResult
-from sfumato.statistics.method import HIDDEN
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.mose import Mose
 from sfumato_lab.economy.files import RELEASE

@@ -1,0 +1,54 @@
+"""What a count of jobs asks of the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from sfumato.cells import Dimension
+from sfumato.frame import Frame
+
+COLUMNS = frozenset(
+    {"count", "largest", "establishments", "largest_employer", "count_below_threshold", "distorted", "remainder"}
+)
+"""The columns that tabulation can supply for every cell of a count of jobs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Count the jobs `by` some attributes, among those whose attributes are in `where`."""
+
+    by: tuple[Dimension, ...]
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+    """Columns beyond count, largest and establishments that the method asked for, such as `largest_employer`."""
+    threshold: int = 100
+    """For the column `count_below_threshold`: establishments with so many workers in all, or more, are left out."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute the question looks at, each once."""
+        return tuple(dict.fromkeys([*(dimension.name for dimension in self.by), *self.where]))
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset(self.attributes)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, those without any establishment included."""
+        return prod(map(len, self.by))
+
+    def worker_attributes(self, frame: Frame) -> tuple[str, ...]:
+        """The attributes that describe workers or their jobs, and so are confidential."""
+        return tuple(name for name in self.attributes if not frame.is_public(name))
+
+    def workplace_attributes(self, frame: Frame) -> tuple[str, ...]:
+        """The attributes that describe workplaces, and so are public."""
+        return tuple(name for name in self.attributes if frame.is_public(name))
+
+    def worker_cells(self, frame: Frame) -> int:
+        """The number of worker-attribute cells in each workplace cell; 0 when no worker attribute is used."""
+        if not self.worker_attributes(frame):
+            return 0
+        return prod(len(dimension) for dimension in self.by if not frame.is_public(dimension.name))

@@ -1,0 +1,39 @@
+"""What totals, means and counts of records ask of the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from sfumato.cells import Dimension
+
+TOTAL = "total"
+"""The last code of a dimension with totals: all its other codes together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContributorQuestion:
+    """Sum a measure of records `by` some attributes, and say who contributes most to every cell.
+
+    With `margins` every dimension ends with the code `TOTAL`. The answer lists every combination of codes, with the
+    integer columns that `engine.contributors` documents.
+    """
+
+    by: tuple[Dimension, ...]
+    measure: str | None
+    """None counts records: each has the value 1."""
+    contributors: int
+    """How many of the largest units are told of every cell."""
+    margins: bool = False
+    ratio: bool = False
+    """Whether the sampling error of the mean is asked for too."""
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def looks_at(self) -> frozenset[str]:
+        """Every attribute and measure whose values decide the answer."""
+        return frozenset([*(dimension.name for dimension in self.by), *self.where, *filter(None, [self.measure])])
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return prod(map(len, self.by))
