@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.golden.cases import CASES, EARLIER, ECONOMIES, FROZEN, QUERIES, RELEASED
+from tests.golden.cases import CASES, EARLIER, FROZEN, QUERIES
 from tests.golden.data import WRITERS, write_key
+from tests.golden.economies import ECONOMIES, RELEASED
 from tests.golden.running import economy_files, run, sfumato
 
 
