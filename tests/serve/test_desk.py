@@ -76,7 +76,8 @@ def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
 @contextmanager
 def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float = 30) -> Iterator[Busy]:
     kept = Users(state)
-    tokens = {name: kept.add(name, Role.analyst)[1] for name in ("ann", "bob", "cleo", "dan", "eve", "fay")}
+    added = {name: kept.add(name, Role.analyst) for name in ("ann", "bob", "cleo", "dan", "eve", "fay")}
+    tokens = {name: token for name, (_, token) in added.items()}
     tokens["stella"] = kept.add("stella", Role.steward)[1]
     places = {name: f"127.0.0.{last}" for last, name in enumerate(tokens, 2)}
     desk = Desk(live=live)
@@ -91,7 +92,7 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
             begun.release()
             assert finish.acquire(timeout=30)
             if then:
-                desk.answered(LiveQuestion.model_validate_json(then).planned(live))
+                desk.answered(LiveQuestion.model_validate_json(then).planned(live), added["ann"][0])
 
         await desk.work(work, client=app.state.served.client(request.scope))
         return Response("done")

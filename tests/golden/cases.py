@@ -1,0 +1,479 @@
+"""Release files that together ask every kind of question with every method and option."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.golden.data import write_key
+
+FROZEN = Path(__file__).parent / "frozen"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A release file and which of the frozen data it is about."""
+
+    data: str
+    text: str
+
+    def written(self, folder: Path) -> Path:
+        """Copy the data, write the key and the release file; returns the latter."""
+        shutil.copytree(FROZEN / "data" / self.data, folder, dirs_exist_ok=True)
+        write_key(folder)
+        path = folder / "release.toml"
+        path.write_text(self.text, encoding="utf-8")
+        return path
+
+
+def tables(text: str) -> str:
+    """A `[[table]]` section for every line `name | statistic; by; … | method and options`."""
+    sections = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, asked, protect = (part.strip() for part in line.split("|"))
+        keys = "\n".join(part.strip() for part in asked.split(";"))
+        sections.append(f'[[table]]\nname = "{name}"\n{keys}\nprotect = {{ {protect} }}\n')
+    return "\n".join(sections)
+
+
+def of_bundle(name: str, case: Case) -> Case:
+    """The same release with a bundle of its own, beside those of others."""
+    return Case(data=case.data, text=case.text.replace("[data]", f'bundle = "{name}_bundle"\n\n[data]', 1))
+
+
+def cubes(text: str) -> str:
+    """A `[[cube]]` section for every line `name | options`."""
+    sections = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, asked = (part.strip() for part in line.split("|"))
+        keys = "\n".join(part.strip() for part in asked.split(";"))
+        sections.append(f'[[cube]]\nname = "{name}"\n{keys}\n')
+    return "\n".join(sections)
+
+
+def jobs(about: str, text: str, *, frame: str = "") -> Case:
+    """A release of jobs; `about` stands in its first section."""
+    frame = frame or (
+        'jobs = { path = "jobs.parquet", worker = "worker", workplace = "workplace" }\n'
+        'workplaces = { path = "workplaces.parquet", key = "workplace" }\n'
+        'workers = { path = "workers.parquet", key = "worker" }\n'
+    )
+    head = f"""[release]
+title = "Jobs"
+period = "2025"
+{about}
+
+[data]
+{frame}public = ["place", "industry", "owner"]
+
+[data.attributes]
+place = {{ label = "Place of work", codes = {{ A = "Aville", B = "Btown", C = "Ceeport" }} }}
+industry = {{ codes = ["62", "11", "81"] }}
+owner = {{ codes = ["public", "private"] }}
+sex = {{ codes = ["F", "M"] }}
+age = {{ codes = ["1", "2", "3"] }}
+tenure = {{ codes = ["short", "long"] }}
+
+"""
+    return Case(data="jobs", text=head + tables(text))
+
+
+WEAK = 'budget = { alpha = 0.1, epsilon = 10000, delta = 0.5, definition = "weak" }'
+STRONG = "budget = { alpha = 0.1, epsilon = 10000, delta = 0.5 }"
+INDIVIDUALS = 'budget = { epsilon = 10000, delta = 0.5, definition = "individuals" }'
+KEY = 'key = "sfumato.key"'
+
+FORMAL = """
+default | count = "jobs"; by = ["place"] | epsilon = 2
+pareto | count = "jobs"; by = ["place", "industry"] | method = "smooth-pareto", epsilon = 2
+pareto_alpha | count = "jobs"; by = ["place", "industry"] | method = "smooth-pareto", epsilon = 2, alpha = 0.05
+pareto_third | count = "jobs"; by = ["place", "industry"] | method = "smooth-pareto", epsilon = "7/3"
+pareto_turned | count = "jobs"; by = ["industry", "owner", "place"] | method = "smooth-pareto", epsilon = 2
+pareto_where | count = "jobs"; by = ["place"]; where = { industry = "62" } | method = "smooth-pareto", epsilon = 2
+pareto_two | count = "jobs"; by = ["place", "industry"]; where = { industry = ["81", "62"], owner = "private" } | \
+method = "smooth-pareto", epsilon = 2
+vector | count = "jobs"; by = ["place", "sex"]; title = "Jobs by place and sex" | method = "smooth-pareto", epsilon = 2
+vector_form | count = "jobs"; by = ["place", "age"] | method = "smooth-pareto", form = "vector", epsilon = 2
+vector_parts | count = "jobs"; by = ["industry", "sex"]; parts = 2 | method = "smooth-pareto", epsilon = 2
+vector_where | count = "jobs"; by = ["industry", "sex"]; where = { place = ["A"] } | \
+method = "smooth-pareto", epsilon = 2
+vector_of_workers | count = "jobs"; by = ["sex", "age"] | method = "smooth-pareto", epsilon = 2
+gamma | count = "jobs"; by = ["place", "industry"] | method = "smooth-gamma", epsilon = 2
+gamma_tight | count = "jobs"; by = ["place", "industry"] | method = "smooth-gamma", epsilon = 2, tight = true
+smooth_laplace | count = "jobs"; by = ["place", "industry"] | method = "smooth-laplace", epsilon = 3
+smooth_laplace_delta | count = "jobs"; by = ["place", "industry"] | method = "smooth-laplace", epsilon = 2, delta = 1e-4
+log_laplace | count = "jobs"; by = ["place", "industry"] | method = "log-laplace", epsilon = 2
+log_laplace_tight | count = "jobs"; by = ["place", "industry"] | method = "log-laplace", epsilon = 2, tight = true
+log_laplace_debias | count = "jobs"; by = ["place", "industry"] | method = "log-laplace", epsilon = 2, debias = true
+log_box | count = "jobs"; by = ["place", "industry"] | method = "log-box", epsilon = 2
+smooth_box | count = "jobs"; by = ["place", "industry"] | method = "smooth-box", epsilon = 2
+auto | count = "jobs"; by = ["place", "industry"] | method = "auto", epsilon = 2
+auto_size | count = "jobs"; by = ["place", "industry"] | method = "auto", epsilon = 2, mean_size = 50
+nonnegative | count = "jobs"; by = ["place", "owner"]; nonnegative = true | method = "smooth-pareto", epsilon = 2
+listed | count = "jobs"; by = ["industry", "place"]; structural_zeros = "listed" | method = "smooth-gamma", epsilon = 3
+implied | count = "jobs"; by = ["industry", "place"]; structural_zeros = "implied" | \
+method = "smooth-gamma", epsilon = 4
+"""
+BY_WORKERS = """
+scalar | count = "jobs"; by = ["place", "sex"] | method = "smooth-pareto", form = "scalar", epsilon = 20
+scalar_where | count = "jobs"; by = ["place"]; where = { sex = "F" } | method = "smooth-pareto", epsilon = 20
+gamma_sex | count = "jobs"; by = ["place", "sex"] | method = "smooth-gamma", epsilon = 20
+laplace_sex | count = "jobs"; by = ["place", "sex"] | method = "smooth-laplace", epsilon = 20, delta = 0.001
+log_laplace_sex | count = "jobs"; by = ["sex", "place", "age"] | method = "log-laplace", epsilon = 20
+log_box_sex | count = "jobs"; by = ["sex", "place"] | method = "log-box", epsilon = 20
+smooth_box_sex | count = "jobs"; by = ["sex", "place"] | method = "smooth-box", epsilon = 20
+auto_sex | count = "jobs"; by = ["sex", "place"] | method = "auto", epsilon = 20
+tenure | count = "jobs"; by = ["place", "tenure"] | method = "smooth-gamma", epsilon = 20
+tenure_where | count = "jobs"; by = ["place"]; where = { tenure = ["long"], age = ["3", "2"] } | \
+method = "smooth-laplace", epsilon = 20
+"""
+OF_INDIVIDUALS = """
+laplace | count = "jobs"; by = ["place", "industry"] | method = "laplace", epsilon = 1
+laplace_sex | count = "jobs"; by = ["place", "sex", "age"] | method = "laplace", epsilon = 1
+laplace_where | count = "jobs"; by = ["place"]; where = { sex = ["F"], industry = ["62", "11"] } | \
+method = "laplace", epsilon = 1
+node | count = "jobs"; by = ["place", "sex"] | method = "node-laplace", epsilon = 1
+node_threshold | count = "jobs"; by = ["place", "sex"] | method = "node-laplace", epsilon = 1, threshold = 20
+"""
+JOINED = 'jobs = { path = "joined.parquet" }\n'
+UNNAMED = 'jobs = { path = "joined.parquet" }\nworkplaces = { path = "workplaces.parquet", key = "workplace" }\n'
+AGREEING = """
+by_place | count = "jobs"; by = ["place"] | method = "smooth-pareto", epsilon = 2
+by_both | count = "jobs"; by = ["place", "industry"] | method = "smooth-gamma", epsilon = 2
+by_sex | count = "jobs"; by = ["place", "sex"]; nonnegative = true | method = "smooth-pareto", epsilon = 2
+"""
+UNLINKED = """
+by_place | count = "jobs"; by = ["place", "industry"] | method = "smooth-pareto", epsilon = 2
+by_sex | count = "jobs"; by = ["place", "sex"] | method = "smooth-gamma", epsilon = 20
+"""
+BOTH = """
+keyed | count = "jobs"; by = ["place", "sex"] | method = "noise-infusion"
+formal | count = "jobs"; by = ["place", "sex"] | method = "smooth-pareto", epsilon = 2
+again | count = "jobs"; by = ["sex", "place"]; title = "The same" | method = "smooth-pareto", epsilon = 2
+"""
+KEYED_COUNTS = """
+by_place | count = "jobs"; by = ["place"] | method = "noise-infusion"
+by_all | count = "jobs"; by = ["industry", "place", "sex", "age"] | method = "noise-infusion"
+base | count = "jobs"; by = ["place", "sex"] | method = "noise-infusion", rounding = 7
+whole | count = "jobs"; by = ["place", "age"] | method = "noise-infusion", rounding = 1
+filtered | count = "jobs"; by = ["industry", "sex"]; where = { age = ["3", "2"], place = "A" } | \
+method = "noise-infusion"
+silent | count = "jobs"; by = ["industry", "place"]; establishments = false | method = "noise-infusion"
+silent_implied | count = "jobs"; by = ["place", "industry", "sex"]; establishments = false; \
+structural_zeros = "implied" | method = "noise-infusion"
+employers | graph = { attribute = "place" } | method = "noise-infusion"
+employers_two | graph = { between = "employers", attribute = ["place", "industry"] } | method = "noise-infusion"
+employers_workers | graph = { attribute = "industry", weight = "workers" } | method = "noise-infusion", minimum = 0
+employers_model | graph = { attribute = ["industry", "place"], weight = "workers" } | \
+method = "noise-infusion", below = "synthesised", minimum = 10
+employers_letters | graph = { attribute = "owner" } | method = "noise-infusion", edges = "twelve-characters"
+employers_rounded | graph = { attribute = "owner", weight = "workers" } | method = "noise-infusion", rounding = 20
+workers | graph = { between = "workers", attribute = "sex" } | method = "noise-infusion"
+workers_shared | graph = { between = "workers", attribute = ["sex", "age"], weight = "employers" } | \
+method = "noise-infusion", minimum = 5
+"""
+
+
+def panel(period: str, first: str, last: str, text: str) -> Case:
+    """A release of a panel by quarters or years."""
+    head = f"""[release]
+title = "Histories"
+period = "{first} to {last}"
+key = "sfumato.key"
+
+[data]
+jobs = {{ path = "{period}s.parquet", worker = "worker", workplace = "employer", period = "{period}", \
+first = "{first}", last = "{last}", earnings = "earnings" }}
+workplaces = {{ path = "employers.parquet", key = "employer" }}
+workers = {{ path = "workers.parquet", key = "worker" }}
+public = ["state", "agency"]
+
+[data.attributes]
+state = {{ codes = ["A", "B"] }}
+agency = {{ codes = ["Z", "Y", "X"] }}
+sex = {{ codes = {{ F = "Women", M = "Men" }} }}
+
+"""
+    return Case(data="panel", text=head + tables(text.replace("PERIOD", period)))
+
+
+PANEL = """
+all | indicators = "all"; by = ["state", "PERIOD"] | method = "noise-infusion"
+all_sex | indicators = "all"; by = ["sex", "PERIOD", "state"] | method = "noise-infusion"
+some | indicators = ["end", "employment", "payroll"]; by = ["PERIOD", "agency"] | method = "noise-infusion"
+at_least | indicators = ["beginning", "new_hires"]; by = ["PERIOD", "agency", "state"] | \
+method = "noise-infusion", minimum = 5
+bases | indicators = "all"; by = ["agency", "PERIOD"] | method = "noise-infusion", rounding = 7, earnings_rounding = 300
+silent | indicators = "all"; by = ["agency", "sex", "PERIOD"]; establishments = false | method = "noise-infusion"
+women | indicators = ["employment", "payroll"]; by = ["agency", "PERIOD"]; where = { sex = "F" } | \
+method = "noise-infusion"
+flow | flow = { attribute = "state" }; by = ["PERIOD"] | method = "noise-infusion"
+flow_all | flow = { attribute = "agency" } | method = "noise-infusion"
+flow_two | flow = { attribute = ["state", "agency"] }; by = ["PERIOD", "sex"] | method = "noise-infusion", minimum = 0
+exchange | flow = { attribute = "agency", directed = false }; by = ["sex"] | method = "noise-infusion"
+exchange_edges | flow = { attribute = "state", directed = false, weight = "edges" }; by = ["PERIOD"] | \
+method = "noise-infusion"
+flow_edges | flow = { attribute = "agency", weight = "edges" }; where = { sex = "M" } | method = "noise-infusion"
+flow_model | flow = { attribute = "agency" }; by = ["PERIOD", "sex"] | \
+method = "noise-infusion", below = "synthesised", minimum = 6
+flow_letters | flow = { attribute = "agency" }; by = ["PERIOD"] | method = "noise-infusion", edges = "twelve-characters"
+graph | graph = { attribute = "agency" } | method = "noise-infusion"
+graph_workers | graph = { between = "workers", attribute = "sex", weight = "employers" } | method = "noise-infusion"
+"""
+
+PANEL_OF_YEARS = """
+all | indicators = "all"; by = ["state", "PERIOD", "sex"] | method = "noise-infusion"
+flow | flow = { attribute = ["agency", "state"] }; by = ["PERIOD"] | method = "noise-infusion"
+graph | graph = { attribute = "state", weight = "workers" } | method = "noise-infusion"
+"""
+
+
+def businesses(records: str, text: str) -> Case:
+    """A release of businesses; `records` are further keys of the description of their file."""
+    head = f"""[release]
+title = "Businesses"
+population = "businesses"
+period = "2025"
+key = "sfumato.key"
+
+[data]
+records = {{ path = "records.parquet", unit = "business"{records} }}
+public = ["state"]
+
+[data.attributes]
+state = {{ codes = ["A", "B"] }}
+industry = {{ codes = ["Y", "X", "Z"] }}
+
+[data.measures]
+turnover = {{ label = "Turnover", unit = "dollars" }}
+profit = {{ minimum = -1000000 }}
+
+"""
+    return Case(data="businesses", text=head + tables(text))
+
+
+CONTRIBUTORS = """
+total | total = "turnover"; by = ["state", "industry"]; totals = true | method = "top-contributors"OPTIONS
+mean | mean = "turnover"; by = ["industry", "state"] | method = "top-contributors"OPTIONS
+records | count = "records"; by = ["industry", "state"]; totals = true | method = "top-contributors"OPTIONS
+"""
+MORE_CONTRIBUTORS = """
+profit | total = "profit"; by = ["industry"] | method = "top-contributors"OPTIONS
+mean_decimals | mean = "profit"; by = ["industry"]; decimals = 4; totals = true | method = "top-contributors"OPTIONS
+some_records | count = "records"; by = ["state"]; where = { industry = ["X", "Z"] } | method = "top-contributors"OPTIONS
+some | total = "turnover"; by = ["industry"]; where = { state = "A" } | method = "top-contributors"OPTIONS
+"""
+RULES = ("jackknife", "successive-difference", "bootstrap")
+REPLICATES = {rule: f', weight = "weight", replicates = {{ columns = "rw_*", rule = "{rule}" }}' for rule in RULES}
+CONTRIBUTOR_OPTIONS = {
+    "plain": ("", ""),
+    "weighted": (', weight = "weight"', ""),
+    "consent": (', consent = "asked", weight = "weight"', ""),
+    "jackknife": (REPLICATES["jackknife"], ""),
+    "differences": (REPLICATES["successive-difference"], ", sampling_relief = true"),
+    "bootstrap": (REPLICATES["bootstrap"].replace('"bootstrap"', '"bootstrap", scale = 0.5'), ""),
+    "magnitudes": ("", ", magnitudes = [0.6, 0.2]"),
+    "by_shape": ("", ", by_shape = true"),
+    "spread": ("", ", spread = 0.1"),
+    "suppress": ("", ", suppress = 4"),
+    "parity": ("", ", parity = true"),
+    "weight_relief": (', weight = "weight"', ", weight_relief = true"),
+    "counts": (', weight = "weight"', ", count_variance = 2, count_deviation = 4"),
+}
+
+
+def people(records: str, years: str, text: str) -> Case:
+    """A release of people."""
+    head = f"""[release]
+title = "People who left"
+population = "people who left"
+period = "2001-2002"
+budget = {{ epsilon = 10000, definition = "individuals", conditional = true }}
+
+[data]
+records = {{ {records} }}
+
+[data.attributes]
+{years}title = {{ codes = ["faculty", "staff"] }}
+sector = {{ codes = ["a", "b", "c"] }}
+
+[data.measures]
+rank = {{ unit = "percentiles", minimum = 0, maximum = 100 }}
+score = {{ minimum = 0, maximum = 100, outside = "clip" }}
+earnings = {{ unit = "dollars a year", minimum = 0, maximum = 200000, outside = "clip" }}
+
+"""
+    return Case(data="people", text=head + tables(text))
+
+
+PREDICT = 'predict = { outcome = "score", on = "rank", at = [25, 75] }'
+GUESS = "bins = { median = 40000, sigma = 0.6, number = 16 }"
+QUARTILES = f'quantiles = {{ of = "earnings", at = [25, 50, 75], {GUESS} }}'
+EDGES = "bins = [0, 20000, 40000, 60000, 100000, 200000]"
+ONCE = f"""
+count | count = "records"; by = ["title", "sector"] | method = "laplace", epsilon = 2
+count_turned | count = "records"; by = ["sector"]; where = {{ title = "staff" }} | method = "laplace", epsilon = 2
+count_parts | count = "records"; by = ["sector"]; parts = 2 | method = "laplace", epsilon = 2
+mean | mean = "earnings"; by = ["title"] | method = "mose", epsilon = 3
+mean_counts | mean = "earnings"; by = ["title"]; decimals = 0 | method = "mose", epsilon = 3, count_epsilon = 0.5
+mean_chi | mean = "earnings"; by = ["sector"] | method = "mose", epsilon = 3, chi = 200000
+mean_minimum | mean = "earnings"; by = ["sector"] | method = "mose", epsilon = 3, minimum = 5
+mean_free | mean = "earnings"; by = ["sector"] | method = "mose", epsilon = 3, clip = false
+mean_groups | mean = "earnings"; by = ["sector"] | method = "mose", epsilon = 3, least_groups = 2
+mean_classes | mean = "score"; by = ["sector", "title"]; decimals = 1; unknown_errors = "published" | \
+method = "mose", epsilon = 3, classes = ["title"]
+scores | {PREDICT}; by = ["title", "sector"] | method = "mose", epsilon = 3, count_epsilon = 0.25, classes = "title"
+scores_shown | {PREDICT}; by = ["title"]; unknown_errors = "published"; decimals = 3 | method = "mose", epsilon = 3
+regression | {PREDICT}; by = ["title", "sector"] | method = "noisy-regression", epsilon = 5
+regression_minimum | {PREDICT}; by = ["title"]; where = {{ sector = ["a", "b"] }} | \
+method = "noisy-regression", epsilon = 5, minimum = 25
+regression_one | predict = {{ outcome = "earnings", on = "rank", at = [50] }}; by = ["title"] | \
+method = "noisy-regression", epsilon = 5
+theil_sen | {PREDICT}; by = ["title"]; unknown_errors = "published" | method = "theil-sen", epsilon = 4
+theil_sen_options | {PREDICT}; by = ["title"]; unknown_errors = "published"; decimals = 0 | \
+method = "theil-sen", epsilon = 4, partners = 2, width = 0.01, minimum = 30, count_epsilon = 1
+quartiles | {QUARTILES}; by = ["title"] | method = "noisy-quantiles", epsilon = 2
+quartiles_minimum | {QUARTILES}; by = ["title"]; decimals = 0 | method = "noisy-quantiles", epsilon = 2, minimum = 60
+listed | quantiles = {{ of = "earnings", at = [10, 50.5, 90], {EDGES} }}; by = ["sector"] | \
+method = "noisy-quantiles", epsilon = 2
+"""
+ONCE += "".join(
+    f'{curve} | {QUARTILES}; by = ["title"] | method = "noisy-quantiles", epsilon = 2, curve = "{curve}"\n'
+    for curve in ("adaptive", "isotonic", "hierarchical", "exponential", "plain")
+)
+YEARS = f"""
+count | count = "records"; by = ["title", "sector", "year"] | method = "laplace", epsilon = 2
+count_one | count = "records"; by = ["title"]; where = {{ year = ["2001"] }} | method = "laplace", epsilon = 2
+mean | mean = "earnings"; by = ["title", "year"] | method = "mose", epsilon = 3, count_epsilon = 0.5
+scores | {PREDICT}; by = ["title", "year"] | method = "mose", epsilon = 6
+scores_one | {PREDICT}; by = ["title"]; where = {{ year = "2002" }} | method = "noisy-regression", epsilon = 5
+theil_sen | {PREDICT}; by = ["title", "year"]; unknown_errors = "published" | method = "theil-sen", epsilon = 8
+quartiles | {QUARTILES}; by = ["year", "title"]; decimals = 0 | method = "noisy-quantiles", epsilon = 2
+"""
+
+
+def survey(records: str, text: str) -> Case:
+    """A release of cubes of a survey."""
+    head = f"""[release]
+title = "A survey"
+population = "people"
+period = "2025"
+budget = {{ alpha = 1, epsilon = 10000, delta = 0.99, definition = "individuals" }}
+
+[data]
+records = {{ path = "survey.parquet", unit = "id"{records} }}
+
+[data.attributes]
+region = {{ label = "Region of the country", codes = {{ N = "North", E = "East", S = "South", W = "West" }} }}
+job = {{ codes = ["a", "b", "c"] }}
+level = {{ codes = ["2", "1"] }}
+
+[data.measures]
+pay = {{ unit = "dollars" }}
+hours = {{}}
+
+"""
+    return Case(data="survey", text=head + cubes(text))
+
+
+CUBES = """
+plain | by = ["region", "job"]; epsilon = 1; cap = 9
+titled | by = ["job", "region", "level"]; epsilon = 1; cap = 9; title = "All"; least_count = 5; largest_cv = 0.3
+measured | by = ["region", "job"]; epsilon = 1; cap = 9; measures = ["pay", "hours"]
+one_measure | by = ["region", "job"]; epsilon = 1; cap = 9; measures = ["hours"]
+controls | by = ["region", "job"]; epsilon = 1; cap = 9; controls = [{ by = ["region"], epsilon = 0.5 }, \
+{ by = [], epsilon = 0.25, cap = 30 }]
+capped | by = ["region", "job", "level"]; epsilon = 2; cap = 9; controls = [{ by = ["level", "job"], epsilon = 0.5, \
+cap = 25 }, { by = ["region"], epsilon = 0.5 }]; measures = ["pay"]
+disclosed | by = ["region", "job"]; epsilon = 1; cap = 9; controls = [{ by = ["job"], exact = true }]
+raked | by = ["region", "job"]; epsilon = 1; cap = 9; controls = [{ by = ["region"], epsilon = 1 }]; \
+calibration = "raking"
+nonnegative | by = ["region", "job"]; epsilon = 1; cap = 9; nonnegative = true
+empty | by = ["region", "job", "level"]; epsilon = 1; cap = 9; empty_cells = 0.5
+levels | by = ["region", "job", "level"]; epsilon = 2; cap = 9; approach = "several-levels"; levels = [["job"], \
+["level", "region"]]
+levels_share | by = ["region", "job"]; epsilon = 2; cap = 9; approach = "several-levels"; levels = [["job"]]; \
+levels_share = 0.5
+levels_whole | by = ["region", "job"]; epsilon = 2; cap = 9; approach = "several-levels"; levels = [["job"], \
+["region"]]; nonnegative = true
+public | by = ["level", "region"]; epsilon = 1; cap = 7; controls = [{ by = ["region"], totals = "totals.csv", \
+source = "The census" }]
+"""
+OF_WEIGHTS = """
+strata | by = ["region", "job"]; epsilon = 1; cap = 9; weights = "region"
+strata_controls | by = ["region", "job"]; epsilon = 1; cap = 9; weights = "region"; controls = [{ by = ["region"], \
+epsilon = 1 }]
+public_weights | by = ["level", "region"]; epsilon = 1; cap = 7; controls = [{ by = ["level"], \
+totals = "weighted.csv" }]
+weight | by = ["region", "job"]; epsilon = 1; cap = 9; sensitivity = "weight"; largest_weight = 70
+weight_unit | by = ["region", "job"]; epsilon = 1; cap = 9; sensitivity = "weight"; largest_weight = 70; \
+weight_unit = 5; controls = [{ by = ["job"], epsilon = 1 }]
+sampling | by = ["region", "job"]; epsilon = 1; cap = 9; sensitivity = "weight"; largest_weight = 70; \
+sampling = { square = 0.001, linear = 12.5 }
+weight_levels | by = ["region", "job"]; epsilon = 2; cap = 9; sensitivity = "weight"; largest_weight = 70; \
+approach = "several-levels"; levels = [["job"]]
+"""
+
+FEW = "".join(line + "\n" for line in CUBES.splitlines() if line.startswith(("plain", "one_measure")))
+EVERY_RECORD = ', levels = ["enterprise"], weight = "weight"'
+YEAR = 'year = { codes = ["2002", "2001"] }\n'
+KEPT_JOBS = """
+keyed | count = "jobs"; by = ["place", "industry"] | method = "noise-infusion"
+graph | graph = { attribute = "place" } | method = "noise-infusion"
+formal | count = "jobs"; by = ["place", "sex"] | method = "smooth-pareto", epsilon = 2
+gamma | count = "jobs"; by = ["place"]; where = { sex = "F" } | method = "smooth-gamma", epsilon = 20
+parts | count = "jobs"; by = ["industry", "age"]; parts = 2 | method = "smooth-pareto", epsilon = 2
+"""
+KEPT_CUBES = "".join(
+    line + "\n" for line in CUBES.replace("\\\n", "").splitlines() if line.startswith(("capped", "levels |"))
+)
+
+CASES: Mapping[str, Case] = {
+    "jobs_strong": jobs(STRONG, FORMAL),
+    "jobs_weak": jobs(WEAK, BY_WORKERS),
+    "jobs_individuals": jobs(INDIVIDUALS, OF_INDIVIDUALS),
+    "jobs_agreeing": jobs(WEAK + "\nreconcile = true", AGREEING),
+    "jobs_joined": jobs(WEAK, UNLINKED, frame=JOINED),
+    "jobs_unnamed": jobs(WEAK, UNLINKED, frame=UNNAMED),
+    "jobs_keyed": jobs(KEY, KEYED_COUNTS),
+    "jobs_both": jobs(f"{KEY}\n{WEAK}", BOTH),
+    "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
+    "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
+    "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
+    **{
+        f"businesses_{name}": businesses(records, CONTRIBUTORS.replace("OPTIONS", options))
+        for name, (records, options) in CONTRIBUTOR_OPTIONS.items()
+    },
+    "people": people('path = "once.parquet", unit = "person"', "", ONCE),
+    "people_years": people('path = "people.parquet", unit = "person", period = "year"', YEAR, YEARS),
+    "cubes": survey("", CUBES),
+    "cubes_weighted": survey(', weight = "weight"', FEW + OF_WEIGHTS),
+    "cubes_jackknife": survey(REPLICATES["jackknife"], CUBES),
+    "cubes_differences": survey(REPLICATES["successive-difference"], FEW + OF_WEIGHTS),
+    "cubes_bootstrap": survey(REPLICATES["bootstrap"], FEW),
+}
+"""The releases whose runs are frozen, by name."""
+
+EARLIER: Mapping[str, Case] = {
+    "jobs": jobs(f'{KEY}\n{WEAK}\nbundle = "jobs_bundle"', KEPT_JOBS),
+    "people": of_bundle("people", CASES["people_years"]),
+    "survey": of_bundle("survey", survey(REPLICATES["jackknife"], KEPT_CUBES)),
+    "businesses": of_bundle("businesses", CASES["businesses"]),
+}
+"""The releases of the folder that is kept whole: one ledger, a bundle each. Every name is also that of its data."""
+QUERIES: Mapping[str, tuple[str, ...]] = {
+    "jobs": ("jobs_bundle",),
+    "jobs_rows": ("jobs_bundle", "formal", "--where", "sex=F"),
+    "people_rows": ("people_bundle", "mean"),
+    "survey": ("survey_bundle",),
+    "survey_total": ("survey_bundle", "capped"),
+    "survey_count": ("survey_bundle", "capped", "--by", "region,job", "--column", "count"),
+    "survey_where": ("survey_bundle", "capped", "--by", "job", "--where", "region=N,W", "--where", "level=1"),
+    "survey_share": ("survey_bundle", "capped", "--by", "job", "--proportion"),
+    "survey_share_within": ("survey_bundle", "capped", "--by", "job,level", "--proportion-within", "job"),
+    "survey_mean": ("survey_bundle", "capped", "--by", "region", "--mean", "pay"),
+    "survey_scores": ("survey_bundle", "levels", "--mean", "level", "--scores", "1=1,2=5"),
+    "survey_median": ("survey_bundle", "levels", "--by", "region", "--quantile", "job=0.25,0.5"),
+    "businesses_rows": ("businesses_bundle", "records"),
+}
+"""Questions to the bundles of that folder: arguments of `sfumato query`, the first of which is a bundle."""
