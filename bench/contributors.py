@@ -18,15 +18,14 @@ from processes import SFUMATO, output_of, seconds_of
 from records import ATTRIBUTES, TABLE, write_records
 
 from sfumato.arrays import Integers
-from sfumato.bundle.table import published_table
 from sfumato.bundle.write import read_manifest
 from sfumato.cells import Cells
 from sfumato.live import Live, open_live
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import PlannedTable
 from sfumato.release import Release
 from sfumato.release_file import load
+from sfumato.statistics.published import PublishedTable, published_table
 from sfumato.statistics.totals.top_contributors import TopContributors
 
 _HERE = Path(__file__).parent
@@ -49,7 +48,7 @@ class _Asked:
     """The table, asked of open records as a release would ask it."""
 
     live: Live
-    planned: PlannedTable
+    planned: PublishedTable
     method: TopContributors
 
     @classmethod
@@ -58,7 +57,7 @@ class _Asked:
         question = live.release.question(table, live.codelists)
         method = live.release.method(table, question)
         assert isinstance(method, TopContributors)
-        return cls(live=live, planned=PlannedTable(table=table, question=question, method=method), method=method)
+        return cls(live=live, planned=PublishedTable(table=table, question=question, method=method), method=method)
 
     def count(self) -> Cells:
         return self.live.prepared.answer(self.planned.question)

@@ -14,11 +14,11 @@ from sfumato.arrays import Integers
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
-from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.statistics.jobs.smooth import SmoothPareto
+from sfumato.statistics.published import PublishedTable
 
 TOLERANCE = 0.1
 """How far the mean error of the published values may be from the expected one, as a share of it."""
@@ -42,7 +42,7 @@ class Errors:
 class Truth:
     """The true cells of the table, as sfumato tabulates them."""
 
-    planned: PlannedTable
+    planned: PublishedTable
     cells: Cells
 
     @classmethod

@@ -26,10 +26,10 @@ from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
 from sfumato.keys import read_key
-from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.published import PublishedTable
 
 _SHOWN = 8
 """Parts, or a few more, that are compared with the true table."""
@@ -135,7 +135,7 @@ def _true_part(
     return TruePart(cells=Cells(dimensions=by, positions=listed, columns=columns), place=place, jobs=jobs)
 
 
-def _check_values(large: Large, planned: PlannedTable, values: Floats, part: TruePart) -> Errors:
+def _check_values(large: Large, planned: PublishedTable, values: Floats, part: TruePart) -> Errors:
     if isinstance(planned.method, NoiseInfusion):
         secret = read_key(large.folder / "sfumato.key")
         return check_infused(values, part, least=secret.a - 1, most=secret.b - 1, base=planned.method.rounding)

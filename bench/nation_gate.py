@@ -16,9 +16,9 @@ from sfumato.arrays import Integers
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
 from sfumato.check import checked
-from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
+from sfumato.statistics.published import PublishedTable
 
 
 def check_release(nation: Nation, release: str, *, jobs: int) -> dict[str, tuple[float, float]]:
@@ -40,7 +40,7 @@ def check_release(nation: Nation, release: str, *, jobs: int) -> dict[str, tuple
     }
 
 
-def _check_table(folder: Path, planned: PlannedTable, bundle: Path, *, jobs: int) -> tuple[float, float]:
+def _check_table(folder: Path, planned: PublishedTable, bundle: Path, *, jobs: int) -> tuple[float, float]:
     name = planned.table.name
     published = pq.read_table(bundle / "tables" / f"{name}.parquet")
     order, positions = sorted_positions(published, planned.question.by)
@@ -56,7 +56,7 @@ def _check_table(folder: Path, planned: PlannedTable, bundle: Path, *, jobs: int
     return errors.observed, errors.expected
 
 
-def _true_columns(folder: Path, planned: PlannedTable, positions: Integers) -> Mapping[str, Integers]:
+def _true_columns(folder: Path, planned: PublishedTable, positions: Integers) -> Mapping[str, Integers]:
     """What the floor counted, laid over the published cells; the largest employer is that of the workplace cell."""
     by = planned.question.by
     columns = _laid_over(folder / f"{planned.table.name}.true.parquet", by, positions, ("count", "largest"))
@@ -86,7 +86,7 @@ def _laid_over(
     return columns
 
 
-def _listed(folder: Path, planned: PlannedTable) -> Integers:
+def _listed(folder: Path, planned: PublishedTable) -> Integers:
     """The cells that ought to be published: all combinations of worker codes wherever an establishment is."""
     by = planned.question.by
     public = [dimension.name for dimension in by if dimension.public]

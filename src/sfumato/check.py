@@ -5,11 +5,11 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from tempfile import gettempdir
+from typing import Any
 
-from sfumato.cells import Cells
 from sfumato.chunks import Part
 from sfumato.durable import FULL, no_room, private_folder
 from sfumato.engine.chunks import OfFile, OfRows, Parted, each_file, each_part
@@ -19,9 +19,9 @@ from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.executors import refuse_unshared
 from sfumato.engine.memory import DataTotals, Memory
 from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame import Codelist
 from sfumato.identity import Identity
-from sfumato.plan import Plan, PlannedTable, make_plan
+from sfumato.plan import Plan, make_plan
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.book import old_names
@@ -29,11 +29,7 @@ from sfumato.privacy.entries import Entry, answers_of
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
 from sfumato.safeguards import as_rounded_before, refuse_gone, refuse_rolled_back
-from sfumato.statistics.cube.cube import Cube
-from sfumato.statistics.cube.figures import Sampling
-from sfumato.statistics.cube.statistic import PlannedCube
-from sfumato.statistics.people.samples import Samples
-from sfumato.statistics.people.small_samples import SmallSamples
+from sfumato.statistic import Statistic, by_kind
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""
@@ -66,25 +62,23 @@ class Checked:
     totals: DataTotals
     """How much was read: confidential."""
 
-    def count(self, planned: Mapping[str, PlannedTable]) -> Mapping[str, Cells | Samples]:
-        """Tabulate the true cells of some tables, of the very files that were fingerprinted and validated."""
-        asked = {name: table.question for name, table in planned.items()}
-        values = self.opened.samples(asked) if isinstance(self.opened, OpenRecords) else {}
-        summed = {name: question for name, question in asked.items() if name not in values}
-        counted: dict[str, Cells | Samples] = {**self.opened.answer(summed, self.plan.secret), **values}
-        _refuse_changed(self.plan.release, self.states)
-        return counted
+    def tabulate(self, statistics: Mapping[str, Statistic]) -> Iterator[tuple[str, Any]]:
+        """The true numbers of some statistics, of the very files that were fingerprinted and validated."""
+        for kind, batch in by_kind(statistics).items():
+            for name, counted in kind.tabulate(batch, self.opened, self.plan.secret):
+                _refuse_changed(self.plan.release, self.states)
+                yield name, counted
 
     @contextmanager
-    def in_parts(self, planned: Mapping[str, PlannedTable]) -> Iterator[Mapping[str, Parted]]:
-        """Cut the cells of some tables into parts; they are tabulated when they are worked on."""
-        if not planned:
-            yield {}
-            return
-        asked = {name: table.question for name, table in planned.items()}
-        numbers = {name: table.table.parts for name, table in planned.items()}
-        with self.opened.in_parts(asked, numbers, self.plan.secret) as cut:
-            yield cut
+    def tabulate_in_chunks(self, statistics: Mapping[str, Statistic]) -> Iterator[Mapping[str, Parted]]:
+        """Some statistics cut into chunks; they are tabulated when they are worked on."""
+        with ExitStack() as stack:
+            kinds = by_kind(statistics).items()
+            cut = [
+                stack.enter_context(kind.tabulate_in_chunks(batch, self.opened, self.plan.secret))
+                for kind, batch in kinds
+            ]
+            yield {name: chunks for found in cut for name, chunks in found.items()}
 
     def each_part(self, parted: Parted, work: OfRows) -> Iterator[Part]:
         """Tabulate a table and work on every part, of the very files that were fingerprinted and validated."""
@@ -94,14 +88,6 @@ class Checked:
     def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
         """Work on the files of stored parts."""
         yield from each_file(self.opened.tables.backend, numbers, work)
-
-    def cube(self, planned: PlannedCube) -> tuple[Cube, Sampling | None]:
-        """Tabulate a true cube, and fit how sampling errors depend on a total where there are replicate weights."""
-        if not isinstance(self.opened, OpenRecords):
-            raise TypeError("cubes are made of records")
-        found = self.opened.cube(planned.question, planned.margins)
-        _refuse_changed(self.plan.release, self.states)
-        return found
 
 
 def check(release: Release, *, data: bool = True, progress: Progress = lambda _: None) -> Findings:
@@ -145,11 +131,11 @@ def checked(
             codelists = opened.codelists()
         plan = make_plan(release, codelists)
         if _works_on_executors(plan):
-            written = any(planned.in_parts for planned in plan.tables)
+            written = any(statistic.in_chunks for statistic in plan.statistics)
             refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
         reader = ContentReader(release.data, files, memory)
-        reading = pool.submit(reader.read, [*(part.looks_at for part in plan.parts), *further])
+        reading = pool.submit(reader.read, [*(statistic.looks_at for statistic in plan.statistics), *further])
         digesting = pool.submit(memory.fingerprint, files) if old_names(history) else None
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
@@ -170,15 +156,8 @@ def checked(
             content=content, reader=reader, history=history, fingerprint=fingerprint, answers=stored_answers(release)
         )
         plan = identity.as_charged(as_rounded_before(plan, identity))
-        opened.suits(
-            {planned.table.name: planned.question for planned in plan.tables},
-            {t.table.name: t.method.most_people for t in plan.tables if isinstance(t.method, SmallSamples)},
-        )
-        if isinstance(opened, OpenRecords):
-            for cube in plan.cubes:
-                cube.refuse_unsuitable(opened.totals(cube.question))
-                if cube.disclosed:
-                    cube.refuse_contradictions([opened.table(question) for question in cube.disclosed])
+        for kind, batch in by_kind({one.name: one for one in plan.statistics}).items():
+            kind.refuse_unsuitable(batch, opened)
         _note_equivalence(release, identity)
         yield Checked(plan=plan, opened=opened, identity=identity, states=states, totals=totals)
 
@@ -205,8 +184,8 @@ def _note_equivalence(release: Release, identity: Identity) -> None:
 
 def _works_on_executors(plan: Plan) -> bool:
     """Whether a cluster, if there is one, does more than count: parts are protected there, and factors computed."""
-    factors = isinstance(plan.release.data, Frame) and any(planned.key for planned in plan.tables)
-    return factors or any(planned.in_parts for planned in plan.tables)
+    factors = plan.release.data.of_jobs and any(statistic.key for statistic in plan.statistics)
+    return factors or any(statistic.in_chunks for statistic in plan.statistics)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -347,6 +347,34 @@ class Data(Described):
                 )
         return self
 
+    of_jobs: ClassVar[bool] = False
+    """Whether the data are jobs with their workplaces and workers, and not records."""
+
+    @property
+    def span(self) -> Span | None:
+        """The periods of a panel of jobs."""
+        return None
+
+    @property
+    def panel_period(self) -> str | None:
+        """The column with the period of a panel of jobs."""
+        return None
+
+    @property
+    def joined(self) -> bool:
+        """Whether jobs and workplaces are one table, in which nothing tells where establishments without jobs are."""
+        return False
+
+    def as_jobs(self) -> "Frame":
+        """These data as jobs."""
+        raise ReleaseError("data", expected="jobs", found="a table of records", do="describe jobs = { … } under [data]")
+
+    def as_records(self) -> Any:
+        """These data as records."""
+        raise ReleaseError(
+            "data", expected="a table of records", found="jobs", do="describe records = { … } under [data]"
+        )
+
     def sources(self) -> dict[str, str]:
         """The path of every table, by its name."""
         raise NotImplementedError
@@ -431,6 +459,17 @@ class Frame(Data):
             raise ValueError("a panel needs its table of workplaces: factors and flows belong to employers")
         if self.workers is not None and self.jobs.worker is None:
             raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
+        return self
+
+    of_jobs: ClassVar[bool] = True
+
+    @property
+    def panel_period(self) -> str | None:
+        """The column with the period of a panel."""
+        return self.jobs.period
+
+    def as_jobs(self) -> "Frame":
+        """These data."""
         return self
 
     @property

@@ -6,14 +6,12 @@ from datetime import datetime
 
 from sfumato.content import Content
 from sfumato.engine.content import ContentReader
-from sfumato.plan import Plan, PlannedTable
+from sfumato.plan import Plan
 from sfumato.privacy.account import Account, Charge
 from sfumato.privacy.answers import Answers, Layout
 from sfumato.privacy.book import known_data, names_of, old_names
 from sfumato.privacy.entries import Entry
-from sfumato.statistics.cube.statistic import PlannedCube
-
-Planned = PlannedTable | PlannedCube
+from sfumato.statistic import Statistic, TableStatistic
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,9 +42,9 @@ class Identity:
 
     def charges(self, plan: Plan) -> list[Charge]:
         """What the ledger is asked to charge, for every table and every cube."""
-        return [self.charge(planned) for planned in plan.parts]
+        return [self.charge(planned) for planned in plan.statistics]
 
-    def charge(self, planned: Planned) -> Charge:
+    def charge(self, planned: Statistic) -> Charge:
         """What the ledger is asked to charge for a question, under the name it has had since it was first asked."""
         data = self._data(planned).digest
         charge = planned.charge(data)
@@ -58,28 +56,26 @@ class Identity:
                     return self._as_recorded(planned, planned.charge(fingerprint, name))
         return charge
 
-    def _as_recorded(self, planned: Planned, charge: Charge) -> Charge:
-        """The charge of a cube that is paid whatever guarantee was worked out for it then: its answer stays the answer.
+    def _as_recorded(self, planned: Statistic, charge: Charge) -> Charge:
+        """The charge of what is paid whatever guarantee was worked out for it then: its answer stays the answer.
 
         Its statement tells the guarantee that is worked out now.
         """
-        if not isinstance(planned, PlannedCube):
-            return charge
         entries = [entry for entry in self.history if entry.kind == "charge" and entry.question == charge.question]
         recorded = dict.fromkeys(entry.guarantee for entry in entries if entry.guarantee is not None)
-        return replace(charge, charged_as=tuple(recorded))
+        return replace(charge, charged_as=tuple(g for g in recorded if planned.may_have_cost(g)))
 
     def as_charged(self, plan: Plan) -> Plan:
         """The plan in which a table that an earlier version asked for in another way is asked for so again."""
-        return replace(plan, tables=tuple(map(self._as_charged, plan.tables)))
+        return replace(plan, statistics=tuple(map(self._as_charged, plan.statistics)))
 
-    def _as_charged(self, planned: PlannedTable) -> PlannedTable:
+    def _as_charged(self, planned: Statistic) -> Statistic:
         before = planned.before
         if before is None or self.charge(planned).question in self._charged:
             return planned
         return before if self.charge(before).question in self._charged else planned
 
-    def asks(self, planned: PlannedTable, entry: Entry, question: str) -> bool:
+    def asks(self, planned: TableStatistic, entry: Entry, question: str) -> bool:
         """Whether a question under any key is the one that an entry was charged for."""
         if question == planned.digest(self._data(planned).digest, any_key=True):
             return True
@@ -95,10 +91,10 @@ class Identity:
     def changes(self, plan: Plan, account: Account) -> tuple[str, ...]:
         """What changed in the data, and since when, where that makes an account pay for a table once more."""
         paid = {entry.question for entry in self._charged.values() if entry.account == account}
-        due = [planned for planned in plan.distinct_parts() if self.charge(planned).question not in paid]
+        due = [planned for planned in plan.distinct() if self.charge(planned).question not in paid]
         return tuple(sorted({words for planned in due for words in self._changes(planned, account)}))
 
-    def _changes(self, planned: Planned, account: Account) -> list[str]:
+    def _changes(self, planned: Statistic, account: Account) -> list[str]:
         looked, columns = self._data(planned), self.reader.looked_at(planned.looks_at)
         noted = [known for known in self._known if known.entry.account == account]
         if noted:
@@ -112,7 +108,7 @@ class Identity:
             "files and not what is in them: files that were only saved again cannot be told from changed ones"
         ]
 
-    def _data(self, planned: Planned) -> Content:
+    def _data(self, planned: Statistic) -> Content:
         """What a question looks at."""
         columns = self.reader.looked_at(planned.looks_at)
         found = self.content.part(columns)
@@ -124,7 +120,7 @@ class Identity:
             raise ValueError("what was read is known")
         return found
 
-    def _fingerprints(self, planned: Planned) -> list[str]:
+    def _fingerprints(self, planned: Statistic) -> list[str]:
         """The fingerprints of bytes under which a question to these data may have been charged by version 0.1."""
         looked = self._data(planned)
         columns = self.reader.looked_at(planned.looks_at)
@@ -133,18 +129,17 @@ class Identity:
         ]
         return list(dict.fromkeys([*filter(None, [self.fingerprint]), *seen]))
 
-    def _old_names(self, planned: Planned, fingerprint: str) -> Iterator[str]:
+    def _old_names(self, planned: Statistic, fingerprint: str) -> Iterator[str]:
         """The names that version 0.1 may have given a question: as it is written, and as answers are laid out."""
-        written = list(planned.in_every_order()) if isinstance(planned, PlannedCube) else [planned]
+        written = list(planned.in_every_order())
         yield from (one.digest_as_laid_out(fingerprint) for one in written)
         for entry in self._old:
-            # Of a cube the same question may have had another guarantee, which was then worked out otherwise.
-            fits = isinstance(planned, PlannedCube) or entry.guarantee == planned.guarantee
+            fits = planned.may_have_cost(entry.guarantee)
             layout = self._layout_for(planned, entry) if fits and entry.data == fingerprint else None
             if layout is not None:
                 yield from (one.digest_as_laid_out(fingerprint, layout) for one in written)
 
-    def _layout_for(self, planned: Planned, entry: Entry) -> Layout | None:
+    def _layout_for(self, planned: Statistic, entry: Entry) -> Layout | None:
         """How the stored answer to an entry's question is laid out, if it has all that is asked and nothing else."""
         if entry.question not in self._answered:
             return None

@@ -270,3 +270,47 @@ class MethodClass(Protocol):
     def __call__(self, *, alpha: Fraction, epsilon: Fraction, worker_cells: int = 0, **options: Any) -> Method:
         """The method at these parameters, or a MethodError that names the ones that exist."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedFigures:
+    """The mean absolute error of every cell and the interval of its true value, from published numbers only."""
+
+    error: Floats
+    low: Floats
+    high: Floats
+
+    def beside(self, values: Integers) -> "PublishedFigures":
+        """The same figures widened until they do not contradict these values of counts, which stand beside them.
+
+        The error is at least the way from the value to the nearest count of the interval: all of a negative value. The
+        interval then holds the value and one other count at least. Where the value is negative it reaches as far above
+        zero as the value lies below: noise that took it there may have taken it from there. It only grows, so it holds
+        the true count no less often than before.
+        """
+        y = values.astype(np.float64)
+        away = np.maximum(self.low - y, np.where(np.isnan(self.high), 0.0, y - self.high))
+        low, high = np.minimum(self.low, np.maximum(y, 0.0)), np.maximum(self.high, np.abs(y))
+        lone = low == high
+        return PublishedFigures(
+            error=np.maximum(self.error, away),
+            low=np.where(lone, np.maximum(low - 1, 0.0), low),
+            high=np.where(lone, high + 1, high),
+        )
+
+
+@runtime_checkable
+class WholeTableFigures(Protocol):
+    """A method whose figures need all published values of a workplace cell, or its number of establishments."""
+
+    def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
+        """The figures of an answer with its column `value`, and `establishments` where they are public."""
+        ...
+
+
+def published_figures(method: Method, answer: Cells, confidence: float) -> PublishedFigures:
+    """The published figures of any method: of the whole table where it asks for that, else value by value."""
+    if isinstance(method, WholeTableFigures):
+        return method.published_figures(answer, confidence)
+    low, high = method.published_interval(answer["value"], confidence)
+    return PublishedFigures(error=method.published_error(answer["value"]), low=low, high=high)

@@ -115,6 +115,10 @@ class Microdata(Data):
                     do=f"give {name} its `codes` or a `codelist` under [data.attributes]",
                 )
 
+    def as_records(self) -> "Microdata":
+        """These data."""
+        return self
+
     @property
     def units(self) -> tuple[str, ...]:
         """The columns that name protected units, that of a record first."""

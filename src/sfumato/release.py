@@ -1,7 +1,6 @@
 """A release: what is published, from which data, with which protection and budget."""
 
 from collections import Counter
-from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -9,19 +8,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from sfumato.asking import ask, ask_records, classes_of
 from sfumato.engine.data_files import is_stored, local_path
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Described, Exact, Frame
+from sfumato.frame import Described, Exact, Frame
 from sfumato.keys import Secret, read_key
-from sfumato.method import Method
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
-from sfumato.protection import contributors, method_of, name_of_method
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.questions import Asked
+from sfumato.statistics.people.statistic import classes_of
 from sfumato.statistics.registry import KEYED
 from sfumato.statistics.table import Table
 
@@ -187,9 +183,9 @@ class Release(Described):
             self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
-            if isinstance(self.data, Microdata) and table.protect.method not in KEYED:
-                named = (*table.by, *table.where, *classes_of(table, self.data))
-                self.data.need_codes(f"table '{table.name}'", named)
+            if not self.data.of_jobs and table.protect.method not in KEYED:
+                named = (*table.by, *table.where, *classes_of(table, self.records))
+                self.records.need_codes(f"table '{table.name}'", named)
             if table.protect.method not in KEYED and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
@@ -207,17 +203,18 @@ class Release(Described):
         return self
 
     def _know_cube(self, cube: CubeSection) -> None:
-        if not isinstance(self.data, Microdata):
+        if self.data.of_jobs:
             raise ReleaseError(
                 f"cube '{cube.name}'",
                 expected="a table of records: records = { … } under [data]",
                 found="jobs",
                 do="describe the records under [data], or publish tables",
             )
-        cube.know(self.data)
-        self.data.need_codes(f"cube '{cube.name}'", cube.by)
-        clipped = [name for name in cube.measures if self.data.measures[name].outside == "clip"]
-        if self.data.records.period is not None or clipped:
+        data = self.records
+        cube.know(data)
+        data.need_codes(f"cube '{cube.name}'", cube.by)
+        clipped = [name for name in cube.measures if data.measures[name].outside == "clip"]
+        if data.records.period is not None or clipped:
             raise ReleaseError(
                 f"cube '{cube.name}'",
                 expected="records that are one a unit, and measures that are not clipped",
@@ -302,34 +299,19 @@ class Release(Described):
     @property
     def period(self) -> str | None:
         """The column with the period of a panel."""
-        return self.data.jobs.period if isinstance(self.data, Frame) else None
+        return self.data.panel_period
 
     @property
     def frame(self) -> Frame:
         """The description of jobs; a release of records has none."""
-        if not isinstance(self.data, Frame):
-            raise ReleaseError(
-                "data", expected="jobs", found="a table of records", do="describe jobs = { … } under [data]"
-            )
-        return self.data
+        return self.data.as_jobs()
+
+    @property
+    def records(self) -> Microdata:
+        """The description of records; a release of jobs has none."""
+        return self.data.as_records()
 
     def secret(self) -> Secret | None:
         """The key in force, when a table needs one."""
         keyed = any(table.protect.method in KEYED for table in self.tables)
         return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
-
-    def question(self, table: Table, codelists: Mapping[str, Codelist]) -> Asked:
-        """What a table asks of the data, given the codes of the attributes."""
-        if isinstance(self.data, Microdata):
-            method = self.method_name(table)
-            return ask_records(table, self.data, codelists, method=method, contributors=contributors(table))
-        return ask(table, self.data, codelists, method=self.method_name(table))
-
-    def method_name(self, table: Table) -> str:
-        """The method as it is used: one name in a release file may stand for several."""
-        return name_of_method(table, self.data)
-
-    def method(self, table: Table, question: Asked) -> Method:
-        """The method that protects a table, with its parameters."""
-        budget = self.about.budget
-        return method_of(table, self.data, question, alpha=None if budget is None else budget.alpha)

@@ -1,31 +1,28 @@
 """Protect a table part by part: true rows in, a file of protected cells out, in this process or another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from sfumato.bundle.write import refuse_foreign, write_bundle
-from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.chunks import Part, write_part
 from sfumato.durable import alone, private_folder
 from sfumato.engine.chunks import PartLayout
 from sfumato.engine.memory import DataTotals
 from sfumato.keys import Secret
-from sfumato.laid_out import as_asked
-from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import Plan, PlannedTable
+from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
-from sfumato.privacy.answers import AnswerParts, Answers, content_of
+from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.safeguards import refuse_another_key, refuse_gone, refuse_rolled_back
-from sfumato.statistics.cube.cube import Cube
-from sfumato.statistics.cube.figures import Calibration, Sampling
-from sfumato.statistics.cube.statistic import PlannedCube
-from sfumato.statistics.cube.stored import read_figures, stored
+from sfumato.statistic import Statistic
+from sfumato.statistics.cube.figures import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +33,7 @@ class ProtectPart:
     and is the same wherever they are worked on. Nothing of the true rows leaves but through the protection.
     """
 
-    planned: PlannedTable
+    statistic: Statistic
     secret: Secret | None = field(repr=False)
     layout: PartLayout
     folder: Path
@@ -44,8 +41,8 @@ class ProtectPart:
 
     def __call__(self, rows: pa.Table) -> Part:
         """Protect the cells of one part and put them on the disk."""
-        answer = self.planned.answer(self.layout.cells(rows), self.secret)
-        return write_part(self.folder, rows["_part"][0].as_py(), content_of(answer), rows=len(answer))
+        answer = self.statistic.answer(self.layout.cells(rows), self.secret)
+        return write_part(self.folder, rows["_part"][0].as_py(), self.statistic.content(answer), rows=len(answer))
 
 
 # Run a release: check, validate, charge, tabulate, protect, keep the answer, publish.
@@ -97,58 +94,50 @@ def run(release: Release, progress: Progress = lambda _: None, notice: Progress 
         questions = {charge.table: charge.question for charge in charges}
         with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
-            open_parts = [part.name for part in plan.distinct_parts() if questions[part.name] not in answered]
-            for name in open_parts:
+            unanswered = {one.name: one for one in plan.distinct() if questions[one.name] not in answered}
+            left = tuple(unanswered)
+            for name in left:
                 late = recorded_late(
                     release=release, ledger=ledger, answers=answers, question=questions[name], table=name
                 )
-                answered |= {} if late is None else {questions[name]: late}
-            unanswered = {t.table.name: t for t in plan.distinct() if questions[t.table.name] not in answered}
-            cubes = {cube.name: cube for cube in plan.distinct_cubes() if questions[cube.name] not in answered}
-
-            def keep(name: str, answer: Cells | bytes) -> None:
-                question = questions[name]
-                answered[question] = keep_answer(
-                    answer, release=release, ledger=ledger, answers=answers, question=question, table=name
-                )
-
-            def keep_in_parts(large: Mapping[str, PlannedTable]) -> None:
-                with ready.in_parts(large) as cut:
-                    for name, parted in cut.items():
-                        question = questions[name]
-                        folder = answers.draft(question)
-                        work = ProtectPart(planned=large[name], secret=plan.secret, layout=parted.layout, folder=folder)
-                        answered[question] = answers.keep_parts(question, ready.each_part(parted, work))
-                        ledger.record_answer(release.account, question, name, answered[question])
-
+                if late is not None:
+                    answered[questions[name]] = late
+                    del unanswered[name]
             progress("tabulate")
-            whole = {name: planned for name, planned in unanswered.items() if not planned.in_parts}
-            counted = ready.count(whole) if whole else {}
+            whole = {name: one for name, one in unanswered.items() if not one.in_chunks}
+            tabulated = ready.tabulate(whole)
+            first = list(islice(tabulated, 1))
             progress("protect")
-            for name, planned in whole.items():
-                keep(name, planned.answer(counted[name], plan.secret))
-            keep_in_parts({name: planned for name, planned in unanswered.items() if planned.in_parts})
-            for name, cube in cubes.items():  # one after the other: true cubes are large
-                keep(name, _cube(cube, *ready.cube(cube)))
+            for name, counted in chain(first, tabulated):
+                question, one = questions[name], whole[name]
+                content = one.content(one.answer(counted, plan.secret))
+                answered[question] = keep_answer(
+                    content, release=release, ledger=ledger, answers=answers, question=question, table=name
+                )
+            large = {name: one for name, one in unanswered.items() if one.in_chunks}
+            with ready.tabulate_in_chunks(large) as cut:
+                for name, chunks in cut.items():
+                    question = questions[name]
+                    folder = answers.draft(question)
+                    work = ProtectPart(statistic=large[name], secret=plan.secret, layout=chunks.layout, folder=folder)
+                    answered[question] = answers.keep_parts(question, ready.each_part(chunks, work))
+                    ledger.record_answer(release.account, question, name, answered[question])
 
         progress("publish")
         kept = {name: (question, answered[question]) for name, question in questions.items()}
-        given = {planned.name: _given(planned, answers, *kept[planned.name]) for planned in plan.tables}
-        files = {cube.name: cube.published(answers.read_file(*kept[cube.name])) for cube in plan.cubes}
+        given = {one.name: _given(one, answers, *kept[one.name]) for one in plan.statistics}
         identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
         spent = ledger.over_periods(release.about.population)
-        bundle = write_bundle(
-            plan, given, identifiers, release.bundle, cubes=files, each_file=ready.each_file, spent=spent
-        )
-        charged = tuple(part.name for part in plan.distinct_parts() if identifiers[part.name] in receipt.new)
+        bundle = write_bundle(plan, given, identifiers, release.bundle, each_file=ready.each_file, spent=spent)
+        charged = tuple(one.name for one in plan.distinct() if identifiers[one.name] in receipt.new)
         return Published(
             bundle=bundle,
             plan=plan,
             charged=charged,
-            finished=tuple(name for name in open_parts if name not in charged),
+            finished=tuple(name for name in left if name not in charged),
             balance=None if release.budget is None else ledger.balance(release.account),
             totals=ready.totals,
-            unmet={name: found for name, content in files.items() if (found := _unmet(content)) is not None},
+            unmet={one.name: found for one in plan.cubes if (found := one.unmet(given[one.name])) is not None},
             changes=changes,
         )
 
@@ -172,29 +161,18 @@ def recorded_late(*, release: Release, ledger: Ledger, answers: Answers, questio
     return digest
 
 
-def keep_answer(
-    answer: Cells | bytes, *, release: Release, ledger: Ledger, answers: Answers, question: str, table: str
-) -> str:
+def keep_answer(content: Any, *, release: Release, ledger: Ledger, answers: Answers, question: str, table: str) -> str:
     """Put the answer to a charged question on the disk and record its digest, which is returned."""
-    digest = answers.keep_file(question, answer) if isinstance(answer, bytes) else answers.keep(question, answer)
+    digest = answers.keep_file(question, content)
     ledger.record_answer(release.account, question, table, digest)
     return digest
 
 
-def _given(planned: PlannedTable, answers: Answers, question: str, digest: str) -> Cells | AnswerParts:
-    """The answer to publish: in parts when there are several, and the table need not be seen as a whole."""
+def _given(statistic: Statistic, answers: Answers, question: str, digest: str) -> Any:
+    """The answer to publish: in chunks when there are several, and the table need not be seen as a whole."""
     found = answers.in_parts(question, digest)
-    if found is None or len(found) == 1 or not planned.in_parts:
-        return as_asked(answers.read(question, digest), planned)
+    if found is None:
+        return statistic.as_asked(answers.read_file(question, digest))
+    if len(found) == 1 or not statistic.in_chunks:
+        return statistic.as_asked(answers.read(question, digest))
     return found
-
-
-def _cube(planned: PlannedCube, true: Cube, sampling: Sampling | None) -> bytes:
-    """A cube as it is published, with the figures for its errors."""
-    cube, figures = planned.protect(true, OperatingSystem())
-    return stored(cube, replace(figures, sampling=planned.told_sampling(sampling)))
-
-
-def _unmet(content: bytes) -> Calibration | None:
-    found = read_figures(content).calibration
-    return None if found is None or found.converged else found

@@ -11,13 +11,15 @@ from typing import Any
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.errors import BudgetError, KeyFileError, LedgerError
 from sfumato.identity import Identity
-from sfumato.plan import KEY_NOTE, Plan, PlannedTable, RoundingNote
+from sfumato.plan import Plan
 from sfumato.privacy.account import Account, balance, in_words
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.entries import Entry, answers_of, gone, refuse_charged, store_of
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.statistic import KEY_NOTE, RoundingNote
+from sfumato.statistics.published import PublishedTable
 
 # Keep a table under the key and the rounding it was published with: readers would average or combine two of them.
 
@@ -49,12 +51,13 @@ def as_rounded_before(plan: Plan, identity: Identity) -> Plan:
     A table whose release file asks for another one is refused: two roundings of one number tell more than either.
     """
     before = list(_answered_with_keys(identity.history))
-    return replace(plan, tables=tuple(_as_before(planned, identity, before) for planned in plan.tables))
+    rounded = tuple(_as_before(table, identity, before) for table in plan.tables)
+    return replace(plan, statistics=(*rounded, *plan.published_as("cubes")))
 
 
 def _as_before(
-    planned: PlannedTable, identity: Identity, before: Iterable[tuple[Entry, str, RoundingNote, str]]
-) -> PlannedTable:
+    planned: PublishedTable, identity: Identity, before: Iterable[tuple[Entry, str, RoundingNote, str]]
+) -> PublishedTable:
     if planned.roundings is None:
         return planned
     same = (

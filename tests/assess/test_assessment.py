@@ -16,9 +16,9 @@ from sfumato.assess.views import View, views
 from sfumato.cells import Cells, Dimension
 from sfumato.check import check
 from sfumato.cli.release import assessment_summary
-from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.published import PublishedTable
 from tests.assess.economies import factors, noise_infusion, workplaces
 
 
@@ -89,18 +89,18 @@ def test_the_summary_for_machines_is_valid_json_without_cells(assessed: Assessme
     assert not {"true", "protected"} & table.keys()
 
 
-def jobs_by_industry(folder: Path) -> PlannedTable:
+def jobs_by_industry(folder: Path) -> PublishedTable:
     plan = check(load(folder / "release.toml"), data=False).plan
     return next(planned for planned in plan.tables if planned.table.name == "jobs_by_industry")
 
 
-def cells_of(planned: PlannedTable, **columns: list[int]) -> Cells:
+def cells_of(planned: PublishedTable, **columns: list[int]) -> Cells:
     arrays = {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
     length = len(next(iter(arrays.values())))
     return Cells(dimensions=planned.question.by, positions=np.arange(length), columns=arrays)
 
 
-def view(planned: PlannedTable, counted: Cells, answer: Cells) -> View:
+def view(planned: PublishedTable, counted: Cells, answer: Cells) -> View:
     (found,) = views(planned, counted, answer)
     return found
 

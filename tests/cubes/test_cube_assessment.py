@@ -34,7 +34,7 @@ from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import Estimates, Sampling
 from sfumato.statistics.cube.query import PublishedCube, open_cube
 from sfumato.statistics.cube.question import Rules
-from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.tabulate import replicate_estimates
 from tests.cli.call import call
 from tests.cubes.survey import CODES, records, release
@@ -47,7 +47,7 @@ class Survey:
     """A survey whose cube was published, with everything that the assessment is made of."""
 
     file: Path
-    planned: PlannedCube
+    planned: CubeStatistic
     true: Cube
     sampling: Sampling | None
     published: PublishedCube

@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.bundle.meaning import odds
 from sfumato.bundle.statement import compared, cubes_guarantee, statement
 from sfumato.check import check
 from sfumato.errors import BudgetError, BundleError, DataError, MethodError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.meaning import odds
 from sfumato.release_file import load
 from sfumato.run import run
 from tests.cubes.survey import CODES, CUBE, RELEASE, records, release

@@ -5,11 +5,11 @@ from sfumato.check import Checked, checked, stored_answers
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import PlannedTable
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.stored import stored
+from sfumato.statistics.published import PublishedTable
 
 
 def run_by_version_0_1(release: Release) -> dict[str, str]:
@@ -31,7 +31,7 @@ def run_by_version_0_1(release: Release) -> dict[str, str]:
     return names
 
 
-def _drawn(part: PlannedTable | PlannedCube, ready: Checked) -> Cells | bytes:
-    if isinstance(part, PlannedCube):
+def _drawn(part: PublishedTable | CubeStatistic, ready: Checked) -> Cells | bytes:
+    if isinstance(part, CubeStatistic):
         return stored(*part.protect(ready.cube(part)[0], OperatingSystem()))
     return part.answer(ready.count({part.name: part})[part.name], ready.plan.secret)

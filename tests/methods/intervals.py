@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import Cells, Dimension
-from sfumato.method import Method
+from sfumato.method import Method, PublishedFigures, published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
-from sfumato.statistics.jobs.vector import PublishedFigures, published_figures
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.registry import build
 

@@ -8,10 +8,11 @@ import pytest
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
+from sfumato.method import published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.jobs.auto import Auto, ReferenceCells
 from sfumato.statistics.jobs.logarithms import LogBox
-from sfumato.statistics.jobs.vector import VectorPareto, published_figures
+from sfumato.statistics.jobs.vector import VectorPareto
 from tests.methods.vector_cells import block_cells
 
 SETTINGS = [(a, e, d) for a in ("0.01", "0.05", "0.1", "0.2") for e in ("0.5", "1", "2", "4") for d in (0, 1, 4, 8)]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
+from sfumato.method import published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.jobs.logarithms import LogBox
-from sfumato.statistics.jobs.vector import SmoothBox, published_figures
+from sfumato.statistics.jobs.vector import SmoothBox
 from tests.methods.vector_cells import block_cells
 
 ROWS = 8_000

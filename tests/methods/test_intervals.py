@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import MethodError
+from sfumato.method import PublishedFigures
 from sfumato.noise.geometric import TruncatedGeometric
-from sfumato.statistics.jobs.vector import PublishedFigures
 from tests.methods.intervals import CONFIDENCE, FORMAL, SMALL, method_at, page_row, protected
 
 PAGE = Path(__file__).parents[2] / "docs" / "bundle.md"

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.method import published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import calibrate_block, largest_vector_alpha, smallest_vector_epsilon
 from sfumato.statistics.jobs.smooth import SmoothPareto
-from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto, published_figures
+from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from tests.methods.vector_cells import block_cells
 
 alphas = st.fractions(min_value=Fraction(1, 1000), max_value=2, max_denominator=1000)

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.bundle.table import published_table
 from sfumato.cells import Cells
 from sfumato.check import checked, stored_answers
 from sfumato.errors import BundleError, DataError, LedgerError
@@ -22,6 +21,7 @@ from sfumato.privacy.account import Overdraft
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.run import run
+from sfumato.statistics.published import published_table
 
 
 def test_the_bundle_holds_tables_codelists_structure_statement_and_a_manifest_of_them(release_folder: Path) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
-from sfumato.bundle.meaning import comparisons
 from sfumato.privacy.guarantee import EmployerEmployee, loss, workforce_steps
+from sfumato.privacy.meaning import comparisons
 from sfumato.statistics.jobs.logarithms import LogBox
 from sfumato.statistics.jobs.smooth import SmoothLaplace, SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto

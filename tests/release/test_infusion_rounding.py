@@ -15,11 +15,11 @@ from sfumato.check import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, rotate_key
 from sfumato.noise.factors import rounded_by_thresholds
-from sfumato.plan import PlannedTable
 from sfumato.release_file import load
 from sfumato.run import run
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.panel.infused_sums import InfusedSums
+from sfumato.statistics.published import PublishedTable
 from tests.release.test_infusion import COUNTS, values
 from tests.release.test_release_file import written
 
@@ -35,7 +35,7 @@ def rounded(rounding: str) -> str:
     return COUNTS.replace('"noise-infusion" }', f'"noise-infusion", {rounding} }}')
 
 
-def planned(folder: Path) -> PlannedTable:
+def planned(folder: Path) -> PublishedTable:
     return check(load(folder / "release.toml")).plan.tables[0]
 
 

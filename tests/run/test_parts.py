@@ -22,12 +22,13 @@ from sfumato.check import check, checked, stored_answers
 from sfumato.cli.release import run_summary
 from sfumato.errors import BundleError, LedgerError, ReleaseError
 from sfumato.keys import new_key
-from sfumato.plan import MOST_CELLS, PlannedTable
+from sfumato.plan import MOST_CELLS
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
 from sfumato.run import run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
+from sfumato.statistics.published import PublishedTable
 from sfumato_lab.economy.jobs.generate import generate
 from tests.run.test_kill import CHILD, check_invariants, entries
 
@@ -83,7 +84,7 @@ def test_a_table_in_one_part_is_published_in_the_usual_files_to_the_byte(release
     assert f"tables/{TABLE}.csv" in listed
 
 
-def noise_of(release: Release) -> tuple[PlannedTable, Cells, np.ndarray]:
+def noise_of(release: Release) -> tuple[PublishedTable, Cells, np.ndarray]:
     """The true cells of a published table and the noise of each, once the stored answer lists exactly these cells."""
     with checked(release) as ready:
         (planned,) = ready.plan.tables

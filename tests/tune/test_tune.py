@@ -10,10 +10,9 @@ import pytest
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.method import Method
 from sfumato.noise.randomness import Seeded
-from sfumato.protection import FOR_PEOPLE
 from sfumato.release_file import load
 from sfumato.statistics.jobs.tune import EXAMPLES, Accuracy, Assumption, Tuned, read_accuracy, tune, tune_table
-from sfumato.statistics.registry import KEYED, METHODS, build
+from sfumato.statistics.registry import FOR_PEOPLE, KEYED, METHODS, build
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")

@@ -17,16 +17,14 @@ from sfumato.assess.risk import (
 )
 from sfumato.assess.utility import Association, ClassUtility, Utility
 from sfumato.bundle.statement import meaning_of
-from sfumato.bundle.structure import label
-from sfumato.bundle.table import CONFIDENCE
 from sfumato.durable import write_durably
-from sfumato.frame import Frame
 from sfumato.plan import Plan
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.assess import CubeAssessment
 from sfumato.statistics.cube.assess_report import cube_section
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment, people_section
+from sfumato.statistics.published import CONFIDENCE
 
 _STYLE = """
 :root { --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; }
@@ -82,11 +80,11 @@ def write_report(
 def _sizes(plan: Plan) -> str:
     """How well sizes of establishments are hidden; records have none."""
     caption = "Telling two sizes of an establishment apart, all tables together"
-    return _odds(odds_of_sizes(plan.guarantee), caption) if isinstance(plan.release.data, Frame) else ""
+    return _odds(odds_of_sizes(plan.guarantee), caption) if plan.release.data.of_jobs else ""
 
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
-    labels = {part.attribute: label(plan, part.attribute) for part in utility.by_stratum}
+    labels = {part.attribute: plan.label(part.attribute) for part in utility.by_stratum}
     charts = [true_against_protected(utility), error_by_size(utility)]
     charts += [error_by_stratum(part, labels[part.attribute], utility.unit) for part in utility.by_stratum]
     strata = "".join(
@@ -249,7 +247,7 @@ def _bounds(pair: SizeOdds) -> tuple[str, str, str]:
 
 
 def _short(guarantee: Guarantee) -> str:
-    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "none"
+    return str(guarantee) if guarantee.bound is not None else "none"
 
 
 def _amount(value: float) -> str:

@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.bundle.table import shown_figures, shown_values
 from sfumato.cells import Cells
 from sfumato.method import HIDDEN
-from sfumato.plan import PlannedTable
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.question import TOTAL
-from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +20,7 @@ class View:
     Values are whole numbers of which `parts` make one `unit`.
     """
 
-    planned: PlannedTable
+    planned: PublishedTable
     title: str
     indicator: str | None
     counted: Cells
@@ -53,7 +51,7 @@ class View:
 
 
 def views(
-    planned: PlannedTable,
+    planned: PublishedTable,
     counted: Cells,
     answer: Cells,
     *,
@@ -66,7 +64,7 @@ def views(
     """
     table = planned.table
     title = table.title or table.name
-    counted = with_true_values(planned, counted)
+    counted = planned.with_true_values(counted)
     if not np.array_equal(counted.positions, answer.positions):
         raise ValueError("the answer is about other cells than the data")
     shown = agreed if agreed is not None else answer
@@ -76,8 +74,8 @@ def views(
             title=title,
             indicator=None,
             counted=counted,
-            shown=shown_values(planned, shown),
-            interval=_interval(planned, answer, shown),
+            shown=planned.shown_values(shown),
+            interval=planned.interval(answer, shown),
             unit=unit or table.unit,
             parts=10**table.decimals if table.statistic == "mean" else 1,
             counts=table.statistic not in ("total", "mean"),
@@ -102,26 +100,6 @@ def views(
             )
             found.append(view.only(_seen(part)))
     return tuple(found)
-
-
-def with_true_values(planned: PlannedTable, counted: Cells) -> Cells:
-    """The true cells with the column `count`: what would be published without protection."""
-    if not isinstance(planned.method, TopContributors):
-        return counted
-    return counted.with_column("count", np.rint(planned.method.true_value(counted)).astype(np.int64))
-
-
-def _interval(planned: PlannedTable, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:
-    """The interval as it is published: by the method itself, by the error figures, or not at all."""
-    if "rse" in answer.columns:
-        low, high = (np.where(answer[end] == UNKNOWN, np.nan, answer[end]) for end in ("low", "high"))
-        return low, high
-    if "status" in answer.columns:
-        return None
-    figures = shown_figures(planned, answer, shown)
-    # A keyed method that tells no error tells how small a count can be, which is no interval of any confidence.
-    low = np.where(np.isnan(figures.error), np.nan, figures.low)
-    return low, np.where(np.isnan(figures.high), np.inf, figures.high)
 
 
 def _margins_apart(view: View) -> View:

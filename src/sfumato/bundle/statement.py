@@ -1,50 +1,13 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
-from sfumato.agree.published import reconciled_tables
-from sfumato.bundle.meaning import (
-    Comparison,
-    belief,
-    comparisons,
-    establishment,
-    factor,
-    odds,
-    person,
-    person_comparisons,
-    record_comparisons,
-)
-from sfumato.bundle.table import CONFIDENCE
-from sfumato.frame import Frame
-from sfumato.method import Biased, PlannedError
-from sfumato.microdata import Microdata
-from sfumato.plan import Plan, PlannedTable
-from sfumato.privacy.account import sequential
+from sfumato.plan import Plan
 from sfumato.privacy.book import OverPeriods, PeriodSpent
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, at_most, loss, plain
-from sfumato.statistics.cube.describe import (
-    CUBES_LEAVE_OPEN,
-    computed_without_noise,
-    cube_in_short,
-    cube_text,
-    error_text,
-    protected_records,
-)
-from sfumato.statistics.cube.figures import Calibration
-from sfumato.statistics.jobs.question import Question
-from sfumato.statistics.panel.infused_sums import InfusedSums
-from sfumato.statistics.panel.question import IndicatorQuestion, PairQuestion
-from sfumato.statistics.people.describe import (
-    errors_of_people,
-    of_people,
-    people_guarantee,
-    people_in_short,
-    people_leave_open,
-    people_meaning,
-    people_text,
-)
-from sfumato.statistics.people.question import SampleQuestion
-from sfumato.statistics.totals.question import ContributorQuestion
+from sfumato.privacy.guarantee import Guarantee, at_most, loss, plain
+from sfumato.privacy.meaning import Comparison, comparisons, establishment, odds, person
 
 # What a statement says of other releases and periods: what they reveal adds up.
 
@@ -54,8 +17,8 @@ PEOPLE_ADD_UP = "What tables of several periods reveal of someone who is in the 
 
 def other_releases(plan: Plan, spent: OverPeriods | None) -> list[str]:
     """What all releases about the same population reveal together, as far as the ledger knows."""
-    if isinstance(plan.guarantee, NoFormalGuarantee):
-        formal = any(isinstance(part.guarantee, EmployerEmployee) for part in plan.parts)
+    if plan.guarantee.bound is None:
+        formal = any(statistic.guarantee.bound is not None for statistic in plan.statistics)
         of_all = (
             "What these tables reveal adds to what those of other periods and releases reveal, and nothing bounds it."
         )
@@ -74,7 +37,7 @@ def _budget(plan: Plan) -> list[str]:
 
 
 def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
-    jobs = isinstance(plan.release.data, Frame)
+    jobs = plan.release.data.of_jobs
     adds = JOBS_ADD_UP if jobs else PEOPLE_ADD_UP
     if spent is None or not spent.formal:
         return [adds]
@@ -107,14 +70,14 @@ def _period(spent: PeriodSpent) -> str:
     return f"{spent.period}, epsilon = {at_most(spent.guarantee.epsilon)}{delta}"
 
 
-THE_CELLS = "the cell's"
-NONE: Mapping[str, Calibration] = {}
+UNANSWERED: Mapping[str, Any] = MappingProxyType({})
+_READING = "## How to read the error figures"
 
 
-def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE, *, spent: OverPeriods | None = None) -> str:
+def statement(plan: Plan, answers: Mapping[str, Any] = UNANSWERED, *, spent: OverPeriods | None = None) -> str:
     """Write the privacy statement of a release as Markdown.
 
-    `calibrations` are those of its cubes, by name; `spent` is what its ledger knows of all periods of the population.
+    `answers` are those that are published, by name; `spent` is what its ledger knows of all periods of the population.
     """
     about = plan.release.about
     parts = [
@@ -127,8 +90,7 @@ def statement(plan: Plan, calibrations: Mapping[str, Calibration] = NONE, *, spe
         "## What is not protected",
         _public(plan),
         "## How the numbers were changed",
-        *(_table(plan, planned) for planned in plan.tables),
-        *(cube_text(cube, calibrations.get(cube.name)) for cube in plan.cubes),
+        *(statistic.paragraph(plan, answers.get(statistic.name)) for statistic in plan.statistics),
         *_agreement(plan),
         *_errors(plan),
         "## The parameters",
@@ -143,60 +105,26 @@ def _first(plan: Plan) -> list[str]:
     apart = _apart(plan)
     if not apart:
         return [_in_short(plan), *_meaning(plan.guarantee)]
-    return [*([_in_short(plan)] if isinstance(plan.guarantee, NoFormalGuarantee) else []), *apart]
+    return [*([_in_short(plan)] if plan.guarantee.bound is None else []), *apart]
 
 
 def _apart(plan: Plan) -> list[str]:
-    """What is said of people and of cubes, which protect no establishments."""
-    return [*_of_people(plan), *_of_cubes(plan)]
-
-
-def _of_people(plan: Plan) -> list[str]:
-    total, data = people_guarantee(plan), plan.release.data
-    if total is None:
-        return []
-    history = isinstance(data, Microdata) and data.records.period is not None
-    there, described = (found.loss for found in person_comparisons(total))
-    meant = people_meaning(
-        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon)
-    )
-    return [*people_in_short(total, history=history), meant]
-
-
-def _of_cubes(plan: Plan) -> list[str]:
-    cubes = cubes_guarantee(plan)
-    if cubes is None:
-        return []
-    _, described = (found.loss for found in record_comparisons(cubes))
-    return [
-        *cube_in_short(plan, factor(cubes.epsilon), belief(cubes.epsilon)),
-        *protected_records(cubes),
-        "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "
-        f"less and one more: {odds(described)}.",
-    ]
-
-
-def cubes_guarantee(plan: Plan) -> EmployerEmployee | None:
-    """What all cubes reveal together of one record; None where there are none."""
-    return sequential([cube.guarantee for cube in plan.distinct_cubes()]) if plan.cubes else None
+    """What is said of kinds that protect no establishments."""
+    return [paragraph for kind in plan.kinds for paragraph in kind.in_short(plan)]
 
 
 def compared(plan: Plan) -> tuple[Comparison, ...]:
     """Every comparison that the statement of a release bounds, for machines; none without a formal guarantee."""
-    people, cubes = people_guarantee(plan), cubes_guarantee(plan)
-    if people is not None or cubes is not None:
-        return (
-            *(person_comparisons(people) if people is not None else ()),
-            *(record_comparisons(cubes) if cubes is not None else ()),
-        )
-    return comparisons(plan.guarantee) if isinstance(plan.guarantee, EmployerEmployee) else ()
+    apart = tuple(found for kind in plan.kinds for found in kind.comparisons(plan))
+    bound = plan.guarantee.bound
+    return apart or (() if bound is None else comparisons(bound))
 
 
 def _in_short(plan: Plan) -> str:
     total = plan.guarantee
-    if isinstance(total, NoFormalGuarantee):
+    if total.bound is None:
         text = f"The tables of this release together have **no formal guarantee**: {total.statement}"
-        if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.parts):
+        if all(statistic.guarantee.bound is None for statistic in plan.statistics):
             return f"{text}."
         return (
             f"{text}, to readers who combine them with what they know. The last section says which tables have a "
@@ -227,104 +155,32 @@ def _in_short(plan: Plan) -> str:
 
 
 def _meaning(total: Guarantee) -> list[str]:
-    if isinstance(total, NoFormalGuarantee):
+    if total.bound is None:
         return []
     return [
         "## What it means for one person",
-        person(total),
+        person(total.bound),
         "## What it means for one establishment",
-        *establishment(total),
+        *establishment(total.bound),
     ]
 
 
 def meaning_of(plan: Plan) -> list[str]:
     """What the guarantee of a release means, a paragraph each."""
     apart = [paragraph.replace("**", "") for paragraph in _apart(plan)]
-    if apart and not isinstance(plan.guarantee, NoFormalGuarantee):
-        return apart
-    return [*meaning(plan.guarantee), *apart]
+    return apart if apart and plan.guarantee.bound is not None else [*meaning(plan.guarantee), *apart]
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
     """What a guarantee means for one person and for one establishment, a paragraph each."""
-    if isinstance(guarantee, NoFormalGuarantee):
+    if guarantee.bound is None:
         return [f"No formal guarantee: {guarantee.statement}."]
-    return [person(guarantee), *establishment(guarantee)]
-
-
-def _table(plan: Plan, planned: PlannedTable) -> str:
-    table = planned.table
-    text = f"**{table.title or table.name}** (`{table.name}`): {planned.method.description}."
-    if isinstance(planned.question, SampleQuestion):
-        return text + people_text(plan, planned)
-    text += f" {_typical(planned.method.planned_error())}"
-    if isinstance(planned.guarantee, NoFormalGuarantee) and planned.guarantee != plan.guarantee:
-        text += f" It has no formal guarantee: {planned.guarantee.statement}."
-    if isinstance(planned.question, ContributorQuestion):
-        return text + _perturbed(plan)
-    if not isinstance(planned.question, Question):
-        return text + _infused(planned)
-    cells = planned.question.worker_cells(plan.release.frame)
-    if cells > 1 and getattr(planned.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
-        text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
-    if not (plan.release.frame.joined or planned.lists_structural_zeros):
-        text += " Combinations without any establishment, exactly 0, are not listed."
-    if table.nonnegative:
-        text += (
-            " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
-            "come out too high; do not add them up."
-        )
-    elif isinstance(planned.guarantee, NoFormalGuarantee):
-        text += " Published numbers are not right on average: the factors stay what they are."
-    elif table.name in reconciled_tables(plan):
-        raised = any(planned.table.nonnegative for planned in plan.tables)
-        text += "" if raised else " Nothing was clamped or suppressed, so a small cell can be negative."
-        text += " Then tables were made to agree."
-    else:
-        text += " Nothing was clamped or suppressed, so " + (
-            "a small cell can be negative. Published numbers are not right on average, and sums of many neither."
-            if isinstance(planned.method, Biased) and not planned.method.unbiased
-            else "sums are unbiased and a small cell can be negative."
-        )
-    return text
-
-
-def _infused(planned: PlannedTable) -> str:
-    """What else is done to indicators, flows and graphs."""
-    text = ""
-    if isinstance(planned.question, IndicatorQuestion):
-        text += (
-            " Indicators were rounded together: jobs at the end less jobs at the beginning are exactly accessions less "
-            "separations, in every cell and in every sum of cells. A table inside a finer one of this release is its "
-            "sum."
-        )
-    if isinstance(planned.question, PairQuestion) and planned.question.between == "employers":
-        text += " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
-    method = planned.method
-    if isinstance(method, InfusedSums) and method.minimum:
-        what = "cells with fewer jobs than" if isinstance(planned.question, IndicatorQuestion) else "values below"
-        done = "replaced by draws from a model of the others" if method.below == "synthesised" else "not published"
-        text += f" Protected {what} {method.minimum} are {done}, and marked."
-    return text
-
-
-def _perturbed(plan: Plan) -> str:
-    """What else is done to totals, means and counts of records."""
-    data = plan.release.data
-    text = (
-        " The same contributors always get the same answer, however the table is asked for. Sums of published cells "
-        "need not be the published total, which was protected by itself."
-    )
-    if isinstance(data, Microdata) and len(data.units) > 1:
-        text += f" Protected are units at several levels: {', '.join(data.units)}."
-    if isinstance(data, Microdata) and data.records.consent is not None:
-        text += " Only units that asked for it are protected."
-    return text
+    return [person(guarantee.bound), *establishment(guarantee.bound)]
 
 
 def _agreement(plan: Plan) -> list[str]:
     """What reconciliation did to the values, and what it leaves as it was."""
-    names = reconciled_tables(plan)
+    names = plan.reconciled
     if not names:
         return []
     raised = [planned.name for planned in plan.tables if planned.table.nonnegative and planned.name in names]
@@ -348,30 +204,18 @@ def _agreement(plan: Plan) -> list[str]:
     ]
 
 
-def _typical(error: PlannedError) -> str:
-    if error.share is None:
-        return "How far a number is typically off is confidential."
-    if not error.share:
-        return f"The noise is typically {error.in_a_small_cell} jobs."
-    return (
-        f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
-        f"{error.in_a_small_cell} jobs; otherwise it is typically {100 * error.share:.3g} % of "
-        f"{error.of.replace('its', THE_CELLS, 1)}."
-    )
-
-
 def _public(plan: Plan) -> str:
-    frame = plan.release.data
-    if plan.cubes or of_people(plan):
-        of_cubes = [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])] if plan.cubes else []
-        return "\n\n".join([*([people_leave_open(plan)] if of_people(plan) else []), *of_cubes])
-    if not isinstance(frame, Frame):
+    data = plan.release.data
+    apart = [paragraph for kind in plan.kinds for paragraph in kind.left_open(plan)]
+    if apart:
+        return "\n\n".join(apart)
+    if not data.of_jobs:
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
             "record and cells with very few look the same." + _live(plan)
         )
-    named = ", ".join(frame.label(name).lower() for name in frame.public)
-    if frame.joined:
+    named = ", ".join(data.label(name).lower() for name in data.public)
+    if data.joined:
         return (
             f"The attributes of workplaces ({named}) are regarded as public. Every combination of codes was "
             "protected, also those without any job."
@@ -381,7 +225,7 @@ def _public(plan: Plan) -> str:
         "establishments. A combination without any establishment is exactly 0: no one can work there."
         + (
             ""
-            if isinstance(plan.guarantee, NoFormalGuarantee)
+            if plan.guarantee.bound is None
             else " A combination with establishments but without jobs was protected like any other."
         )
     )
@@ -403,7 +247,7 @@ def _live(plan: Plan) -> str:
 
 def _documented(plan: Plan) -> list[str]:
     """Where guarantees are proved, if there are any, and that asking again reveals nothing more."""
-    formal = [isinstance(part.guarantee, EmployerEmployee) for part in plan.parts]
+    formal = [statistic.guarantee.bound is not None for statistic in plan.statistics]
     proved = "What each method guarantees is defined and proved in the documentation of sfumato. "
     some = "Where a method has a guarantee, it is defined and proved in the documentation of sfumato. "
     return [
@@ -413,40 +257,18 @@ def _documented(plan: Plan) -> list[str]:
 
 
 def _errors(plan: Plan) -> list[str]:
-    of_tables = _errors_of_tables(plan) if len(of_people(plan)) < len(plan.distinct()) else []
-    apart = [*([errors_of_people(plan)] if of_people(plan) else []), *([error_text(plan)] if plan.cubes else [])]
-    return [*(of_tables or ["## How to read the error figures"]), *apart] if apart else of_tables
-
-
-def _errors_of_tables(plan: Plan) -> list[str]:
-    if any(isinstance(planned.question, ContributorQuestion) for planned in plan.tables):
-        return [
-            "## How to read the error figures",
-            "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
-            f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
-            "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
-            'marked "mostly perturbation" owe more of their error to it than to sampling.',
-        ]
-    if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.tables):
-        return []
-    return [
-        "## How to read the error figures",
-        "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
-        "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
-        "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
-        f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` is "
-        "at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They speak of "
-        "the noise only, not of errors in the data.",
-    ]
+    texts = [text for kind in plan.kinds for text in kind.reading_errors(plan)]
+    return [_READING, *texts] if texts else []
 
 
 def _parameters(plan: Plan) -> str:
     lines = ["| table | method | definition | alpha | epsilon | delta |", "|---|---|---|---|---|---|"]
-    rows = [(f"`{part.name}`", part.method.name, part.guarantee) for part in plan.parts]
+    rows = [(f"`{one.name}`", one.method.name, one.guarantee) for one in plan.statistics]
     for name, method, guarantee in [*rows, ("all tables together", "", plan.guarantee)]:
-        if isinstance(guarantee, EmployerEmployee):
-            parameters = (at_most(getattr(guarantee, field)) for field in ("alpha", "epsilon", "delta"))
-            words = guarantee.definition + (", on a condition" if guarantee.condition else "")
+        bound = guarantee.bound
+        if bound is not None:
+            parameters = (at_most(getattr(bound, field)) for field in ("alpha", "epsilon", "delta"))
+            words = bound.definition + (", on a condition" if bound.condition else "")
             lines.append(f"| {name} | {method} | {words} | {' | '.join(parameters)} |")
         else:
             lines.append(f"| {name} | {method} | no formal guarantee | | | |")

@@ -13,25 +13,19 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sfumato.agree.published import agreeing
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.statement import statement
 from sfumato.bundle.structure import structure
-from sfumato.bundle.table import csv_text, published_table
-from sfumato.cells import Cells
 from sfumato.chunks import Part, settled, write_part
 from sfumato.durable import alone, room_for, sync_folder
 from sfumato.engine.chunks import EachFile, side_by_side
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
-from sfumato.laid_out import as_asked
-from sfumato.plan import Plan, PlannedTable
+from sfumato.plan import Plan
 from sfumato.privacy.answers import AnswerParts
 from sfumato.privacy.book import OverPeriods
-from sfumato.statistics.cube.stored import read_figures
+from sfumato.statistics.published import PublishedTable, parquet
 
 # Publish a table part by part: a file of protected cells in, a file of published rows out.
 
@@ -40,42 +34,31 @@ from sfumato.statistics.cube.stored import read_figures
 class PublishPart:
     """The work on one stored part: a plain value, which may be sent to another process."""
 
-    planned: PlannedTable
+    planned: PublishedTable
     answer: AnswerParts
     folder: Path
     """Where the file goes: a draft of the bundle."""
 
     def __call__(self, number: int) -> Part:
         """Lay out one part as readers get it and put it on the disk."""
-        table = published_table(self.planned, as_asked(self.answer.read(number), self.planned), listed=False)
+        table = self.planned.rows(self.planned.laid_out(self.answer.read(number)), listed=False)
         return write_part(self.folder, number, parquet(table), rows=len(table))
-
-
-def parquet(table: pa.Table) -> pa.Buffer:
-    """A published table as the content of a file."""
-    content = pa.BufferOutputStream()
-    pq.write_table(table, content, compression="zstd")
-    return content.getvalue()
-
-
-_PIECE = 100_000
 
 
 def write_bundle(
     plan: Plan,
-    answers: Mapping[str, Cells | AnswerParts],
+    answers: Mapping[str, Any],
     charges: Mapping[str, str],
     folder: Path,
     *,
-    cubes: Mapping[str, bytes] | None = None,
     each_file: EachFile = side_by_side,
     spent: OverPeriods | None = None,
 ) -> Path:
     """Publish stored answers as a bundle; the same plan and answers give the same bytes.
 
     `charges` holds, for every table, the random identifier of its entry in the ledger, and `spent` what was charged
-    about the population in all: nothing else of the ledger may be known outside. `cubes` holds the stored file of every
-    cube; `each_file` is where answers in parts are worked on. A bundle that is already there is replaced only when it
+    about the population in all: nothing else of the ledger may be known outside. `each_file` is where answers in chunks
+    are worked on. A bundle that is already there is replaced only when it
     differs.
     """
     refuse_foreign(folder)
@@ -87,7 +70,7 @@ def write_bundle(
                 shutil.rmtree(left)  # of a run that was killed: whoever holds the lock is the only writer
         draft = Path(mkdtemp(prefix=f".{folder.name}.draft-", dir=folder.parent))
         try:
-            _write_draft(plan, answers, charges, draft, cubes=cubes or {}, each_file=each_file, spent=spent)
+            _write_draft(plan, answers, charges, draft, each_file=each_file, spent=spent)
             _put_in_place(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -128,17 +111,16 @@ def _strange_files(folder: Path) -> list[str]:
 
 def _write_draft(
     plan: Plan,
-    answers: Mapping[str, Cells | AnswerParts],
+    answers: Mapping[str, Any],
     charges: Mapping[str, str],
     draft: Path,
     *,
-    cubes: Mapping[str, bytes],
     each_file: EachFile,
     spent: OverPeriods | None,
 ) -> None:
-    whole = {name: answer for name, answer in answers.items() if isinstance(answer, Cells)}
     large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerParts)}
-    listed = _write_files(plan, whole, draft, cubes, large=large, spent=spent)
+    whole = {name: answer for name, answer in answers.items() if name not in large}
+    listed = _write_files(plan, whole, draft, large=large, spent=spent)
     for planned in plan.tables:
         if planned.name in large:
             listed |= _write_parts(planned, large[planned.name], draft, each_file)
@@ -157,7 +139,7 @@ def _write_draft(
 
 
 def _write_parts(
-    planned: PlannedTable, answer: AnswerParts, draft: Path, each_file: EachFile
+    planned: PublishedTable, answer: AnswerParts, draft: Path, each_file: EachFile
 ) -> dict[str, dict[str, Any]]:
     """Write the files of a table in parts, and say what the manifest has to list."""
     folder = draft / "tables" / planned.name
@@ -170,46 +152,37 @@ def _write_parts(
 
 def _write_files(
     plan: Plan,
-    answers: Mapping[str, Cells],
+    answers: Mapping[str, Any],
     draft: Path,
-    cubes: Mapping[str, bytes],
     *,
     large: Mapping[str, AnswerParts],
     spent: OverPeriods | None,
 ) -> dict[str, dict[str, Any]]:
-    """Write all but the manifest and the tables in parts, side by side, and say what the manifest has to list."""
-    for name, filled in (("tables", plan.tables), ("cubes", plan.cubes), ("codelists", (plan,))):
-        if filled:
-            (draft / name).mkdir()
-    agreed = agreeing(plan, answers)
+    """Write all but the manifest and the tables in chunks, side by side, and say what the manifest has to list."""
+    for name in dict.fromkeys([*(statistic.folder for statistic in plan.statistics), "codelists"]):
+        (draft / name).mkdir()
+    tables = {table.name: answers[table.name] for table in plan.tables if table.name in answers}
+    agreed = agreeing(plan.tables, plan.reconciled, tables)
     with ThreadPoolExecutor() as pool:
         writing: dict[str, Future[dict[str, Any]]] = {}
 
         def write(name: str, *pieces: Any) -> None:
             writing[name] = pool.submit(_write, draft, name, *pieces)
 
-        for planned in plan.tables:
-            name = planned.table.name
-            if name in large:
+        for statistic in plan.statistics:
+            if statistic.name in large:
                 continue
-            table = published_table(planned, answers[name], agreed[name])
+            files = statistic.files(answers[statistic.name], agreed.get(statistic.name))
             # Text is the slowest part: large tables are written in pieces side by side.
-            pieces = [
-                pool.submit(csv_text, table.slice(at, _PIECE), header=at == 0)
-                for at in range(0, len(table) or 1, _PIECE)
-            ]
-            write(f"tables/{name}.parquet", parquet(table))
-            write(f"tables/{name}.csv", *(piece.result() for piece in pieces))
-        for cube in plan.cubes:
-            write(f"cubes/{cube.name}.parquet", cubes[cube.name])
-        classified = [planned.classified_by for planned in plan.tables] + [cube.section.by for cube in plan.cubes]
-        for attribute in dict.fromkeys(name for names in classified for name in names):
+            made = {name: [pool.submit(piece) for piece in pieces] for name, pieces in files.items()}
+            for name, pieces in made.items():
+                write(name, *(piece.result() for piece in pieces))
+        classified = (name for statistic in plan.statistics for name in statistic.classified_by)
+        for attribute in dict.fromkeys(classified):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
         described = structure(plan, large, spent=spent)
         write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
-        figures = {name: read_figures(content) for name, content in cubes.items()}
-        calibrations = {name: found.calibration for name, found in figures.items() if found.calibration is not None}
-        write("statement.md", statement(plan, calibrations, spent=spent).encode())
+        write("statement.md", statement(plan, answers, spent=spent).encode())
         return {name: future.result() for name, future in writing.items()}
 
 

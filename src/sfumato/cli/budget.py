@@ -8,11 +8,12 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sfumato.bundle.structure import describe, describe_periods, number
+from sfumato.bundle.structure import describe_periods
 from sfumato.cli.screen import AsJson, Summary, columns, screen, show, spaced, typed_number
-from sfumato.plan import KEY_NOTE
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
+from sfumato.statistic import KEY_NOTE
+from sfumato.statistics.published import number
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.privacy.ledger import Ledger
@@ -38,7 +39,7 @@ def budget_summary(ledger: "Ledger") -> Summary:
             {
                 "population": account.population,
                 "period": account.period,
-                "budget": describe(balance.budget),
+                "budget": balance.budget.described(),
                 "spent_epsilon": number(spent),
                 "remaining_epsilon": number(left),
                 "spent_delta": number(balance.spent_delta),
@@ -70,7 +71,7 @@ def budget_summary(ledger: "Ledger") -> Summary:
                 "release": entry.release,
                 "table": entry.table,
                 "note": entry.note,
-                "guarantee": None if entry.guarantee is None else describe(entry.guarantee),
+                "guarantee": None if entry.guarantee is None else entry.guarantee.described(),
             }
         )
     seal = Text(f"The chain of entries is whole. Its last hash, to note elsewhere: {head}", style="green")

@@ -378,7 +378,7 @@ def _target(file: Path, bundle: Path) -> Path:
 
 
 def _write(rows: Any, file: Path | None) -> None:
-    from sfumato.bundle.table import csv_text
+    from sfumato.statistics.published import csv_text
 
     if file is not None:
         file.write_bytes(csv_text(rows))

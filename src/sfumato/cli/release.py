@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning_of
-from sfumato.bundle.structure import describe, number
 from sfumato.cli.screen import (
     AsJson,
     Summary,
@@ -35,8 +34,7 @@ from sfumato.statistics.cube.describe import not_met
 from sfumato.statistics.cube.levels import Comparison, compared
 from sfumato.statistics.cube.section import COUNT
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
-from sfumato.statistics.people.describe import in_columns, operator_notes
-from sfumato.statistics.people.question import SampleQuestion
+from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
@@ -44,9 +42,9 @@ if TYPE_CHECKING:  # only names for types
     from sfumato.assess.risk import Exposure
     from sfumato.assess.utility import Utility
     from sfumato.check import Findings
-    from sfumato.plan import Plan, PlannedTable
+    from sfumato.plan import Plan
     from sfumato.run import Published
-    from sfumato.statistics.cube.statistic import PlannedCube
+    from sfumato.statistics.cube.statistic import CubeStatistic
 
 
 # What `sfumato check` says of a plan.
@@ -56,16 +54,16 @@ def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
     plan, balance = findings.plan, findings.balance
     budget = plan.release.budget
-    free = {part.name for part in plan.parts} - {part.name for part in plan.distinct_parts()}
+    free = {part.name for part in plan.statistics} - {part.name for part in plan.distinct()}
     table = columns("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
-    for planned in plan.parts:
+    for planned in plan.statistics:
         charge = charge_of(planned.guarantee, budget)
         name = planned.name
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
         table.add_row(
-            name, f"{planned.cells:,}", short(planned.guarantee), paid or at_most(charge), *_expected_errors(planned)
+            name, f"{planned.cells:,}", short(planned.guarantee), paid or at_most(charge), *planned.expected_error()
         )
     allowed = Fraction(0) if budget is None else budget.epsilon
     left = allowed if balance is None else balance.remaining_epsilon
@@ -85,7 +83,7 @@ def plan_summary(findings: "Findings") -> Summary:
             )
         ),
         *map(Text, meaning_of(plan)),
-        *map(Text, operator_notes(plan)),
+        *map(Text, plan.operator_notes()),
     ]
     lines += [Text(data_changed(words), style="yellow") for words in findings.changes]
     if findings.refusal is not None:
@@ -103,7 +101,7 @@ def plan_summary(findings: "Findings") -> Summary:
         "data_validated": read is not None,
         "read": None if read is None else read.figures(),
         "data_changed": list(findings.changes),
-        "notes": operator_notes(plan),
+        "notes": plan.operator_notes(),
     }
 
 
@@ -117,13 +115,13 @@ def plan_data(plan: "Plan") -> dict[str, Any]:
     budget = plan.release.budget
     return {
         "title": plan.release.about.title,
-        "guarantee": describe(plan.guarantee),
+        "guarantee": plan.guarantee.described(),
         "tables": [
             {
-                "name": planned.table.name,
+                "name": planned.name,
                 "cells": planned.cells,
                 "method": planned.method.name,
-                "guarantee": describe(planned.guarantee),
+                "guarantee": planned.guarantee.described(),
                 "charge_epsilon": number(charge_of(planned.guarantee, budget)),
                 "protects": vars(requirements(planned.guarantee)),
                 "planned_error": vars(planned.method.planned_error()),
@@ -134,31 +132,19 @@ def plan_data(plan: "Plan") -> dict[str, Any]:
     }
 
 
-def _cube_data(cube: "PlannedCube", budget: EmployerEmployee | None) -> dict[str, Any]:
+def _cube_data(cube: "CubeStatistic", budget: EmployerEmployee | None) -> dict[str, Any]:
     return {
         "name": cube.name,
         "cells": cube.cells,
         "method": cube.method.name,
-        "guarantee": describe(cube.guarantee),
+        "guarantee": cube.guarantee.described(),
         "charge_epsilon": number(charge_of(cube.guarantee, budget)),
         "noise_variance": cube.method.counts.variance,
         "exact_controls": [list(control.by) for control in cube.method.exact_controls],
     }
 
 
-def _expected_errors(planned: "PlannedTable | PlannedCube") -> tuple[str, str]:
-    """The expected errors of small and of large cells, before any data are read."""
-    if isinstance(planned.method, TruncatedLaplace):
-        return f"{planned.method.counts.expected_magnitude:.2g} records", "the same"
-    if isinstance(planned.question, SampleQuestion):
-        return in_columns(planned)
-    error = planned.method.planned_error()
-    if error.share is None:
-        return "secret", "secret"
-    return f"{error.in_a_small_cell} jobs", error.in_a_large_cell
-
-
-def _compared(cube: "PlannedCube") -> Comparison:
+def _compared(cube: "CubeStatistic") -> Comparison:
     public = [totals.by for totals in cube.totals if COUNT in totals.columns]
     return compared(cube.question.by, cube.method, public=public, calibrated=cube.section.calibration != "raking")
 
@@ -214,7 +200,7 @@ def _what_is_large(plan: "Plan") -> list[RenderableType]:
 def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
-    for planned in plan.parts:
+    for planned in plan.statistics:
         cube = isinstance(planned.method, TruncatedLaplace)
         words = "single records" if cube else str(requirements(planned.guarantee))
         tables.setdefault(words, []).append(planned.name)
@@ -230,7 +216,7 @@ def _protected(plan: "Plan") -> list[str]:
 def run_summary(published: "Published") -> Summary:
     """What a run published, charged and left over."""
     balance = published.balance
-    repeated = len(published.plan.parts) - len(published.charged) - len(published.finished)
+    repeated = len(published.plan.statistics) - len(published.charged) - len(published.finished)
     words = [published.totals.in_words(), f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
     if published.charged:
         words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
@@ -247,7 +233,7 @@ def run_summary(published: "Published") -> Summary:
         )
     cubes = {cube.name: cube for cube in published.plan.cubes}
     words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]
-    words += operator_notes(published.plan)
+    words += published.plan.operator_notes()
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {
         "bundle": str(published.bundle),

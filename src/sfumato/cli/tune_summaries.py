@@ -11,13 +11,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.bundle.structure import describe, number
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
 from sfumato.statistics.people.tune_percentiles import TunedPercentiles
 from sfumato.statistics.people.tune_report import TunedReport, TunedTable
+from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
 from sfumato.statistics.totals.tune import Answer
 from sfumato_lab.reproduce.page import printed_table, spaced
@@ -50,7 +50,7 @@ def tuned_summary(tuned: Tuned, table: str) -> tuple[RenderableType, dict[str, A
         },
         "epsilon": number(tuned.epsilon),
         "figure": tuned.figure,
-        "guarantee": describe(tuned.guarantee),
+        "guarantee": tuned.guarantee.described(),
         "curve": [
             {"epsilon": number(point.epsilon), "figure": point.figure, "meets": point.meets} for point in tuned.curve
         ],

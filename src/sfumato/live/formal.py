@@ -13,25 +13,23 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from sfumato.bundle.table import published_table
 from sfumato.check import Checked, checked, stored_answers
 from sfumato.content import Content
 from sfumato.durable import alone
 from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
-from sfumato.frame import Codelist, Frame
-from sfumato.laid_out import as_asked
+from sfumato.frame import Codelist
 from sfumato.live.question import Quotas, Where, in_order, live_table
 from sfumato.method import PlannedError
-from sfumato.plan import PlannedTable
+from sfumato.plan import plan_table
 from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
-from sfumato.protection import OF_PEOPLE
 from sfumato.release import Release
 from sfumato.run import keep_answer, open_ledger, recorded_late
-from sfumato.statistics.registry import KEYED, METHODS, options_of
+from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.registry import KEYED, METHODS, OF_PEOPLE, options_of
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
@@ -84,7 +82,7 @@ class FormalLive:
         delta: Fraction | None = None,
         method: str = "smooth-pareto",
         where: Where | None = None,
-    ) -> PlannedTable:
+    ) -> PublishedTable:
         """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
         asked: dict[str, Any] = {"by": by, "where": where, "epsilon": epsilon, "alpha": alpha, "delta": delta}
         try:
@@ -116,28 +114,22 @@ class FormalLive:
         delta: Fraction | None = None,
         method: str = "smooth-pareto",
         where: Where | None = None,
-    ) -> PlannedTable:
+    ) -> PublishedTable:
         self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
         by, where = in_order(by, where or {}, self.codelists)
         protect: dict[str, Any] = {"method": method, "epsilon": epsilon}
         protect |= {name: value for name, value in (("alpha", alpha), ("delta", delta)) if value is not None}
         table = live_table(self.release, self.codelists, by=by, where=where, count="jobs", protect=protect)
-        question = self.release.question(table, self.codelists)
-        return PlannedTable(
-            table=table,
-            question=question,
-            method=self.release.method(table, question),
-            links=self.release.data.links(),
-        )
+        return plan_table(self.release, table, self.codelists)
 
-    def price(self, planned: PlannedTable, *, analyst: str | None = None) -> Price:
+    def price(self, planned: PublishedTable, *, analyst: str | None = None) -> Price:
         """What a question would cost, and how far its answer would be off.
 
         An analyst is not told whether others asked: a question that only they paid for has the price of a new one.
         """
         charge = self._charge(planned)
-        guarantee = charge.guarantee
-        assert isinstance(guarantee, EmployerEmployee)
+        guarantee = charge.guarantee.bound
+        assert guarantee is not None
         answered = self._costs_nothing(charge.question, analyst)
         new = replace(charge, question=_NEW)
         refusal = self.ledger.refusal(
@@ -177,7 +169,7 @@ class FormalLive:
             left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
         return replace(part, spent_epsilon=part.budget.epsilon - left)
 
-    def answered(self, planned: PlannedTable, *, analyst: str | None = None) -> pa.Table:
+    def answered(self, planned: PublishedTable, *, analyst: str | None = None) -> pa.Table:
         """The protected table; its charge and the answer itself are on the disk before this returns.
 
         What an `analyst` asks counts against that analyst's quota, also where others paid for it before.
@@ -192,9 +184,9 @@ class FormalLive:
             # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
             with self._one_at_a_time, alone(release.store / "lock"):
                 digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
-        return published_table(planned, as_asked(self.answers.read(charge.question, digest), planned))
+        return planned.rows(planned.laid_out(self.answers.read(charge.question, digest)))
 
-    def count(self, planned: PlannedTable, analyst: str | None) -> None:
+    def count(self, planned: PublishedTable, analyst: str | None) -> None:
         """Charge a question, if it is new, and count it against the quota of whoever asks, before it is answered."""
         charge = self._charge(planned)
         if self._costs_nothing(charge.question, analyst):
@@ -206,7 +198,7 @@ class FormalLive:
         with self.quotas.taken(analyst, charge.question, cost):
             self._pay(planned, charge)
 
-    def _pay(self, planned: PlannedTable, charge: Charge) -> None:
+    def _pay(self, planned: PublishedTable, charge: Charge) -> None:
         if self.ledger.paid_by(self.release.account, charge.question) is not None:
             return
         refusal = self._too_small(planned)
@@ -228,7 +220,7 @@ class FormalLive:
             return payer is not None
         return payer != LIVE or self.quotas.has_asked(analyst, question)
 
-    def _too_small(self, planned: PlannedTable) -> BudgetError | None:
+    def _too_small(self, planned: PublishedTable) -> BudgetError | None:
         """Why a new question may not cost so little, if so."""
         asked = planned.table.protect.epsilon
         least = min(self.release.live.least_epsilon, self.most.epsilon)
@@ -241,7 +233,7 @@ class FormalLive:
             do="choose a larger epsilon, or ask the office to lower `least_epsilon` under [live]",
         )
 
-    def _drawn(self, planned: PlannedTable, question: str) -> str:
+    def _drawn(self, planned: PublishedTable, question: str) -> str:
         name = planned.table.name
         late = recorded_late(
             release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
@@ -249,13 +241,17 @@ class FormalLive:
         if late is not None:
             return late
         with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
-            counted = self.ready.count({name: planned})[name]
-        answer = planned.answer(counted, None)
+            counted = dict(self.ready.tabulate({name: planned}))[name]
         return keep_answer(
-            answer, release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
+            planned.content(planned.answer(counted, None)),
+            release=self.release,
+            ledger=self.ledger,
+            answers=self.answers,
+            question=question,
+            table=name,
         )
 
-    def _fitting_of(self, planned: PlannedTable) -> tuple[str, ...]:
+    def _fitting_of(self, planned: PublishedTable) -> tuple[str, ...]:
         """The methods that fit where that of a question does not; none where something else is wrong."""
         protect, table = planned.table.protect, planned.table
         delta = protect.options.get("delta")
@@ -268,7 +264,7 @@ class FormalLive:
         )
         return () if protect.method in fitting else fitting
 
-    def _charge(self, planned: PlannedTable) -> Charge:
+    def _charge(self, planned: PublishedTable) -> Charge:
         return self.ready.identity.charge(planned)
 
     @property
@@ -322,7 +318,7 @@ def open_formal(
 ) -> Iterator[FormalLive]:
     """Open and validate the jobs of a release and its ledger; `epsilon` is what all questions together may cost."""
     most, budget = epsilon if epsilon is not None else release.live.budget, release.budget
-    if not isinstance(release.data, Frame) or release.data.span is not None or budget is None:
+    if not release.data.of_jobs or release.data.span is not None or budget is None:
         raise ReleaseError(
             "live tables",
             expected="a release that counts jobs, with a budget; or one of records protected by top-contributors",

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.bundle.table import published_table
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.durable import alone, private_folder
@@ -22,12 +22,12 @@ from sfumato.live.question import live_table
 from sfumato.live.released import Definitions, Released
 from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import PlannedTable
+from sfumato.plan import plan_table
 from sfumato.release import Release
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.table import Table
-from sfumato.statistics.totals.question import ContributorQuestion
+from sfumato.statistics.totals.statistic import Totals
 from sfumato.statistics.totals.tabulate import Prepared, guard_words, prepare
-from sfumato.statistics.totals.top_contributors import TopContributors
 
 Progress = Callable[[str], None]
 
@@ -63,38 +63,39 @@ class Live:
         planned = self.planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
         return self.answered(planned)
 
-    def answered(self, planned: PlannedTable, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
+    def answered(self, planned: PublishedTable, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
         """The same for a question that was planned.
 
         `shown` has the codes that will be shown, by attribute, where these are not all. Every other cell is withheld,
         and the guard neither compares nor remembers it: nobody learns anything of it.
         """
         with self._one_at_a_time, stopped_after(self.prepared.tables.backend, self.release.live.most_seconds):
-            counted = self.prepared.answer(_of_records(planned))
-        protected = planned.method.protect(counted, OperatingSystem())
+            asked = cast(Totals, planned)
+            counted = self.prepared.answer(asked.question)
+        protected = asked.method.protect(counted, OperatingSystem())
         protected = _suppressed(protected, ~_within(protected, shown or {}))
         settings = self.release.live
         if settings.guard == "off":
-            return published_table(planned, protected)
-        near = self._noticed(planned, counted, protected)
+            return planned.rows(protected)
+        near = self._noticed(asked, counted, protected)
         if settings.guard == "refuse":
-            return published_table(planned, _suppressed(protected, near))
-        table = published_table(planned, protected)
+            return planned.rows(_suppressed(protected, near))
+        table = planned.rows(protected)
         return table.append_column("differencing", pa.array(np.where(near, FLAGGED, "")))
 
     def remember_release(self) -> None:
         """Remember the cells that the release publishes by itself."""
         for table in self.release.tables:
-            planned = self._as_planned(table)
-            if not isinstance(planned.question, ContributorQuestion):
+            if not Totals.fits(table, self.release.data):
                 continue  # statistics of people have noise of their own
+            planned = self._as_planned(table)
             counted = self.prepared.answer(planned.question)
             protected = planned.method.protect(counted, OperatingSystem())
             seen = np.flatnonzero(protected["status"] != SUPPRESSED)
             with self._alone():
                 self._remember(planned, counted, seen)
 
-    def _noticed(self, planned: PlannedTable, counted: Cells, protected: Cells) -> Flags:
+    def _noticed(self, planned: Totals, counted: Cells, protected: Cells) -> Flags:
         """Notice cells that differ by few units from those answered before, and remember all that are answered now.
 
         A cell that is only marked has been answered: later answers mark it no more and no less, so that a question that
@@ -113,7 +114,7 @@ class Live:
             self._remember(planned, counted, seen[~near[seen]] if refuse else seen)
         return near
 
-    def _remember(self, planned: PlannedTable, counted: Cells, chosen: NDArray[np.intp]) -> None:
+    def _remember(self, planned: Totals, counted: Cells, chosen: NDArray[np.intp]) -> None:
         where = planned.question.where
         cells = self.released.cells(counted, where, chosen)
         self.released.remember(cells, counted.dimensions, where, counted.positions[chosen])
@@ -129,7 +130,7 @@ class Live:
 
     def planned(
         self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
-    ) -> PlannedTable:
+    ) -> Totals:
         """What is asked and how it is protected; a question that makes no sense is refused here."""
         release = self.release
         if isinstance(by, str) or not isinstance(where, Mapping) or not isinstance(totals, bool):
@@ -150,23 +151,22 @@ class Live:
         )
         return self._as_planned(table)
 
-    def _as_planned(self, table: Table) -> PlannedTable:
-        question = self.release.question(table, self.codelists)
-        return PlannedTable(table=table, question=question, method=self.release.method(table, question))
+    def _as_planned(self, table: Table) -> Totals:
+        return cast(Totals, plan_table(self.release, table, self.codelists))
 
 
 @contextmanager
 def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator[Live]:
     """Open and validate the records of a release, give every unit its keys, and be ready for questions."""
     with checked(release, progress) as ready:
-        if not isinstance(ready.opened, OpenRecords) or ready.plan.secret is None:
+        if release.data.of_jobs or ready.plan.secret is None:
             raise SfumatoError(
                 "live tables",
                 expected="a release of records, protected by top-contributors",
                 found="another release",
                 do="describe records = { … } under [data]",
             )
-        if any(isinstance(p.method, TopContributors) and p.method.parity for p in ready.plan.tables):
+        if any(table.method.parity for table in ready.plan.of_kind(Totals)):
             raise ReleaseError(
                 "live tables",
                 expected="a perturbation without the parity rule",
@@ -174,10 +174,11 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
                 do="leave it out: directions that turn with the number of units are averaged away by asking often",
             )
         progress("prepare")
-        limit_memory(ready.opened.tables.backend, release.live.most_memory)
-        prepared = prepare(ready.opened.data, ready.opened.tables, ready.plan.secret, ordered=True)
-        words = tuple(guard_words(prepared, level) for level in range(len(ready.opened.data.units)))
-        codelists = ready.opened.codelists()
+        opened = cast(OpenRecords, ready.opened)
+        limit_memory(opened.tables.backend, release.live.most_memory)
+        prepared = prepare(opened.data, opened.tables, ready.plan.secret, ordered=True)
+        words = tuple(guard_words(prepared, level) for level in range(len(opened.data.units)))
+        codelists = opened.codelists()
         definitions = Definitions(codes={name: codelists[name].codes for name in codelists})
         released = Released(
             path=release.store / "live.cells",
@@ -190,16 +191,8 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
         yield live
 
 
-def _of_records(planned: PlannedTable) -> ContributorQuestion:
-    if not isinstance(planned.question, ContributorQuestion):
-        raise TypeError("live tables are about records")
-    return planned.question
-
-
-def _few(planned: PlannedTable) -> int:
+def _few(planned: Totals) -> int:
     """By how many units cells must not differ: a cell of so many is not published."""
-    if not isinstance(planned.method, TopContributors):
-        raise TypeError("live tables are protected by top-contributors")
     return max(planned.method.suppress, 1)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from math import inf, nextafter
 from numbers import Rational
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sfumato.errors import MethodError
 from sfumato.privacy.steps import neighbour_steps, steps_between
@@ -115,6 +116,17 @@ class EmployerEmployee:
                 do="choose parameters inside these ranges",
             )
 
+    @property
+    def bound(self) -> "EmployerEmployee":
+        """What it bounds: itself; a method without a formal guarantee has none."""
+        return self
+
+    def described(self) -> dict[str, Any]:
+        """The guarantee as plain numbers and words."""
+        parameters = {name: rounded_up(getattr(self, name)) for name in ("alpha", "epsilon", "delta")}
+        condition = {"condition": self.condition} if self.condition else {}
+        return {"definition": self.definition, **parameters, **condition}
+
     def __str__(self) -> str:
         delta = f", delta = {at_most(self.delta)}" if self.delta else ""
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
@@ -166,6 +178,25 @@ class NoFormalGuarantee:
     """The method bounds nothing an attacker may learn; the statement says in words what it does instead."""
 
     statement: str
+
+    @property
+    def bound(self) -> None:
+        """Nothing is bounded."""
+        return None
+
+    def described(self) -> dict[str, Any]:
+        """The statement as a field."""
+        return {"definition": "none", "statement": self.statement}
+
+
+def rounded_up(number: Fraction) -> int | float:
+    """A number as JSON writes it, never below what it is."""
+    if number.denominator == 1:
+        return int(number)
+    nearest = float(number)
+    if nearest >= number or plain(number) == f"{nearest:.15g}":  # a short decimal is meant as it is written
+        return nearest
+    return nextafter(nearest, inf)
 
 
 Guarantee = EmployerEmployee | NoFormalGuarantee

@@ -2,14 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from sfumato.frame import Described, Exact
+from sfumato.errors import ReleaseError
+from sfumato.frame import Described, Exact, Frame
+from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.registry import KEYED
 
@@ -325,6 +328,10 @@ class Table(Described):
             return self.measure or "records"
         return "jobs" if self.count else "jobs, or units of earnings"
 
+    def kept(self, name: str, codes: Sequence[str]) -> tuple[str, ...]:
+        """The codes of an attribute that are asked for."""
+        return tuple(code for code in codes if code in self.where.get(name, (code,)))
+
     def end_names(self) -> dict[str, str]:
         """The dimensions of both ends, each with the attribute it is about.
 
@@ -333,3 +340,54 @@ class Table(Described):
         {'origin_state': 'state', 'destination_state': 'state'}
         """
         return {f"{end}_{name}": name for end in ENDS[self.directed] for name in self.ends}
+
+
+def refuse_unknown_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse a filter by codes that an attribute does not have."""
+    for name, kept in table.where.items():
+        unknown = [code for code in kept if code not in codes[name]]
+        if unknown or not kept:
+            raise ReleaseError(
+                f"table '{table.name}', where {name}",
+                expected=f"codes of {name}, such as {', '.join(codes[name][:5])}",
+                found=", ".join(unknown) or "none",
+                do="correct the codes",
+            )
+
+
+def refuse_other_data(table: Table, frame: Frame) -> None:
+    """Refuse a statistic that no method publishes of these jobs, before a method for it is looked for."""
+    if table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a table of records: records = { … } under [data]",
+            found="jobs",
+            do="count jobs, or describe the records under [data]",
+        )
+    if table.statistic in ("indicators", "flow") and frame.span is None:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a panel: jobs with worker, period, first, last and earnings",
+            found="jobs without a period",
+            do="describe the history under [data], or count jobs",
+        )
+
+
+def know_measures(table: Table, data: Microdata) -> None:
+    """Refuse a statistic that records do not have, and measures that are not described."""
+    if not table.of_records:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected='a total, a mean, a prediction, quantiles or count = "records": the data are records, not jobs',
+            found=f"{table.statistic}",
+            do='write total = "…", mean = "…", predict = { … }, quantiles = { … } or count = "records"',
+        )
+    for name in table.measures:
+        if name not in data.measures:
+            close = get_close_matches(name, list(data.measures), n=1)
+            raise ReleaseError(
+                f"table '{table.name}', {table.statistic}",
+                expected=f"a measure: {', '.join(data.measures) or 'none is described'}",
+                found=f"'{name}'",
+                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
+            )

@@ -17,12 +17,12 @@ from sfumato.engine.data_files import data_files
 from sfumato.frame import Codelist
 from sfumato.live import FormalLive, Live
 from sfumato.live.question import in_order
-from sfumato.plan import Plan, PlannedTable
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.plan import Plan
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
 from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
 from sfumato.serve.core.status import APART, NUMBERS
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.question import TOTAL
 
 DIFFERENCING = "differencing"
@@ -40,10 +40,10 @@ class Described(OpenBundle):
         return dict(zip(found.codes, found.labels, strict=True))
 
     @classmethod
-    def of(cls, live: Live | FormalLive, planned: PlannedTable) -> "Described":
+    def of(cls, live: Live | FormalLive, planned: PublishedTable) -> "Described":
         """The description of one question."""
         release = live.release.model_copy(update={"tables": (planned.table,), "cubes": ()})
-        plan = Plan(release=release, tables=(planned,), codelists=live.codelists)
+        plan = Plan(release=release, statistics=(planned,), codelists=live.codelists)
         return cls(
             folder=Path("live"),
             structure=structure(plan),
@@ -60,7 +60,7 @@ class Described(OpenBundle):
         return dict(found)
 
 
-def made_table(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -> ServedTable:
+def made_table(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
     described = Described.of(live, planned)
     table = described.of_rows(described.about, _marked(rows), prefix="")
@@ -90,17 +90,17 @@ def _updated(release: Release) -> datetime:
     return datetime.fromtimestamp(max(written), tz=UTC)
 
 
-def _title(table: ServedTable, planned: PlannedTable) -> str:
+def _title(table: ServedTable, planned: PublishedTable) -> str:
     labels = [dimension.label[0].lower() + dimension.label[1:] for dimension in table.dimensions]
     words = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
     total = ", some only" if planned.table.where else ""
     return f"{table.metrics[0].label} by {words}{total}"
 
 
-def _guarantee(live: Live | FormalLive, planned: PlannedTable) -> tuple[str, ...]:
+def _guarantee(live: Live | FormalLive, planned: PublishedTable) -> tuple[str, ...]:
     """What a formal question promises, together with everything else that is charged to the same budget."""
     budget = live.release.budget
-    if not isinstance(planned.guarantee, EmployerEmployee) or budget is None:
+    if planned.guarantee.bound is None or budget is None:
         return ()
     return (
         f"Everything about {live.release.about.population} in {live.release.about.period}, published and ad-hoc, is "
@@ -111,7 +111,7 @@ def _guarantee(live: Live | FormalLive, planned: PlannedTable) -> tuple[str, ...
     )
 
 
-def _notes(live: Live | FormalLive, planned: PlannedTable, rows: pa.Table) -> tuple[str, ...]:
+def _notes(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> tuple[str, ...]:
     notes = [
         f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in planned.table.where.items()
     ]
@@ -214,7 +214,7 @@ class LiveFigures:
         shortest = min(self.dimensions, key=len)
         return chosen or {shortest.name: (TOTAL,)}  # the total of everything is the margin of some attribute
 
-    def _planned(self, chosen: dict[str, tuple[str, ...]]) -> PlannedTable:
+    def _planned(self, chosen: dict[str, tuple[str, ...]]) -> PublishedTable:
         """The smallest question that has all cells of a selection; a total is of all codes, whichever were chosen."""
         totals = any(TOTAL in codes for codes in chosen.values())
         some = {name: codes for name, codes in chosen.items() if TOTAL not in codes}

@@ -14,12 +14,11 @@ from sfumato.live import FormalLive, Live
 from sfumato.live.formal import WIDEST
 from sfumato.live.formal import Price as FormalPrice
 from sfumato.live.question import in_order
-from sfumato.plan import PlannedTable
 from sfumato.privacy.account import Balance, Overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
-from sfumato.protection import OF_PEOPLE
 from sfumato.serve.core.errors import RefusedError
-from sfumato.statistics.registry import KEYED, METHODS, options_of
+from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.registry import KEYED, METHODS, OF_PEOPLE, options_of
 
 # Which methods the budget of a server can pay for, for which questions, and why it cannot pay for the others.
 
@@ -189,7 +188,7 @@ class LiveQuestion(BaseModel):
     )
     method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
 
-    def planned(self, live: Live | FormalLive) -> PlannedTable:
+    def planned(self, live: Live | FormalLive) -> PublishedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
         self._refuse_repeated()
         if isinstance(live, Live):
@@ -249,7 +248,7 @@ class LiveQuestion(BaseModel):
                 raise RefusedError(name, expected=f"nothing: {why}", found=str(value), do="leave it out")
 
 
-def in_words(planned: PlannedTable) -> dict[str, Any]:
+def in_words(planned: PublishedTable) -> dict[str, Any]:
     """A question for the log: names and codes, how it is protected and what it may cost."""
     table = planned.table
     words: dict[str, Any] = {"by": list(table.by)}
@@ -396,14 +395,14 @@ SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""
 
 
-def priced(live: Live | FormalLive, planned: PlannedTable, *, analyst: str | None) -> Price:
+def priced(live: Live | FormalLive, planned: PublishedTable, *, analyst: str | None) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
     if isinstance(live, Live):
         return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
     return as_told(planned, live.price(planned, analyst=analyst))
 
 
-def as_told(planned: PlannedTable, price: FormalPrice) -> Price:
+def as_told(planned: PublishedTable, price: FormalPrice) -> Price:
     """The price of a question that costs something, in numbers and words."""
     guarantee, refusal = price.guarantee, price.refusal
     return Price(
@@ -428,7 +427,7 @@ def _cost(number: Fraction | None, price: FormalPrice) -> float | None:
     return None if number is None else float(number)
 
 
-def expected_error(planned: PlannedTable) -> ExpectedError:
+def expected_error(planned: PublishedTable) -> ExpectedError:
     """The mean absolute error of a cell, from the parameters alone."""
     error = planned.method.planned_error()
     share = error.share or 0.0

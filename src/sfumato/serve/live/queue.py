@@ -9,7 +9,6 @@ from typing import TypeVar
 from sfumato.engine.limits import TooSlowError
 from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
 from sfumato.live import FormalLive, Live
-from sfumato.plan import PlannedTable
 from sfumato.serve.core.errors import RefusedError, unable
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import ServedTable
@@ -17,6 +16,7 @@ from sfumato.serve.core.users import Role, User
 from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_unwaited
 from sfumato.serve.live.answer_table import made_table
 from sfumato.serve.live.question import LiveConfig, Offered, live_config, offered
+from sfumato.statistics.published import PublishedTable
 
 T = TypeVar("T")
 AT_A_TIME = 2
@@ -59,7 +59,7 @@ class Desk:
         with refusing(), self._counts.one_more(client):
             return await self._threads.work(work, client=client)
 
-    def answered(self, planned: PlannedTable, user: User) -> ServedTable:
+    def answered(self, planned: PublishedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest_as_laid_out("")  # the same question in another order is another page
         if isinstance(self.live, FormalLive):

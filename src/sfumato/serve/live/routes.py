@@ -8,7 +8,6 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from sfumato.live import Live
-from sfumato.plan import PlannedTable
 from sfumato.serve.context import Rendered, Served, rendered
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note, noted
@@ -28,6 +27,7 @@ from sfumato.serve.live.queue import Desk, quota_of, refusing
 from sfumato.serve.page.heads import LIVE
 from sfumato.serve.pxweb import v2
 from sfumato.serve.pxweb.request import data_responses, documented_body, read_json
+from sfumato.statistics.published import PublishedTable
 
 PXWEB = "/api/v2"
 Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]
@@ -53,11 +53,11 @@ def router(served: Served, desk: Desk) -> APIRouter:
         with refusing():  # in threads of pages: long questions at the desk keep nobody from it
             return await served.turns.page(lambda: desk.config(user), client=served.client(request.scope))
 
-    async def planned_of(request: Request) -> PlannedTable:
+    async def planned_of(request: Request) -> PublishedTable:
         """What is asked; the log has it also of those who wait for their turn in vain."""
         body = await request.body()
 
-        def plan() -> PlannedTable:
+        def plan() -> PublishedTable:
             return read_json(LiveQuestion, body, request).planned(live)
 
         with refusing():

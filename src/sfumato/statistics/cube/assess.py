@@ -31,7 +31,7 @@ from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import Answer, Rules
 from sfumato.statistics.cube.section import COUNT
-from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 
@@ -134,7 +134,7 @@ class _Cubes:
 
 
 def assess_cube(
-    planned: PlannedCube,
+    planned: CubeStatistic,
     true: Cube,
     sampling: Sampling | None,
     published: PublishedCube,
@@ -171,9 +171,9 @@ def assess_cube(
     )
 
 
-def published_cube(planned: PlannedCube, content: bytes) -> PublishedCube:
+def published_cube(planned: CubeStatistic, content: bytes) -> PublishedCube:
     """A stored answer as it is published."""
-    cube, figures = read_stored(planned.published(content))
+    cube, figures = read_stored(planned.as_asked(content))
     section = planned.section
     largest = None if section.largest_cv is None else float(section.largest_cv)
     rules = Rules(least_count=section.least_count, largest_cv=largest)
@@ -187,7 +187,7 @@ def without_noise(cube: Cube, sampling: Sampling | None, rules: Rules) -> Publis
     return PublishedCube(name="", title="", cube=cube, figures=figures, rules=rules)
 
 
-def reference_cube(planned: PlannedCube, true: Cube, randomness: Randomness) -> Cube:
+def reference_cube(planned: CubeStatistic, true: Cube, randomness: Randomness) -> Cube:
     """The reference protection: all of the cube's ε spent on noise in its cells, without controls or calibration."""
     cube, _ = protected_cube(true, cells_only(planned.method), randomness, stratum=planned.section.stratum)
     return cube

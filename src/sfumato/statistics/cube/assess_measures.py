@@ -34,7 +34,7 @@ from sfumato.engine.data import OpenRecords
 from sfumato.statistics.cube.figures import Estimates
 from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import STATUSES, Answer, Rules
-from sfumato.statistics.cube.statistic import PlannedCube
+from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.tabulate import replicate_estimates
 
 # Measures of the figures of a cube: published ones beside true ones, overall and by size of the cell.
@@ -306,7 +306,7 @@ class ReplicateErrors:
     """Standard errors of every cell with records, for the chart."""
 
 
-def replicates_of(opened: OpenRecords, planned: PlannedCube) -> Replicates:
+def replicates_of(opened: OpenRecords, planned: CubeStatistic) -> Replicates:
     """Replicate variances of the one-way tables and controls of a cube; empty without replicate weights."""
     if opened.data.records.replicates is None:
         return {}

@@ -2,14 +2,16 @@
 
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.microdata import Microdata
-from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.meaning import belief, factor, odds, record_comparisons
 from sfumato.statistics.cube.figures import Calibration
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
-from sfumato.statistics.cube.statistic import PlannedCube
+
+if TYPE_CHECKING:  # only names for types: what is described describes itself with these words
+    from sfumato.plan import Plan
+    from sfumato.statistics.cube.statistic import CubeStatistic
 
 _COLUMNS = {
     COUNT: "noisy number of records, in millionths",
@@ -24,7 +26,7 @@ CUBES_LEAVE_OPEN = (
 )
 
 
-def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) -> dict[str, Any]:
+def cube_structure(plan: "Plan", planned: "CubeStatistic") -> dict[str, Any]:
     """Describe a cube for machines."""
     section, method = planned.section, planned.method
     return {
@@ -46,7 +48,7 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
         "cap": method.counts.cap,
         "largest_weight": section.largest_weight,
         "cap_of_weights": None if method.weights is None else method.weights.cap,
-        "guarantee": guarantee,
+        "guarantee": planned.guarantee.described(),
         "guarantee_covers": "counts and weighted counts" if method.strict else "counts only",
         "empty_cells_perturbed": float(method.empty_cells),
         "calibration": section.calibration if section.controls or section.nonnegative else None,
@@ -75,12 +77,12 @@ def cube_structure(plan: Plan, planned: PlannedCube, guarantee: dict[str, Any]) 
     }
 
 
-def _column(planned: PlannedCube, name: str) -> str:
+def _column(planned: "CubeStatistic", name: str) -> str:
     """What the numbers of a column are."""
     return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
 
 
-def cube_in_short(plan: Plan, factor: str, belief: str) -> list[str]:
+def cube_in_short(plan: "Plan", factor: str, belief: str) -> list[str]:
     """What the cubes of a release protect, for its first paragraph."""
     exact = any(cube.method.exact_controls for cube in plan.cubes)
     some = any(cube.method.empty_cells < 1 for cube in plan.cubes)
@@ -97,7 +99,7 @@ def cube_in_short(plan: Plan, factor: str, belief: str) -> list[str]:
     return [*parts, *_disclosed(plan), *_beside_counts(plan)]
 
 
-def _disclosed(plan: Plan) -> list[str]:
+def _disclosed(plan: "Plan") -> list[str]:
     """Which tables have no noise at all."""
     return [
         f"**{cube.title}: disclosed as they are, without noise: "
@@ -108,7 +110,7 @@ def _disclosed(plan: Plan) -> list[str]:
     ]
 
 
-def _beside_counts(plan: Plan) -> list[str]:
+def _beside_counts(plan: "Plan") -> list[str]:
     """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
     loose = [cube for cube in plan.cubes if cube.method.further]
     measures = any(cube.section.measures for cube in loose)
@@ -125,7 +127,7 @@ def _beside_counts(plan: Plan) -> list[str]:
     ]
 
 
-def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> str:
+def cube_text(planned: "CubeStatistic", calibration: Calibration | None = None) -> str:
     """What was done to the numbers of one cube, and how well it met its controls."""
     method, section = planned.method, planned.section
     text = (
@@ -156,7 +158,7 @@ def cube_text(planned: PlannedCube, calibration: Calibration | None = None) -> s
     return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
 
 
-def not_met(planned: PlannedCube, calibration: Calibration) -> str:
+def not_met(planned: "CubeStatistic", calibration: Calibration) -> str:
     """By how much the cube misses its controls, where it does."""
     if calibration.converged:
         return ""
@@ -169,7 +171,7 @@ def not_met(planned: PlannedCube, calibration: Calibration) -> str:
     )
 
 
-def _controls(planned: PlannedCube) -> str:
+def _controls(planned: "CubeStatistic") -> str:
     method, section = planned.method, planned.section
     noisy = [control for control in method.controls if control.counts is not None]
     text = ""
@@ -199,7 +201,7 @@ def _controls(planned: PlannedCube) -> str:
     return text
 
 
-def error_text(plan: Plan) -> str:
+def error_text(plan: "Plan") -> str:
     """How to read the error figures of the query tool."""
     text = (
         "The query tool gives every figure of a cube an expected standard error: of the noise, worked out from the "
@@ -216,7 +218,7 @@ def error_text(plan: Plan) -> str:
     )
 
 
-def computed_without_noise(plan: Plan) -> list[str]:
+def computed_without_noise(plan: "Plan") -> list[str]:
     """What is told of the data as it is, outside of any guarantee."""
     further = [cube for cube in plan.cubes if cube.method.further]
     loose = [cube.name for cube in further]
@@ -250,9 +252,20 @@ def _rounded_up(delta: Fraction) -> str:
         return f"{Decimal(delta.numerator * many) / Decimal(delta.denominator):f}{words}"
 
 
-def _has_replicates(plan: Plan) -> bool:
-    return isinstance(plan.release.data, Microdata) and plan.release.data.records.replicates is not None
+def _has_replicates(plan: "Plan") -> bool:
+    return plan.release.records.records.replicates is not None
 
 
-def _is_weighted(plan: Plan) -> bool:
-    return isinstance(plan.release.data, Microdata) and plan.release.data.records.weight is not None
+def _is_weighted(plan: "Plan") -> bool:
+    return plan.release.records.records.weight is not None
+
+
+def cubes_in_words(plan: "Plan", total: EmployerEmployee) -> list[str]:
+    """What cubes protect, and what that means for one record."""
+    _, described = (found.loss for found in record_comparisons(total))
+    return [
+        *cube_in_short(plan, factor(total.epsilon), belief(total.epsilon)),
+        *protected_records(total),
+        "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "
+        f"less and one more: {odds(described)}.",
+    ]

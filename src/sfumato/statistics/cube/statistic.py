@@ -2,32 +2,53 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations, product
 from math import factorial, prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.cells import Dimension
+from sfumato.engine.data import OpenRecords
 from sfumato.errors import DataError, MethodError, ReleaseError, naming
 from sfumato.frame import Codelist
+from sfumato.keys import Secret
 from sfumato.microdata import Microdata
 from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
-from sfumato.noise.randomness import Randomness
-from sfumato.privacy.account import Charge
+from sfumato.noise.randomness import OperatingSystem, Randomness
+from sfumato.privacy.account import sequential
 from sfumato.privacy.answers import Layout, layout_of
-from sfumato.privacy.guarantee import EmployerEmployee, at_most
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most
+from sfumato.privacy.meaning import Comparison, record_comparisons
+from sfumato.statistic import Statistic
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
-from sfumato.statistics.cube.figures import Figures, Sampling
+from sfumato.statistics.cube.describe import (
+    CUBES_LEAVE_OPEN,
+    computed_without_noise,
+    cube_structure,
+    cube_text,
+    cubes_in_words,
+    error_text,
+)
+from sfumato.statistics.cube.figures import Calibration, Figures, Sampling, fitted
 from sfumato.statistics.cube.protect import parts_of, protected_cube, public_controls
 from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
-from sfumato.statistics.cube.stored import laid_out, with_columns
-from sfumato.statistics.cube.tabulate import CubeQuestion, RecordTotals
+from sfumato.statistics.cube.stored import laid_out, read_figures, stored, with_columns
+from sfumato.statistics.cube.tabulate import (
+    CubeQuestion,
+    RecordTotals,
+    record_totals,
+    replicate_estimates,
+    tabulated_cube,
+)
 from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
+
+if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
+    from sfumato.plan import Plan
 
 _MOST = 2.0**62
 _MOST_ORDERS = 120
@@ -37,32 +58,22 @@ _ROOM = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedCube:
-    """One cube with what it asks and how it is protected."""
+class CubeStatistic(Statistic):
+    """A cube of records: every combination of codes with its numbers."""
 
+    folder: ClassVar[str] = "cubes"
     section: CubeSection
     question: CubeQuestion
     method: TruncatedLaplace
     totals: tuple[PublicTotals, ...] = ()
     """Tables that are public already, which the cube is made to add up to as well."""
-    links: str = ""
     weighted: bool = True
     """Whether the records have weights; without them the count is the weighted count, and the one column of it."""
 
     @property
-    def name(self) -> str:
-        """The name of the cube."""
-        return self.section.name
-
-    @property
-    def title(self) -> str:
-        """Its heading."""
-        return self.section.title or self.section.name.replace("_", " ").capitalize()
-
-    @property
-    def cells(self) -> int:
-        """The number of cells, empty ones included."""
-        return self.question.cells
+    def classified_by(self) -> tuple[str, ...]:
+        """The attributes of the cube."""
+        return self.section.by
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -82,12 +93,7 @@ class PlannedCube:
         tables = [(name,) for name in named] + [control.by for control in self.section.controls]
         return tuple(tuple(named[name] for name in by) for by in dict.fromkeys(tables) if by)
 
-    @property
-    def looks_at(self) -> frozenset[str]:
-        """Every attribute and measure whose values decide the answer."""
-        return self.question.looks_at
-
-    def digest(self, data: str) -> str:
+    def digest(self, data: str, *, any_key: bool = False) -> str:  # noqa: ARG002 (there is no key)
         """Name this question to these data: the same name means that the stored answer is given again.
 
         In whatever order dimensions, codes, measures and controls are written, the question has one name.
@@ -101,7 +107,13 @@ class PlannedCube:
             totals=sorted([list(totals.by), totals.digest()] for totals in (t.in_order(named) for t in self.totals)),
         )
 
-    def digest_as_laid_out(self, data: str, layout: Layout | None = None) -> str:
+    def digest_as_laid_out(
+        self,
+        data: str,
+        layout: Layout | None = None,
+        *,
+        any_key: bool = False,  # noqa: ARG002 (there is no key)
+    ) -> str:
         """The name that version 0.1 gave this question when written as an answer is laid out, or as it is now."""
         by, measures = self.question.by, self.question.measures
         if layout is not None:
@@ -114,7 +126,7 @@ class PlannedCube:
             totals=[[totals.by, totals.digest()] for totals in self.totals],
         )
 
-    def in_every_order(self) -> "Iterator[PlannedCube]":
+    def in_every_order(self) -> "Iterator[CubeStatistic]":
         """The same cube with its controls in every order in which they may be written; as it is, if these are many."""
         controls = self.method.controls
         lengths = [len(controls), len(self.totals), *(len(control.by) for control in controls)]
@@ -156,13 +168,9 @@ class PlannedCube:
             return content
         return laid_out(content, asked.by, asked.measures)
 
-    def charge(self, data: str, question: str | None = None) -> Charge:
-        """What the ledger is asked to charge for the cube and all its noisy controls.
-
-        `question` is an earlier name of what it asks.
-        """
-        asked = self.digest(data) if question is None else question
-        return Charge(question=asked, table=self.name, guarantee=self.guarantee, data=data)
+    def may_have_cost(self, guarantee: Guarantee | None) -> bool:  # noqa: ARG002 (any)
+        """The same cube may have had another guarantee, which an earlier version worked out otherwise."""
+        return True
 
     def protect(self, true: Cube, randomness: Randomness) -> tuple[Cube, Figures]:
         """The perturbed and calibrated cube, with the figures for its errors."""
@@ -177,9 +185,99 @@ class PlannedCube:
             whole=self.section.in_whole_numbers,
         )
 
-    def published(self, answer: bytes) -> bytes:
+    @classmethod
+    def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenRecords) -> None:
+        """Refuse records that a cube cannot hold or does not protect as stated, and totals that contradict them."""
+        for cube in batch.values():
+            cube.refuse_totals(record_totals(data.data, data.tables, cube.question.measures))
+            if cube.disclosed:
+                cube.refuse_contradictions([tabulated_cube(data.data, data.tables, one) for one in cube.disclosed])
+
+    @classmethod
+    def tabulate(
+        cls,
+        batch: Mapping[str, Self],
+        data: OpenRecords,
+        secret: Secret | None,  # noqa: ARG003 (there is no key)
+    ) -> Iterator[tuple[str, tuple[Cube, Sampling | None]]]:
+        """The true cubes, one after the other because they are large, each with how sampling errors depend on a total.
+
+        The variance function is fitted where there are replicate weights.
+        """
+        for name, cube in batch.items():
+            true, sampling = tabulated_cube(data.data, data.tables, cube.question), None
+            if data.data.records.replicates is not None:
+                measures = cube.question.measures
+                sampling = fitted([replicate_estimates(data.data, data.tables, by, measures) for by in cube.margins])
+            yield name, (true, sampling)
+
+    def answer(
+        self,
+        counted: tuple[Cube, Sampling | None],
+        secret: Secret | None,  # noqa: ARG002 (there is no key)
+    ) -> tuple[Cube, Figures]:
+        """The cube as it is published, with the figures for its errors."""
+        true, sampling = counted
+        cube, figures = self.protect(true, OperatingSystem())
+        return cube, replace(figures, sampling=self.published_sampling(sampling))
+
+    def content(self, answer: tuple[Cube, Figures]) -> bytes:
+        """The cube as the content of a file."""
+        return stored(*answer)
+
+    def as_asked(self, content: bytes) -> bytes:
         """A stored answer in the order that is asked for; of a cube of version 0.1 without weights, one draw only."""
-        return with_columns(self._as_asked(answer), tuple(self.parts))
+        return with_columns(self._as_asked(content), tuple(self.parts))
+
+    def files(self, answer: bytes, agreed: Any = None) -> dict[str, list[Callable[[], Any]]]:  # noqa: ARG002
+        """The one file of the cube."""
+        return {f"cubes/{self.name}.parquet": [lambda: answer]}
+
+    def calibration(self, content: bytes | None) -> Calibration | None:
+        """How well a published cube meets its controls."""
+        return None if content is None else read_figures(content).calibration
+
+    def unmet(self, content: bytes) -> Calibration | None:
+        """How far a published cube misses its controls, where it does."""
+        found = self.calibration(content)
+        return None if found is None or found.converged else found
+
+    def describe(self, plan: "Plan", chunks: Any = None) -> dict[str, Any]:  # noqa: ARG002 (a cube is in one piece)
+        """The cube in the structure of a bundle."""
+        return cube_structure(plan, self)
+
+    @classmethod
+    def _together(cls, plan: "Plan") -> EmployerEmployee:
+        """What all cubes reveal together of one record."""
+        return sequential([cube.guarantee for cube in plan.of_kind(cls)])
+
+    @classmethod
+    def in_short(cls, plan: "Plan") -> list[str]:
+        """What cubes protect."""
+        return cubes_in_words(plan, cls._together(plan))
+
+    @classmethod
+    def comparisons(cls, plan: "Plan") -> tuple[Comparison, ...]:
+        """What cubes bound."""
+        return record_comparisons(cls._together(plan))
+
+    @classmethod
+    def left_open(cls, plan: "Plan") -> list[str]:
+        """What cubes do not protect."""
+        return [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])]
+
+    @classmethod
+    def reading_errors(cls, plan: "Plan") -> list[str]:
+        """How to read the error figures of the query tool."""
+        return [error_text(plan)]
+
+    def expected_error(self) -> tuple[str, str]:
+        """How far a cell is typically off."""
+        return f"{self.method.counts.expected_magnitude:.2g} records", "the same"
+
+    def paragraph(self, plan: "Plan", answer: bytes | None = None) -> str:  # noqa: ARG002 (tables look at it)
+        """What was done to its numbers, and how well it met its controls."""
+        return cube_text(self, self.calibration(answer))
 
     @property
     def disclosed(self) -> tuple[CubeQuestion, ...]:
@@ -205,14 +303,14 @@ class PlannedCube:
             with naming(f"cube '{self.name}', {column}"):
                 refuse_contradictions(self.question.by, controls, nonnegative=self.section.nonnegative)
 
-    def told_sampling(self, fitted: Sampling | None) -> Sampling | None:
+    def published_sampling(self, fitted: Sampling | None) -> Sampling | None:
         """The variance function that is published: under the strict guarantee none that was fitted to the data."""
         if not self.method.strict:
             return fitted
         stated = self.section.sampling
         return None if stated is None else Sampling(square=float(stated.square), linear=float(stated.linear))
 
-    def refuse_unsuitable(self, totals: RecordTotals) -> None:
+    def refuse_totals(self, totals: RecordTotals) -> None:
         """Refuse records that the cube cannot hold or does not protect as stated, before anything is charged."""
         largest = self.section.largest_weight
         if largest is not None and totals.largest_weight > largest:
@@ -242,7 +340,7 @@ class PlannedCube:
 
 def plan_cube(
     section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction
-) -> PlannedCube:
+) -> CubeStatistic:
     """Plan a cube; what cannot be protected as asked is refused here, by name."""
     weighted = data.records.weight is not None
     if not weighted:
@@ -250,7 +348,7 @@ def plan_cube(
     section = section.with_levels_as_controls()
     by = tuple(Dimension(name=name, codes=codelists[name].codes) for name in section.by)
     unit = section.weight_unit if section.sensitivity == "weight" else None
-    planned = PlannedCube(
+    planned = CubeStatistic(
         section=section,
         question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit),
         method=cube_method(section, alpha=alpha, weighted=weighted),

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError
+from sfumato.method import PlannedError, PublishedFigures, published_figures
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.account import parallel
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import exists
 from sfumato.statistics.jobs.logarithms import LogBox
-from sfumato.statistics.jobs.vector import Blocks, PublishedFigures, SmoothBox, VectorPareto, published_figures
+from sfumato.statistics.jobs.vector import Blocks, SmoothBox, VectorPareto
 
 # A public model of workplace cells: what their error would be if establishments were of ordinary sizes.
 #

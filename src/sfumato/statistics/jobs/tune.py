@@ -19,6 +19,7 @@ from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.question import Question
+from sfumato.statistics.jobs.statistic import JobCounts
 from sfumato.statistics.registry import KEYED, build
 from sfumato.statistics.table import Table
 from sfumato_lab.reproduce.page import Repeatable
@@ -335,7 +336,7 @@ def tune_table(
             do="choose another table, or see `sfumato tune top-contributors` for magnitudes",
         )
     worker_cells = _worker_cells(release.frame, table)
-    name_used = method or release.method_name(table)
+    name_used = method or JobCounts.method_name(table, release.frame)
     options = {option: value for option, value in protect.options.items() if option != "form"}
 
     budget = release.about.budget

@@ -15,16 +15,15 @@ from sfumato.assess.utility import defined
 from sfumato.cells import Cells
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
-from sfumato.plan import PlannedTable
 from sfumato.statistics.jobs.attacks import AttackResult
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.curves import Crossings, curve_of, shares_of
-from sfumato.statistics.people.describe import shown_estimates
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
+from sfumato.statistics.people.statistic import People
 from sfumato.statistics.people.theil_sen import TheilSen
 
 BOUNDS = ((0, 2), (3, 9), (10, 29), (30, 99), (100, 299), (300, 999), (1_000, None))
@@ -61,10 +60,10 @@ class PeopleAssessment:
 
 
 def assess_people(
-    planned: PlannedTable, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
+    planned: People, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
 ) -> PeopleAssessment:
     """Compare published estimates with those of the true data, in the unit of the measure."""
-    answer = shown_estimates(planned, answer)
+    answer = planned.shown_estimates(answer)
     parts = 10**planned.table.decimals
     true, people = true_estimates(planned, counted), np.repeat(_people(planned, counted), len(planned.question.by[-1]))
     value, error = answer["value"] / parts, answer["error"] / parts
@@ -90,13 +89,13 @@ def assess_people(
     )
 
 
-def _attacks(planned: PlannedTable, counted: Cells | Samples, answer: Cells) -> tuple[AttackResult, ...]:
+def _attacks(planned: People, counted: Cells | Samples, answer: Cells) -> tuple[AttackResult, ...]:
     if not isinstance(planned.method, Mose) or isinstance(counted, Samples):
         return ()
     return attack_estimates(planned.method, counted, answer)
 
 
-def true_estimates(planned: PlannedTable, counted: Cells | Samples) -> Floats:
+def true_estimates(planned: People, counted: Cells | Samples) -> Floats:
     """What would be published without protection, in the unit of the measure; NaN where nothing would."""
     method, unit = planned.method, 10**planned.table.decimals
     if isinstance(counted, Samples):
@@ -159,7 +158,7 @@ def people_words(found: PeopleAssessment) -> str:
     return "\n".join(lines)
 
 
-def _people(planned: PlannedTable, counted: Cells | Samples) -> Integers:
+def _people(planned: People, counted: Cells | Samples) -> Integers:
     if isinstance(counted, Samples):
         return counted.sizes
     if isinstance(planned.method, NoisyQuantiles):

@@ -1,47 +1,33 @@
 """What a bundle says of statistics of people: their columns, and their part of the privacy statement."""
 
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.asking import periods_of
-from sfumato.cells import Cells
-from sfumato.method import ERROR_UNKNOWN
 from sfumato.microdata import Microdata
-from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.meaning import belief, factor, person_comparisons
 from sfumato.statistics.people.mose import UNCONDITIONALLY, Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
-from sfumato.statistics.people.question import SampleQuestion
-from sfumato.statistics.people.small_samples import NO_ERROR, RecordLaplace
+from sfumato.statistics.people.small_samples import RecordLaplace
+
+if TYPE_CHECKING:  # only names for types: what is described describes itself with these words
+    from sfumato.statistics.people.statistic import People
 
 SIZES = (30, 100, 1000)
 """Groups of so many people are examples of what an error is."""
-ESTIMATED = {
-    "value": "protected value",
-    "count": "noisy number of people in the group, the same in all its rows",
-    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
-    "value without protection about 95 times in 100; empty: not known",
-}
-BOUNDED = {
-    "value": 'percentile; with the status "below" or "above", an edge of the bins that it is below, or not below',
-    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
-    "percentile without protection about 95 times in 100; empty: the value is a bound, or withheld",
-}
-COUNTED = {
-    "error": "mean absolute error of the value; of a negative one at least the value without its sign",
-}
 PEOPLE_LEAVE_OPEN = (
     "Codes of attributes are regarded as public, and so are the bounds of values and the edges of bins. The noise "
     "hides one person. What many people tell together is what the tables are for, and not hidden."
 )
 
 
-def people_leave_open(plan: Plan) -> str:
+def people_leave_open(tables: Sequence["People"]) -> str:
     """What tables of people do not protect, those on a condition included."""
-    methods = [planned.method for planned in of_people(plan) if isinstance(planned.method, Mose)]
+    methods = _observing(tables)
     if not methods:
         return PEOPLE_LEAVE_OPEN
     told = " or ".join(map(str, sorted({method.minimum for method in methods})))
@@ -61,20 +47,18 @@ def people_leave_open(plan: Plan) -> str:
     return text
 
 
-def operator_notes(plan: Plan) -> list[str]:
+def operator_notes(tables: Sequence["People"], data: Microdata) -> list[str]:
     """What whoever runs a release should know of its tables of people, and readers of the bundle need not."""
-    notes, data = [], plan.release.data
-    for planned in of_people(plan):
-        asked, method = planned.question, planned.method
-        if not (isinstance(asked, SampleQuestion) and isinstance(data, Microdata)):
-            continue
+    notes = []
+    for planned in tables:
+        asked = planned.question
         clipped = [b.name for b in (asked.x, asked.y) if b is not None and data.measures[b.name].outside == "clip"]
         if clipped:
             notes.append(
                 f"Table {planned.name}: values of {' and '.join(clipped)} beyond the bounds count as the bound. "
                 "How many do is confidential: `sfumato assess` writes the number into its report."
             )
-        if isinstance(method, Mose) and not method.chi:
+        if any(not method.chi for method in _observing([planned])):
             most = prod(len(dimension) for dimension in asked.groups if dimension not in asked.classes)
             inside = all(dimension in asked.groups for dimension in asked.classes)
             sole = "Every class has" if most == 1 and inside else "Where a class has"
@@ -86,42 +70,32 @@ def operator_notes(plan: Plan) -> list[str]:
     return notes
 
 
-def of_people(plan: Plan) -> tuple[PlannedTable, ...]:
-    """The tables of people in a release, those that ask what another one asks left out."""
-    return tuple(planned for planned in plan.distinct() if isinstance(planned.question, SampleQuestion))
+def _observing(tables: Sequence["People"]) -> list[Mose]:
+    """The methods that scale their noise to what they observe."""
+    return [table.method for table in tables if isinstance(table.method, Mose)]
 
 
-def people_guarantee(plan: Plan) -> EmployerEmployee | None:
+def _of_percentiles(tables: Sequence["People"]) -> list[NoisyQuantiles]:
+    """The methods that make percentiles."""
+    return [table.method for table in tables if isinstance(table.method, NoisyQuantiles)]
+
+
+def people_guarantee(tables: Sequence["People"], budget: EmployerEmployee | None) -> EmployerEmployee | None:
     """What all tables of people reveal together of one person; None where there are none."""
-    budget, tables = plan.release.budget, of_people(plan)
-    formal = [t.guarantee.within(budget) for t in tables if budget and isinstance(t.guarantee, EmployerEmployee)]
+    bounds = [table.guarantee.bound for table in tables if budget is not None]
+    formal = [bound.within(budget) for bound in bounds if bound is not None and budget is not None]
     return sequential(formal) if formal else None
 
 
-def shown_estimates(planned: PlannedTable, answer: Cells) -> Cells:
-    """The answer as readers get it: without values whose error nothing tells, unless the release wants them.
-
-    Errors come from noisy numbers of people, so that what is withheld here tells nothing that is not published.
-    """
-    if planned.table.unknown_errors == "published":
-        return answer
-    untold = (answer["error"] == NO_ERROR) & (answer["status"] == 0)
-    status = np.where(untold, ERROR_UNKNOWN, answer["status"])
-    return answer.with_column("status", status).with_column("value", np.where(untold, 0, answer["value"]))
-
-
-def people_structure(planned: PlannedTable) -> dict[str, Any]:
-    """The public design of a table of people: where values end, and in which bins they were counted."""
-    asked = planned.question
-    if not isinstance(asked, SampleQuestion):
-        return {}
-    bounds = {bound.name: [bound.low, bound.high] for bound in (asked.x, asked.y) if bound is not None}
-    return {
-        **({"bounds": bounds} if bounds else {}),
-        **({"edges": list(asked.edges)} if asked.edges else {}),
-        **({"unknown_errors": planned.table.unknown_errors} if asked.statistic in ("predict", "mean") else {}),
-        **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
-    }
+def people_in_words(total: EmployerEmployee | None, *, history: bool) -> list[str]:
+    """What the tables of people protect, and what that means for one person."""
+    if total is None:
+        return []
+    there, described = (found.loss for found in person_comparisons(total))
+    meant = people_meaning(
+        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon)
+    )
+    return [*people_in_short(total, history=history), meant]
 
 
 def people_in_short(guarantee: EmployerEmployee, *, history: bool) -> list[str]:
@@ -157,25 +131,24 @@ def people_meaning(guarantee: EmployerEmployee, *, factor: str, belief: str, twi
     )
 
 
-def people_text(plan: Plan, planned: PlannedTable) -> str:
-    """What else was done to a table of people, and what its epsilon was divided over."""
-    asked, data, guarantee = planned.question, plan.release.data, planned.guarantee
-    if not (isinstance(asked, SampleQuestion) and isinstance(data, Microdata)):
-        raise TypeError("a table of people")
+def people_text(planned: "People", data: Microdata, together: EmployerEmployee | None, *, periods: int) -> str:
+    """What else was done to a table of people, and what its epsilon was divided over.
+
+    `together` is the guarantee of all tables of people.
+    """
+    asked, guarantee = planned.question, planned.guarantee.bound
     text = f" {expected_error(planned)}"
-    if isinstance(planned.method, NoisyQuantiles) and not planned.method.bounds:
+    if any(not method.bounds for method in _of_percentiles([planned])):
         text += (
             " These percentiles were drawn by version 0.1.0: in the first and the last bin, which are not marked, and "
             "in groups far from the middle of the bins they can be off by far more than their errors say."
         )
-    if isinstance(guarantee, EmployerEmployee):
+    if guarantee is not None:
         if guarantee.condition:
-            together = people_guarantee(plan)
             known = together is not None and together.condition == guarantee.condition
             text += " It is **not differentially private**; " + (
                 "what it is conditional on is stated above." if known else f"it is {_rests_on(guarantee.condition)}."
             )
-        periods = periods_of(data, asked)
         if periods > 1:
             share = plain(guarantee.epsilon / periods)
             text += f" A person can be in each of {periods} periods, and each spends {share} of the table's epsilon."
@@ -189,7 +162,7 @@ def people_text(plan: Plan, planned: PlannedTable) -> str:
     return text
 
 
-def expected_error(planned: PlannedTable) -> str:
+def expected_error(planned: "People") -> str:
     """How far a value is typically off, as far as it is known before any data are read."""
     method = planned.method
     if isinstance(method, RecordLaplace):
@@ -206,7 +179,7 @@ def expected_error(planned: PlannedTable) -> str:
     return "How far a value is typically off depends on the people of its group; the table says it beside every value."
 
 
-def in_columns(planned: PlannedTable) -> tuple[str, str]:
+def in_columns(planned: "People") -> tuple[str, str]:
     """The same in short, for small and for large groups."""
     method = planned.method
     error = method.planned_error()
@@ -218,17 +191,17 @@ def in_columns(planned: PlannedTable) -> tuple[str, str]:
     return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
 
 
-def _wrong_guess(plan: Plan) -> str:
+def _wrong_guess(tables: Sequence["People"]) -> str:
     """Only the default curve allows for a wrong guess of the bins."""
-    curves = {planned.method.curve for planned in of_people(plan) if isinstance(planned.method, NoisyQuantiles)}
+    curves = {method.curve for method in _of_percentiles(tables)}
     if curves == {NoisyQuantiles.curve}:
         return ", also where the guess behind the bins is wrong"
     return " as long as the guess behind the bins is about right"
 
 
-def errors_of_people(plan: Plan) -> str:
+def errors_of_people(tables: Sequence["People"]) -> str:
     """How to read the error figures of tables of people."""
-    statistics = {planned.table.statistic for planned in of_people(plan)}
+    statistics = {planned.table.statistic for planned in tables}
     text = ""
     if "count" in statistics:
         text += (
@@ -242,15 +215,15 @@ def errors_of_people(plan: Plan) -> str:
             "of the protection, worked out from published numbers only: 1.96 times it to either side hold the value "
             "without protection about 95 times in 100. "
         )
-    if any(isinstance(planned.method, NoisyQuantiles) and planned.method.bounds for planned in of_people(plan)):
+    if any(method.bounds for method in _of_percentiles(tables)):
         text += (
-            "For percentiles that is so over all groups together" + _wrong_guess(plan) + "; in "
+            "For percentiles that is so over all groups together" + _wrong_guess(tables) + "; in "
             "single groups whose people are distributed very unevenly, or many of whom have the same value, it can be "
             "far fewer. A percentile in the first or "
             'the last bin has no error: it is marked "below" or "above", and its value is the edge of the bins that it '
             "is below, or not below, in at least 95 of 100 such cases. "
         )
-    shown = {p.table.unknown_errors for p in of_people(plan) if p.table.statistic in ("predict", "mean")}
+    shown = {p.table.unknown_errors for p in tables if p.table.statistic in ("predict", "mean")}
     if "withheld" in shown:
         text += (
             'A prediction or mean whose error nothing published tells is withheld ("error unknown"): its number of '

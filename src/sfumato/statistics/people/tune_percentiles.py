@@ -7,9 +7,9 @@ from math import log
 
 from sfumato.check import check
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.plan import PlannedTable
 from sfumato.release import Release
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
+from sfumato.statistics.published import PublishedTable
 
 PEOPLE = (30, 50, 100, 300, 1_000, 3_000)
 EPSILONS = tuple(map(Fraction, ("0.5", "1", "1.5", "3")))
@@ -87,7 +87,7 @@ def tune_percentiles(
     )
 
 
-def _planned(release: Release, name: str | None) -> PlannedTable:
+def _planned(release: Release, name: str | None) -> PublishedTable:
     found = [t for t in check(release, data=False).plan.tables if isinstance(t.method, NoisyQuantiles)]
     if not found:
         raise ReleaseError(

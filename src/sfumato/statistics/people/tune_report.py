@@ -11,19 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.arrays import Floats, Integers
-from sfumato.asking import periods_of
 from sfumato.cells import Cells
 from sfumato.check import check, checked
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.frame import exact
-from sfumato.microdata import Microdata
-from sfumato.plan import PlannedTable
 from sfumato.privacy.guarantee import plain
 from sfumato.release import Release
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.mose import Mose
-from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import RecordLaplace
+from sfumato.statistics.people.statistic import People, periods_of
 
 # The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
 
@@ -90,11 +87,11 @@ def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
     )
 
 
-def true_cells(release: Release, tables: Sequence[PlannedTable]) -> ReportCells:
+def true_cells(release: Release, tables: Sequence[People]) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
     asked = max(tables, key=lambda table: isinstance(table.method, Mose))
     with checked(release) as ready:
-        cells = ready.count({asked.name: asked})[asked.name]
+        cells = dict(ready.tabulate({asked.name: asked}))[asked.name]
     if not isinstance(cells, Cells):
         raise TypeError("counts and means are made of cells")
     of_means = isinstance(asked.method, Mose)
@@ -183,15 +180,15 @@ class TunedReport:
         return any(table.method.guarantee().condition for table in self.tables)
 
 
-def reported(release: Release) -> tuple[PlannedTable, ...]:
+def reported(release: Release) -> tuple[People, ...]:
     """The tables of an employee report: counts of people with Laplace noise, and means by MOSE; no data are read."""
     plan = check(release, data=False).plan
     tables = tuple(
         table
-        for table in plan.tables
+        for table in plan.of_kind(People)
         if isinstance(table.method, RecordLaplace) or (isinstance(table.method, Mose) and not table.method.at)
     )
-    if not tables or not isinstance(release.data, Microdata):
+    if not tables:
         raise ReleaseError(
             "release",
             expected='an employee report: count = "records" with method = "laplace", or a mean with method = "mose"',
@@ -201,20 +198,17 @@ def reported(release: Release) -> tuple[PlannedTable, ...]:
     return tables
 
 
-def assumed_mean(tables: Sequence[PlannedTable]) -> Fraction | None:
+def assumed_mean(tables: Sequence[People]) -> Fraction | None:
     """A mean to assume where nothing else is said: a tenth of the way through the range of the measure."""
     methods = [table.method for table in tables if isinstance(table.method, Mose)]
     return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
 
 
-def tune_report(release: Release, tables: Sequence[PlannedTable], target: Target, cells: ReportCells) -> TunedReport:
+def tune_report(release: Release, tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
     """The smallest ε of three digits for each table, by the distribution of its noise and nothing else."""
-    first = tables[0].question
-    if not isinstance(first, SampleQuestion) or not isinstance(release.data, Microdata):
-        raise TypeError("tables of people")
-    period = release.data.records.period
+    first, period = tables[0].question, release.records.records.period
     periods = next((d.codes for d in first.groups if d.name == period), ("all",))
-    assert len(periods) == periods_of(release.data, first)
+    assert len(periods) == periods_of(release.records, first)
     return TunedReport(
         target=target,
         cells=cells,
@@ -235,7 +229,7 @@ def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Fl
     return 1 - method.value_noise.survival(most + 1, method.planned_multiples(cells.people[published]))
 
 
-def _tuned(planned: PlannedTable, target: Target, cells: ReportCells) -> TunedTable:
+def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
     method = planned.method
     options = dict(planned.table.protect.options)
     if isinstance(method, Mose) and not method.chi:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,15 +15,17 @@ import pyarrow.parquet as pq
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.check import Checked, checked
+from sfumato.engine.data import OpenRecords
 from sfumato.errors import DataError
 from sfumato.keys import new_key
 from sfumato.method import SUPPRESSED
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.plan import PlannedTable
 from sfumato.release_file import load
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.perturbation import contributions, perturbation
 from sfumato.statistics.totals.question import TOTAL
+from sfumato.statistics.totals.statistic import Totals
 from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato_lab.economy.business.generate import BUSINESSES, EMPLOYEES, generate_business
 from sfumato_lab.economy.files import RELEASE
@@ -316,14 +318,13 @@ def _protected(
     """The tables of a release under one key after the other."""
     if ready.plan.secret is None:
         raise ValueError("a release of perturbed tables has a key")
-    planned = {table.table.name: table for table in ready.plan.tables}
-    asked = {name: table.question for name, table in planned.items()}
+    planned = {table.name: table for table in ready.plan.of_kind(Totals)}
     first: dict[str, tuple[Cell, ...]] = {}
     by_key: dict[str, list[Floats]] = {name: [] for name in planned}
     for key in range(keys):
         tell(key)
         secret = replace(ready.plan.secret, key=Repeatable(seed, "chipperfield2019", key).key)
-        for name, cells in ready.opened.answer(asked, secret).items():
+        for name, cells in Totals.tabulate(planned, cast(OpenRecords, ready.opened), secret):
             true, perturbed = _estimates(planned[name], cells)
             first.setdefault(name, tuple(_cells(cells, true, perturbed)))
             by_key[name].append(_impacts(true, perturbed))
@@ -338,7 +339,7 @@ def _protected(
         )
 
 
-def _estimates(planned: PlannedTable, cells: Cells) -> tuple[Floats, Floats]:
+def _estimates(planned: PublishedTable, cells: Cells) -> tuple[Floats, Floats]:
     """The estimates without and with perturbation; the latter are NaN where they are suppressed."""
     method = planned.method
     if not isinstance(method, TopContributors):

@@ -14,8 +14,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.bundle.structure import number
 from sfumato.release_file import load
+from sfumato.statistics.published import number
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.jobs.generate import generate
 from sfumato_lab.reproduce.haney2017.evaluate import (

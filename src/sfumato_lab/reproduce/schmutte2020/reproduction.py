@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bundle.structure import number
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
-from sfumato.plan import PlannedTable
-from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.statistics.jobs.attacks import AttackResult
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.published import PublishedTable, number
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.graduates.generate import generate_graduates
 from sfumato_lab.economy.opportunity.generate import generate_opportunity
@@ -129,9 +127,9 @@ def evaluate_report(file: Path, *, draws: int, seed: int) -> EmployeeReport:
                 found="another kind of data",
                 do="name another folder with --data, or leave --data out",
             )
-        counted = ready.count({table.name: table for table in tables.values()})
+        counted = dict(ready.tabulate({table.name: table for table in tables.values()}))
         guarantees = [charge.guarantee for charge in ready.identity.charges(ready.plan)]
-    charged = sum((g.epsilon for g in guarantees if isinstance(g, EmployerEmployee)), Fraction(0))
+    charged = sum((g.bound.epsilon for g in guarantees if g.bound is not None), Fraction(0))
     spending = [line for name, table in tables.items() for line in _spending(name, table)]
     differences: list[Difference] = []
     for name, table in tables.items():
@@ -149,14 +147,14 @@ def evaluate_report(file: Path, *, draws: int, seed: int) -> EmployeeReport:
     )
 
 
-def _spending(name: str, table: PlannedTable) -> Iterator[YearlySpending]:
+def _spending(name: str, table: PublishedTable) -> Iterator[YearlySpending]:
     method: Any = table.method
     years = next(dimension.codes for dimension in table.question.by if dimension.name == "years")
     for year in years:
         yield YearlySpending(statistic=name, year=year, epsilon=method.epsilon / method.periods)
 
 
-def _differences(name: str, table: PlannedTable, cells: Cells, *, draws: int, seed: int) -> Iterator[Difference]:
+def _differences(name: str, table: PublishedTable, cells: Cells, *, draws: int, seed: int) -> Iterator[Difference]:
     method = table.method
     true = method.true_value(cells) if isinstance(method, Mose) else cells["count"].astype(np.float64)
     shares = np.full((draws, len(true)), np.nan)

@@ -1,0 +1,204 @@
+"""Counts of jobs: what they ask, how they are protected, and what is published of them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import Parted
+from sfumato.engine.data import OpenJobs
+from sfumato.engine.factors import factors_of
+from sfumato.errors import ReleaseError
+from sfumato.frame import Codelist, Frame
+from sfumato.keys import Secret
+from sfumato.method import Method
+from sfumato.noise.factors import LIFE
+from sfumato.statistics.jobs.question import COLUMNS, Question
+from sfumato.statistics.jobs.tabulate import parted, tabulate
+from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
+from sfumato.statistics.registry import build, epsilon_of, needs, used_options
+from sfumato.statistics.table import Table, refuse_other_data, refuse_unknown_codes
+
+if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
+    from sfumato.plan import Plan
+
+WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
+"""Methods whose published error figures need all workers of an establishment in the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobCounts(PublishedTable):
+    """Jobs counted by attributes of workplaces and workers."""
+
+    question: Question
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return bool(data.of_jobs) and table.statistic == "count"
+
+    @classmethod
+    def method_name(cls, table: Table, data: Frame) -> str:
+        """The method as it is used.
+
+        Smooth Pareto protects a table by worker attributes as one vector. That is strong and costs epsilon once. The
+        scalar form, one number at a time, is weak; it is used when the release asks for it (`form = "scalar"`) and
+        where workers are filtered: then the largest employer may have more workers than the table, and a vector's error
+        figures would understate.
+        """
+        protect = table.protect
+        filtered = [name for name in table.where if not data.is_public(name)]
+        if filtered and protect.method in WHOLE_WORKFORCES:
+            raise ReleaseError(
+                f"table '{table.name}', method '{protect.method}'",
+                expected="a table of all workers: its error figures need their total",
+                found=f"`where` on {', '.join(filtered)}",
+                do="put the attribute into `by`, or use another method: node-laplace, or smooth-pareto where the "
+                "budget is weak",
+            )
+        by_workers = any(not data.is_public(name) for name in table.by)
+        form = protect.options.get("form", "vector" if by_workers and not filtered else "scalar")
+        if protect.method != "smooth-pareto" or form == "scalar":
+            return protect.method
+        if form != "vector" or not by_workers or filtered:
+            raise ReleaseError(
+                f"table '{table.name}', form",
+                expected='"scalar", or "vector" in a table by worker attributes without a filter on workers',
+                found=repr(form),
+                do="leave `form` out: the fitting one is chosen",
+            )
+        return "vector-pareto"
+
+    @classmethod
+    def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> Question:
+        """What a table asks of jobs, given the codes of the attributes."""
+        method = cls.method_name(table, data)
+        refuse_other_data(table, data)
+        codes = {name: codelist.codes for name, codelist in codelists.items()}
+        if data.span is not None and data.jobs.period is not None:
+            codes[data.jobs.period] = data.span.codes()
+        refuse_unknown_codes(table, codes)
+        if data.span is not None:
+            raise ReleaseError(
+                f"table '{table.name}'",
+                expected="indicators, a flow or a graph: the rows of a panel are jobs in a period, not jobs",
+                found='count = "jobs"',
+                do='write indicators = ["employment"] to count the jobs of each period',
+            )
+        by = tuple(
+            Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_public(name)) for name in table.by
+        )
+        threshold = table.protect.options.get("threshold", 100)
+        return Question(by=by, where=table.where, needs=needs(method), threshold=threshold)
+
+    @classmethod
+    def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
+        """The method that protects a table, with its parameters; `alpha` is the budget's."""
+        name = cls.method_name(table, data)
+        return build(
+            name,
+            alpha=alpha if table.protect.alpha is None else table.protect.alpha,
+            epsilon=epsilon_of(table, name),
+            worker_cells=question.worker_cells(data),
+            options=used_options(table, "form"),
+        )
+
+    @classmethod
+    def countable(cls, data: Frame, question: Question) -> frozenset[str]:  # noqa: ARG003 (other kinds look at it)
+        """The columns that the engine can supply."""
+        # Establishments without jobs are in no joined table, so their number is not known there.
+        return COLUMNS - {"establishments"} if data.joined else COLUMNS
+
+    @classmethod
+    def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:  # noqa: ARG003
+        """Why a table cannot be made in chunks, as words that follow "found"; None when it can."""
+        if reconciled:
+            return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
+        if table.structural_zeros == "listed":
+            return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
+        if not table.establishments:
+            return "establishments = false: a table in parts lists the cells that have an establishment"
+        return None
+
+    @property
+    def values_of_one_employer(self) -> int:
+        """How many values may hold the factor of one employer alone, over the life of a key; 0 without factors."""
+        if self.roundings is None:
+            return 0
+        inside = [dimension for dimension in self.by if not dimension.public]
+        return prod(map(len, inside)) * LIFE
+
+    @classmethod
+    def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
+        """The true cells of every table: one scan of the jobs for all."""
+        questions = {name: one.question for name, one in batch.items()}
+        factors = None if secret is None else factors_of(secret)
+        yield from tabulate(data.frame, data.tables, questions, factors).items()
+
+    @classmethod
+    def tabulate_in_chunks(
+        cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None
+    ) -> AbstractContextManager[Mapping[str, Parted]]:
+        """Counts of jobs that are cut into chunks."""
+        questions = {name: one.question for name, one in batch.items()}
+        numbers = {name: one.table.parts for name, one in batch.items()}
+        factors = None if secret is None else factors_of(secret)
+        return parted(data.frame, data.tables, questions, numbers, factors)
+
+    @property
+    def lacking_columns(self) -> frozenset[str]:
+        """The columns that such a table does not have."""
+        return frozenset({"rse", "status", "convergence_ratio"})
+
+    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:
+        """What is known of combinations that are not listed."""
+        if plan.release.frame.joined:
+            return super().structural_zeros(plan, listed=listed)
+        return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
+
+    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What was done to its numbers."""
+        text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
+        cells = self.question.worker_cells(plan.release.frame)
+        if cells > 1 and getattr(self.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
+            text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
+        if not (plan.release.frame.joined or self.lists_structural_zeros):
+            text += " Combinations without any establishment, exactly 0, are not listed."
+        if self.table.nonnegative:
+            return text + (
+                " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
+                "come out too high; do not add them up."
+            )
+        if self.guarantee.bound is None:
+            return text + " Published numbers are not right on average: the factors stay what they are."
+        if self.name in plan.reconciled:
+            raised = any(table.table.nonnegative for table in plan.tables)
+            text += "" if raised else " Nothing was clamped or suppressed, so a small cell can be negative."
+            return text + " Then tables were made to agree."
+        return (
+            text
+            + " Nothing was clamped or suppressed, so "
+            + (
+                "sums are unbiased and a small cell can be negative."
+                if self.is_unbiased
+                else "a small cell can be negative. Published numbers are not right on average, and sums of many "
+                "neither."
+            )
+        )
+
+    @classmethod
+    def reading_errors(cls, plan: "Plan") -> list[str]:
+        """How to read the error figures of counts with noise."""
+        if all(table.guarantee.bound is None for table in plan.tables):
+            return []
+        return [
+            "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
+            "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
+            "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
+            f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` "
+            "is at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They "
+            "speak of the noise only, not of errors in the data."
+        ]

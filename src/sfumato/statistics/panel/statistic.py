@@ -1,0 +1,447 @@
+"""Job histories: workforce indicators, and pairs of employers or workers in flows and graphs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sfumato.arrays import Flags, Floats, Integers
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.data import OpenJobs
+from sfumato.engine.factors import factors_of
+from sfumato.errors import ReleaseError
+from sfumato.frame import Codelist, Data, Frame
+from sfumato.keys import Secret
+from sfumato.method import Method
+from sfumato.noise.factors import LIFE, ONE, Factors
+from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
+from sfumato.statistics.panel.indicators import BEHIND, CODES, INDICATORS, NAME, ROUNDED_INDICATORS
+from sfumato.statistics.panel.infused_sums import InfusedSums
+from sfumato.statistics.panel.question import SUMS, IndicatorQuestion, PairQuestion
+from sfumato.statistics.panel.tabulate_indicators import indicators
+from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
+from sfumato.statistics.panel.tabulate_workers import refuse_too_many
+from sfumato.statistics.published import ESTABLISHMENTS_KNOWN, NOISED, Columns, PublishedTable, is_hidden, typical
+from sfumato.statistics.registry import build, epsilon_of, named_method, used_options
+from sfumato.statistics.table import Table, refuse_other_data, refuse_unknown_codes
+
+if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
+    from sfumato.plan import Plan
+
+SMALLEST_PAIR_CELL = 3
+"""Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
+_METHODS = {"noise-infusion": InfusedSums.name}
+"""What a release file names, and what is used: of histories, sums with factors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelStatistic(PublishedTable):
+    """What statistics of job histories share: sums with permanent factors."""
+
+    method: InfusedSums
+
+    @classmethod
+    def method_name(cls, table: Table, data: Frame) -> str:
+        """The method as it is used: sums with factors."""
+        refuse_other_data(table, data)
+        return named_method(table, _METHODS)
+
+    @classmethod
+    def _codes(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> dict[str, tuple[str, ...]]:
+        """The codes of every attribute and of the period, those that are asked for among them."""
+        cls.method_name(table, data)
+        refuse_other_data(table, data)
+        codes = {name: codelist.codes for name, codelist in codelists.items()}
+        if data.span is not None and data.jobs.period is not None:
+            codes[data.jobs.period] = data.span.codes()
+        refuse_unknown_codes(table, codes)
+        return codes
+
+    @classmethod
+    def _dimension(
+        cls, table: Table, data: Frame, codes: Mapping[str, tuple[str, ...]], name: str, of: str
+    ) -> Dimension:
+        public = of == data.jobs.period or data.is_public(of)
+        return Dimension(name=name, codes=table.kept(of, codes[of]), public=public)
+
+    @classmethod
+    def countable(cls, data: Frame, question: Any) -> frozenset[str]:  # noqa: ARG003 (other kinds look at them)
+        """The columns that the engine can supply."""
+        return SUMS
+
+    @property
+    def _lasting_values(self) -> int:
+        """Over how many periods a value is published, in the life of a key."""
+        return max(LIFE, next((len(dimension) for dimension in self.by if dimension.name == self.period), 1))
+
+    @classmethod
+    def _factors(cls, secret: Secret | None) -> Factors:
+        if secret is None:
+            raise ValueError("indicators, flows and graphs need the key of their factors")
+        return factors_of(secret)
+
+    def _below(self, what: str) -> str:
+        """What was done to small cells."""
+        if not self.method.minimum:
+            return ""
+        done = "replaced by draws from a model of the others" if self.method.below == "synthesised" else "not published"
+        return f" Protected {what} {self.method.minimum} are {done}, and marked."
+
+    def columns_of(self, answer: Cells, shown: Cells) -> Columns:  # noqa: ARG002 (the answer has the same status)
+        """Values with their status; error figures would tell how far factors are from one."""
+        return {"value": shown["value"], "status": shown["status"]}
+
+    def interval(self, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:  # noqa: ARG002
+        """None: it would tell how far factors are from one."""
+        return None
+
+    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What was done to its numbers."""
+        return f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}{self._done()}"
+
+    def _done(self) -> str:
+        """What else was done."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indicators(PanelStatistic):
+    """Workforce indicators by attributes and period."""
+
+    question: IndicatorQuestion
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return bool(data.of_jobs) and table.statistic == "indicators"
+
+    @classmethod
+    def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> IndicatorQuestion:
+        """What a table asks of a panel, given the codes of the attributes."""
+        codes = cls._codes(table, data, codelists)
+        by = tuple(cls._dimension(table, data, codes, name, name) for name in table.by)
+        if data.jobs.period not in table.by:
+            raise ReleaseError(
+                f"table '{table.name}'",
+                expected=f"indicators by '{data.jobs.period}', among others: they are about one period each",
+                found=f"by = {list(table.by)}",
+                do=f"add '{data.jobs.period}' to `by`",
+            )
+        return IndicatorQuestion(by=(*by, Dimension(name=NAME, codes=CODES)), where=table.where)
+
+    @classmethod
+    def build_method(
+        cls,
+        table: Table,
+        data: Frame,
+        question: IndicatorQuestion,  # noqa: ARG003 (other kinds look at it)
+        *,
+        alpha: Fraction | None,  # noqa: ARG003 (there is no budget)
+    ) -> Method:
+        """The method that protects a table, with its parameters."""
+        name = cls.method_name(table, data)
+        epsilon_of(table, name)
+        if table.protect.options.get("below", "suppressed") != "suppressed":
+            raise ReleaseError(
+                f"table '{table.name}', below",
+                expected='"suppressed": only cells of flows and graphs can be drawn from a model of the others',
+                found=repr(table.protect.options["below"]),
+                do="leave it out",
+            )
+        months = 3 if data.span is not None and data.span.quarterly else 12
+        return build(name, options=used_options(table, "form"), of_table={"months": months})
+
+    @classmethod
+    def why_whole(cls, table: Table, question: IndicatorQuestion, *, reconciled: bool) -> str | None:  # noqa: ARG003
+        """Why a table cannot be made in chunks."""
+        return "indicators: tables that lie inside one another are published as sums of the finest"
+
+    @property
+    def values_of_one_employer(self) -> int:
+        """How many values may hold the factor of one employer alone, over the life of a key."""
+        inside = [d for d in self.by if not d.public and d.name not in (self.period, NAME)]
+        return prod(map(len, inside)) * ROUNDED_INDICATORS * self._lasting_values
+
+    @property
+    def rounds_earnings(self) -> bool:
+        """Payrolls are among the indicators."""
+        return True
+
+    @property
+    def lasting(self) -> frozenset[str]:
+        """Rounding that is the same in every period leaves the end of one equal to the beginning of the next."""
+        return frozenset([self.period])
+
+    @classmethod
+    def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
+        """The true cells of every table: one scan of the histories for all."""
+        questions = {name: one.question for name, one in batch.items()}
+        yield from indicators(data.frame, data.tables, questions, cls._factors(secret)).items()
+
+    def columns_of(self, answer: Cells, shown: Cells) -> Columns:
+        """Values with their status, and how many published jobs are behind each for each employer."""
+        columns = super().columns_of(answer, shown)
+        if self.table.establishments:
+            jobs = shown["value"].reshape(-1, len(CODES)).astype(np.float64)
+            jobs[is_hidden(shown["status"]).reshape(jobs.shape)] = np.nan
+            columns["convergence_ratio"] = np.round(jobs[:, BEHIND].reshape(-1) / shown["establishments"], 2)
+        return columns
+
+    def chosen_rows(self, positions: Integers) -> Flags | None:
+        """The indicators that the release file names."""
+        if self.table.indicators == CODES:
+            return None
+        return np.isin(positions % len(CODES), [CODES.index(code) for code in self.table.indicators or ()])
+
+    def design(self) -> dict[str, Any]:
+        """What the values of each indicator are numbers of."""
+        chosen = self.table.indicators or ()
+        return {"units": {indicator.code: indicator.unit for indicator in INDICATORS if indicator.code in chosen}}
+
+    @property
+    def lacking_columns(self) -> frozenset[str]:
+        """The columns that such a table does not have."""
+        return frozenset({"rse", *NOISED})
+
+    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What is known of combinations that are not listed."""
+        return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:  # noqa: ARG002
+        """The codelist of the indicators."""
+        return {NAME: Codelist(codes=tuple(i.code for i in INDICATORS), labels=tuple(i.label for i in INDICATORS))}
+
+    def _done(self) -> str:
+        return (
+            " Indicators were rounded together: jobs at the end less jobs at the beginning are exactly accessions less "
+            "separations, in every cell and in every sum of cells. A table inside a finer one of this release is its "
+            "sum." + self._below("cells with fewer jobs than")
+        )
+
+    def attacks(self, counted: Cells, answer: Cells, secret: Secret | None) -> tuple[Any, ...]:
+        """What one permanent factor leaves open where a cell holds one employer."""
+        bases = self.roundings
+        if bases is None or secret is None:
+            raise ValueError("indicators are protected by factors")
+        ends = (int((secret.a - 1) * ONE), int((secret.b - 1) * ONE))
+        return (
+            *attack_indicators(counted, answer, period=self.period, rounding=bases[1]),
+            attack_factors(counted, answer, bases=bases, period=self.period, within=ends),
+        )
+
+    # A table inside a finer one is published as its sums, so that additivity survives rounding.
+
+    def lies_in(self, other: PublishedTable) -> bool:
+        """Whether the cells of another table are parts of this one's, and none of either is suppressed."""
+        if type(other) is not type(self) or self.method.minimum or other.method.minimum:
+            return False
+        return dict(self.where) == dict(other.where) and set(self.by) <= set(other.by)
+
+    def summed(self, own: Cells, finer: "Indicators", parts: Cells) -> Cells:
+        """The answer as sums of a finer one.
+
+        Ratios are worked out again, and what employers gained and lost where groups of their workers are put together:
+        that does not add up.
+        """
+        names = [dimension.name for dimension in own.dimensions]
+        place = np.ravel_multi_index(tuple(parts.codes(name) for name in names), tuple(map(len, own.dimensions)))
+        sums = np.zeros(len(own), dtype=np.int64)
+        np.add.at(sums, np.searchsorted(own.positions, place), parts["value"])
+        value, before = (column.reshape(-1, len(CODES)) for column in (sums, own["value"]))
+        at = {code: place for place, code in enumerate(CODES)}
+        if any(not dimension.public for dimension in finer.by if dimension not in self.by):
+            net = value[:, at["end"]] - value[:, at["beginning"]]
+            value[:, at["job_creation"]] = np.maximum(before[:, at["job_creation"]], np.maximum(net, 0))
+            value[:, at["job_destruction"]] = value[:, at["job_creation"]] - net
+        value[:, at["average_monthly_earnings"]] = self.method.average(
+            value[:, at["full_quarter_payroll"]], value[:, at["full_quarter"]]
+        )
+        status = self.method.with_averages(value.reshape(-1), own["status"])
+        return own.with_column("value", np.where(is_hidden(status), 0, value.reshape(-1))).with_column("status", status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(PanelStatistic):
+    """Pairs of employers or of workers by an attribute of both: flows and graphs."""
+
+    question: PairQuestion
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return bool(data.of_jobs) and table.statistic in ("flow", "graph")
+
+    @classmethod
+    def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> PairQuestion:
+        """What a flow or a graph asks of jobs, given the codes of the attributes."""
+        codes = cls._codes(table, data, codelists)
+        by = tuple(cls._dimension(table, data, codes, name, name) for name in table.by)
+        ends = tuple(cls._dimension(table, data, codes, name, of) for name, of in table.end_names().items())
+        rule = table.protect.options.get("edges", "keyed")
+        if rule not in ("keyed", "twelve-characters"):
+            raise ReleaseError(
+                f"table '{table.name}', edges",
+                expected='"keyed" or "twelve-characters": which of its two employers\' factors an edge takes',
+                found=repr(rule),
+                do="leave it out, or choose one of them",
+            )
+        workers = table.graph is not None and table.graph.between == "workers"
+        _refuse_other_ends(table, data, workers=workers)
+        if table.flow is None:
+            weight = "edges" if table.graph is not None and table.graph.weight == "edges" else "multiplicity"
+        else:
+            weight = "edges" if table.flow.weight == "edges" else "multiplicity"
+            _refuse_workplaces(table, data)
+        return PairQuestion(
+            by=(*ends, *by),
+            attributes=table.ends,
+            kind="graph" if table.flow is None else "flow",
+            between="workers" if workers else "employers",
+            weight="edges" if weight == "edges" else "multiplicity",
+            directed=table.directed,
+            rule="keyed" if rule == "keyed" else "twelve-characters",
+            where=table.where,
+        )
+
+    @classmethod
+    def build_method(
+        cls,
+        table: Table,
+        data: Frame,
+        question: PairQuestion,
+        *,
+        alpha: Fraction | None,  # noqa: ARG003
+    ) -> Method:
+        """The method that protects a table, with its parameters."""
+        name = cls.method_name(table, data)
+        epsilon_of(table, name)
+        options = {"minimum": SMALLEST_PAIR_CELL, **used_options(table, "form", "edges")}
+        known = {"directed": question.directed, "ends": len(question.attributes)}
+        return build(name, options=options, of_table=known)
+
+    @classmethod
+    def why_whole(cls, table: Table, question: PairQuestion, *, reconciled: bool) -> str | None:  # noqa: ARG003
+        """Why a table cannot be made in chunks."""
+        return f"a {table.statistic}: cells below the minimum may be made up from a model of all others"
+
+    @property
+    def lists_structural_zeros(self) -> bool:
+        """Every pair of codes is listed, and which employers share a worker is not public."""
+        return False
+
+    def statistic_words(self) -> list[Any]:
+        """What is counted, beside the dimensions."""
+        asked = self.question
+        return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
+
+    def words_in_any_order(self) -> list[Any]:
+        """The two ends of a directed pair are dimensions with names of their own, and stay apart."""
+        return [*self.statistic_words()[:-1], sorted(self.question.attributes)]
+
+    def words_as_laid_out(self, by: Any) -> list[Any]:
+        """The attributes of the ends in the order in which an answer has them."""
+        ends = self.table.end_names()
+        return [*self.statistic_words()[:-1], [ends.get(d.name) for d in by[: len(self.question.attributes)]]]
+
+    @property
+    def values_of_one_employer(self) -> int:
+        """How many values may hold the factor of one employer alone, over the life of a key."""
+        asked, own = self.question, len(self.question.attributes)
+        beside = prod(len(d) for d in asked.by[2 * own :] if d.name != self.period)
+        classes = prod(len(dimension) for dimension in asked.by[:own])
+        # An employer is one end of its pairs; workers who share it can have any two classes.
+        found = classes * (1 + asked.directed) if asked.between == "employers" else classes * (classes + 1) // 2
+        return found * beside * self._lasting_values
+
+    @classmethod
+    def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenJobs) -> None:
+        """Refuse identifiers that the rule of an edge cannot read, and graphs of workers that take too long."""
+        if any(one.question.rule == "twelve-characters" for one in batch.values()):
+            refuse_other_lengths(data.frame, data.tables)
+        for one in batch.values():
+            refuse_too_many(data.frame, data.tables, one.question)
+
+    @classmethod
+    def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
+        """The true cells of every flow and graph."""
+        questions = {name: one.question for name, one in batch.items()}
+        yield from pairs(data.frame, data.tables, questions, cls._factors(secret)).items()
+
+    def laid_out(self, answer: Cells) -> Cells:
+        """Cells in the order of the dimensions and codes of the table.
+
+        Pairs that are not directed are listed once, and which end comes first depends on the order.
+        """
+        found, asked = answer.laid_out(self.by), self.question
+        if found is answer or asked.directed:
+            return found
+        ends = len(asked.attributes)
+        classes, others = (
+            int(np.prod(list(map(len, part)), initial=1)) for part in (asked.by[:ends], asked.by[2 * ends :])
+        )
+        both, other = np.divmod(found.positions, others)
+        first, second = np.divmod(both, classes)
+        positions = (np.minimum(first, second) * classes + np.maximum(first, second)) * others + other
+        order = np.argsort(positions, kind="stable")
+        columns = {name: column[order] for name, column in found.columns.items()}
+        return Cells(dimensions=found.dimensions, positions=positions[order], columns=columns)
+
+    @property
+    def lacking_columns(self) -> frozenset[str]:
+        """The columns that such a table does not have."""
+        return frozenset({"rse", *NOISED, "convergence_ratio", "establishments"})
+
+    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
+        """Every pair of codes is listed, and which employers share a worker is not public."""
+        return "none known: every pair of codes is listed" + ("" if self.table.directed else ", each once")
+
+    def made_labels(self, data: Data) -> dict[str, str]:
+        """The words for the two ends of a pair."""
+        made = self.table.end_names().items()
+        return {end: f"{data.label(name)}, {end.removesuffix('_' + name)}" for end, name in made}
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
+        """The codelists of both ends."""
+        return {end: codelists[attribute] for end, attribute in self.table.end_names().items()}
+
+    def _done(self) -> str:
+        text = ""
+        if self.question.between == "employers":
+            text += (
+                " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
+            )
+        return text + self._below("values below")
+
+
+def _refuse_other_ends(table: Table, frame: Frame, *, workers: bool) -> None:
+    """Refuse attributes that do not describe the ends of pairs, and jobs that do not name their worker."""
+    for name in table.ends:
+        if frame.is_public(name) == workers or name == frame.jobs.period:
+            raise ReleaseError(
+                f"table '{table.name}', attribute '{name}'",
+                expected=f"an attribute of {'workers' if workers else 'workplaces (listed in `public`)'}",
+                found="another",
+                do="choose another attribute, or correct `public`",
+            )
+    if frame.jobs.worker is None or frame.joined:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="jobs that name their worker, and a table of workplaces",
+            found="no workplaces" if frame.joined else "no `worker` in jobs",
+            do="describe both under [data]",
+        )
+
+
+def _refuse_workplaces(table: Table, frame: Frame) -> None:
+    """Refuse attributes of workplaces beside the ends of a flow."""
+    for name in (*table.by, *table.where):
+        if frame.is_public(name):
+            raise ReleaseError(
+                f"table '{table.name}', '{name}'",
+                expected="the period or attributes of workers beside the two ends of a flow",
+                found="an attribute of workplaces, of which a move has two",
+                do="add it to the attributes of the flow",
+            )

@@ -1,0 +1,451 @@
+"""Statistics of groups of people: counts, means, predictions and percentiles, each record one person and period."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from math import ceil, floor, prod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import Parted
+from sfumato.engine.data import OpenRecords
+from sfumato.errors import MethodError, ReleaseError
+from sfumato.frame import Codelist, Data
+from sfumato.keys import Secret
+from sfumato.method import ERROR_UNKNOWN, Method
+from sfumato.microdata import Microdata
+from sfumato.noise.randomness import OperatingSystem
+from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.meaning import Comparison, person_comparisons
+from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.describe import (
+    errors_of_people,
+    in_columns,
+    operator_notes,
+    people_guarantee,
+    people_in_words,
+    people_leave_open,
+    people_text,
+)
+from sfumato.statistics.people.percentiles import bins_of_guess
+from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, Bounded, SampleQuestion
+from sfumato.statistics.people.small_samples import NO_ERROR
+from sfumato.statistics.people.tabulate import (
+    BIN,
+    LARGEST_GROUP,
+    clipped_values,
+    is_plain_count,
+    people_parted,
+    refuse_unsuitable,
+    sampled,
+    samples,
+)
+from sfumato.statistics.published import COLUMNS, NOISED, Columns, PublishedTable, is_hidden
+from sfumato.statistics.registry import (
+    build,
+    epsilon_of,
+    known_of_table,
+    methods_for_records,
+    named_method,
+    needs,
+    used_options,
+)
+from sfumato.statistics.table import Bins, Table, know_measures, refuse_unknown_codes
+
+if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
+    from sfumato.plan import Plan
+
+MADE = (AT, BIN, "count")
+"""Columns of statistics of people; an attribute of theirs cannot have one of these names."""
+ESTIMATED = {
+    "value": "protected value",
+    "count": "noisy number of people in the group, the same in all its rows",
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "value without protection about 95 times in 100; empty: not known",
+}
+BOUNDED = {
+    "value": 'percentile; with the status "below" or "above", an edge of the bins that it is below, or not below',
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "percentile without protection about 95 times in 100; empty: the value is a bound, or withheld",
+}
+COUNTED = {
+    "error": "mean absolute error of the value; of a negative one at least the value without its sign",
+}
+_PLACES = {"predict": "Predicted at {}", "quantiles": "Percentile {}", "mean": "Mean"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class People(PublishedTable):
+    """A statistic of every group of people."""
+
+    question: SampleQuestion
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:  # noqa: ARG003 (what no other kind of records is)
+        """Whether a table of these data is of this kind."""
+        return not data.of_jobs
+
+    @classmethod
+    def method_name(cls, table: Table, data: Microdata) -> str:
+        """The method as it is used."""
+        return named_method(table, methods_for_records(table, data))
+
+    @classmethod
+    def ask(cls, table: Table, data: Microdata, codelists: Mapping[str, Codelist]) -> SampleQuestion:
+        """What a statistic of people asks; docs/methods/small-samples.md says who is protected."""
+        method = cls.method_name(table, data)
+        know_measures(table, data)
+        codes = {name: codelist.codes for name, codelist in codelists.items()}
+        refuse_unknown_codes(table, codes)
+        _need_people(table, data)
+        classes = classes_of(table, data)
+        for name in (*table.by, *table.where, *classes):
+            if name in MADE:
+                raise ReleaseError(
+                    f"table '{table.name}', attribute '{name}'",
+                    expected=f"attributes with other names than {', '.join(MADE)}, which are columns of such tables",
+                    found=f"'{name}'",
+                    do="rename the column",
+                )
+
+        def dimensions(names: Iterable[str]) -> tuple[Dimension, ...]:
+            return tuple(Dimension(name=name, codes=table.kept(name, codes[name])) for name in names)
+
+        statistic = next(known for known in STATISTICS if known == table.statistic)  # the method knows no other
+        summed = statistic in ("predict", "mean")
+        y = None if table.measure is None else _bounded(table, data, table.measure, needed=summed)
+        bins = None if table.quantiles is None or y is None else bins_of(table, table.quantiles.bins, y)
+        at = {"predict": "{}", "quantiles": "p{}", "mean": "mean"}.get(table.statistic, "")
+        return SampleQuestion(
+            groups=dimensions(table.by),
+            statistic=statistic,
+            at=tuple(at.format(plain(place)) for place in table.at) if table.at is not None else (at,) if at else (),
+            x=None if table.predict is None else _bounded(table, data, table.predict.on, needed=True),
+            y=y,
+            edges=() if bins is None else bins.edges,
+            tails=(1, 1) if bins is None else bins.tails,
+            classes=dimensions(classes),
+            needs=needs(method),
+            where=table.where,
+        )
+
+    @classmethod
+    def build_method(cls, table: Table, data: Microdata, question: SampleQuestion, *, alpha: Fraction | None) -> Method:
+        """The method that protects a table, with its parameters; `alpha` is the budget's."""
+        name = cls.method_name(table, data)
+        used = ("form", "classes") if "class" in question.needs else ("form",)
+        method: Any = build(
+            name,
+            alpha=alpha if table.protect.alpha is None else table.protect.alpha,
+            epsilon=epsilon_of(table, name),
+            options=used_options(table, *used),
+            of_table=_known(table, data, question, name),
+        )
+        if not getattr(method, "tells_errors", True) and table.unknown_errors == "withheld":
+            raise ReleaseError(
+                f"table '{table.name}', method '{name}'",
+                expected='unknown_errors = "published": nothing that it publishes tells the error of any of its values',
+                found="a table whose values would all be withheld",
+                do='write unknown_errors = "published", or use noisy-regression, which tells errors',
+            )
+        found: Method = method
+        return found
+
+    @classmethod
+    def countable(cls, data: Microdata, question: SampleQuestion) -> frozenset[str]:  # noqa: ARG003
+        """What the engine can tell of groups."""
+        if question.statistic == "predict":
+            return SAMPLES
+        # Whoever makes means too does not look for what is predicted from.
+        return frozenset({"count"}) if question.statistic != "mean" else SAMPLES - {"samples"}
+
+    @classmethod
+    def why_whole(cls, table: Table, question: SampleQuestion, *, reconciled: bool) -> str | None:
+        """Why a table cannot be made in chunks, as words that follow "found"; None when it can."""
+        if not is_plain_count(question):
+            return f"the statistic {table.statistic} of people: only counts of people are tabulated in parts"
+        if reconciled:
+            return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
+        if not table.establishments:
+            return "establishments = false: a table in parts lists the cells that have an establishment"
+        return None
+
+    def statistic_words(self) -> list[Any]:
+        """What is asked of every group, beside the dimensions."""
+        asked = self.question
+        bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
+        classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
+        return ["people", asked.statistic, *bounds, list(asked.edges), classes]
+
+    def words_in_any_order(self) -> list[Any]:
+        """The same, with classes in the order of their names."""
+        classes = sorted([dimension.name, sorted(dimension.codes)] for dimension in self.question.classes)
+        return [*self.statistic_words()[:-1], classes]
+
+    def method_in_order(self) -> Method:
+        """The same method with the places it predicts at in one order."""
+        method: Any = self.method
+        found: Method = replace(method, at=tuple(sorted(method.at))) if hasattr(method, "at") else method
+        return found
+
+    def as_asked_before(self, build_again: Any) -> "People | None":
+        """Percentiles as version 0.1.0 asked for them: bins of a guess ended where the guess ends.
+
+        `build_again` makes the method for another question.
+        """
+        quantiles, of = self.table.quantiles, self.question.y
+        if quantiles is None or of is None:
+            return None
+        bins, question = quantiles.bins, None
+        if bins.median is None or bins.sigma is None or bins.number is None:
+            question = self.question
+        else:
+            with suppress(MethodError):
+                even = PublicBins.equal_mass(
+                    median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high
+                )
+                question = replace(self.question, edges=even.edges, tails=even.tails)
+        if question is None:
+            return None
+        return replace(self, question=question, method=replace(build_again(question), bounds=False))
+
+    @classmethod
+    def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenRecords) -> None:
+        """Refuse groups in several calibration classes, and values whose squares may not add up in 64 bits."""
+        for name, one in batch.items():
+            most = getattr(one.method, "most_people", LARGEST_GROUP)
+            refuse_unsuitable(data.tables, name, one.question, most=most)
+
+    @classmethod
+    def tabulate(
+        cls,
+        batch: Mapping[str, Self],
+        data: OpenRecords,
+        secret: Secret | None,  # noqa: ARG003 (there is no key)
+    ) -> Iterator[tuple[str, Any]]:
+        """Sums of groups of people, or the values themselves where a method asks for them."""
+        summed = {name: one.question for name, one in batch.items() if not one.question.of_values}
+        sums = sampled(data.tables, summed) if summed else {}
+        for name, one in batch.items():
+            yield name, sums[name] if name in sums else samples(data.tables, one.question)
+
+    @classmethod
+    def tabulate_in_chunks(
+        cls,
+        batch: Mapping[str, Self],
+        data: OpenRecords,
+        secret: Secret | None,  # noqa: ARG003 (there is no key)
+    ) -> AbstractContextManager[Mapping[str, Parted]]:
+        """Counts of people that are cut into chunks."""
+        questions = {name: one.question for name, one in batch.items()}
+        return nullcontext(
+            people_parted(data.tables, questions, {name: one.table.parts for name, one in batch.items()})
+        )
+
+    @classmethod
+    def clipped(cls, batch: Mapping[str, Self], data: OpenRecords) -> dict[str, int]:
+        """How many records count with a bound instead of their value, by measure: confidential."""
+        return clipped_values(data.tables, {name: one.question for name, one in batch.items()})
+
+    @property
+    def estimates(self) -> bool:
+        """Whether its values are predictions, means or percentiles, and not counts."""
+        return bool(self.question.at)
+
+    def answer(self, counted: Any, secret: Secret | None) -> Cells:  # noqa: ARG002 (there is no key)
+        """The protected statistic of every group."""
+        return self.method.protect(counted, OperatingSystem())
+
+    def columns_of(self, answer: Cells, shown: Cells) -> Columns:
+        """Estimates with the noisy number of people, in the unit of the measure; counts like other counts."""
+        if not self.question.at:
+            return super().columns_of(answer, shown)
+        answer = self.shown_estimates(answer)
+        unit, hidden = 10**self.table.decimals, is_hidden(answer["status"])
+        error = np.where(hidden | (answer["error"] == NO_ERROR), np.nan, answer["error"] / unit)
+        value = answer["value"] / unit if self.table.decimals else answer["value"]
+        return {"value": value, "count": answer["count"], "error": error, "status": answer["status"]}
+
+    def shown_estimates(self, answer: Cells) -> Cells:
+        """The answer as readers get it: without values whose error nothing tells, unless the release wants them.
+
+        Errors come from noisy numbers of people, so that what is withheld here tells nothing that is not published.
+        """
+        if self.table.unknown_errors == "published":
+            return answer
+        untold = (answer["error"] == NO_ERROR) & (answer["status"] == 0)
+        status = np.where(untold, ERROR_UNKNOWN, answer["status"])
+        return answer.with_column("status", status).with_column("value", np.where(untold, 0, answer["value"]))
+
+    def design(self) -> dict[str, Any]:
+        """The public design: where values end, and in which bins they were counted."""
+        asked = self.question
+        bounds = {bound.name: [bound.low, bound.high] for bound in (asked.x, asked.y) if bound is not None}
+        return {
+            **({"bounds": bounds} if bounds else {}),
+            **({"edges": list(asked.edges)} if asked.edges else {}),
+            **({"unknown_errors": self.table.unknown_errors} if asked.statistic in ("predict", "mean") else {}),
+            **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
+        }
+
+    def column_texts(self, plan: "Plan") -> dict[str, str]:  # noqa: ARG002 (other kinds look at it)
+        """What each published column says."""
+        if self.question.at:
+            bounded = BOUNDED if self.question.statistic == "quantiles" else {}
+            return {**ESTIMATED, **bounded, "status": COLUMNS["status"]}
+        return {name: COLUMNS[name] for name in ("value", *NOISED)} | COUNTED
+
+    def made_labels(self, data: Data) -> dict[str, str]:
+        """The words for the dimension that says which statistic a value is."""
+        return {} if AT in data.attributes else {AT: "Statistic"}
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:  # noqa: ARG002
+        """What is published of every group."""
+        if not self.question.at:
+            return {}
+        words = _PLACES[self.question.statistic]
+        return {AT: Codelist.of({code: words.format(code.removeprefix("p")) for code in self.question.at})}
+
+    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What was done to its numbers, and what its epsilon was divided over."""
+        data, together = plan.release.records, self._together(plan)
+        return self.what_was_done() + people_text(self, data, together, periods=periods_of(data, self.question))
+
+    @classmethod
+    def _together(cls, plan: "Plan") -> EmployerEmployee | None:
+        """What all tables of people reveal together of one person."""
+        return people_guarantee(plan.of_kind(cls), plan.release.budget)
+
+    @classmethod
+    def in_short(cls, plan: "Plan") -> list[str]:
+        """What tables of people protect."""
+        return people_in_words(cls._together(plan), history=plan.release.records.records.period is not None)
+
+    @classmethod
+    def comparisons(cls, plan: "Plan") -> tuple[Comparison, ...]:
+        """What tables of people bound."""
+        total = cls._together(plan)
+        return () if total is None else person_comparisons(total)
+
+    @classmethod
+    def left_open(cls, plan: "Plan") -> list[str]:
+        """What tables of people do not protect."""
+        return [people_leave_open(plan.of_kind(cls))]
+
+    @classmethod
+    def reading_errors(cls, plan: "Plan") -> list[str]:
+        """How to read the error figures of tables of people."""
+        return [errors_of_people(plan.of_kind(cls))]
+
+    @classmethod
+    def operator_notes(cls, plan: "Plan") -> list[str]:
+        """What whoever runs a release should know of its tables of people, and readers of the bundle need not."""
+        return operator_notes(plan.of_kind(cls), plan.release.records)
+
+    def expected_error(self) -> tuple[str, str]:
+        """How far values are typically off, in short, in small groups and in large ones."""
+        return in_columns(self)
+
+
+def periods_of(data: Microdata, question: SampleQuestion) -> int:
+    """In how many periods a table publishes a person."""
+    return next((len(dimension) for dimension in question.groups if dimension.name == data.records.period), 1)
+
+
+def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
+    """The attributes of calibration classes, as the option `classes` of a method names them."""
+    classes = table.protect.options.get("classes", ())
+    classes = (classes,) if isinstance(classes, str) else classes
+    if not isinstance(classes, list | tuple):
+        classes = (classes,)
+    for name in classes:
+        if name not in data.attributes:
+            close = get_close_matches(str(name), list(data.attributes), n=1)
+            raise ReleaseError(
+                f"table '{table.name}', classes",
+                expected=f"attributes: {', '.join(data.attributes)}",
+                found=f"'{name}'",
+                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+            )
+    return tuple(dict.fromkeys(classes))
+
+
+def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
+    """The public bins of percentiles: those that are listed, or of a guess within the bounds of the measure."""
+    if bins.edges is not None:
+        return PublicBins(edges=bins.edges)
+    if bins.median is None or bins.sigma is None or bins.number is None:
+        raise ValueError("bins are a list of edges or a guess")
+    return bins_of_guess(
+        table.protect.options.get("curve", "adaptive"),
+        median=bins.median,
+        sigma=bins.sigma,
+        number=bins.number,
+        minimum=of.low,
+        maximum=of.high,
+    )
+
+
+def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> Bounded:
+    measure = data.measures[name]
+    low, high = ceil(measure.minimum), None if measure.maximum is None else floor(measure.maximum)
+    if needed and (high is None or high <= low):
+        raise ReleaseError(
+            f"table '{table.name}', measure '{name}'",
+            expected="a minimum and a larger maximum, which bound what one person can change",
+            found="no maximum" if high is None else "a maximum that is not above the minimum",
+            do=f'write {name} = {{ minimum = …, maximum = …, outside = "clip" }} under [data.measures]',
+        )
+    return Bounded(name=name, low=low, high=high)
+
+
+def _known(table: Table, data: Microdata, question: SampleQuestion, name: str) -> dict[str, Any]:
+    """What a method for people has to know of its table, as far as it asks."""
+    bounds = {"x": question.x, "y": question.y}
+    facts: dict[str, Any] = {
+        "statistic": question.statistic,
+        "at": table.at or (),
+        "decimals": table.decimals,
+        "periods": periods_of(data, question),
+        "edges": question.edges,
+        "tails": question.tails,
+        "classes": prod(map(len, question.classes)),
+        **{f"low_{letter}": bound.low for letter, bound in bounds.items() if bound is not None},
+        **{f"high_{letter}": bound.high for letter, bound in bounds.items() if bound is not None},
+    }
+    asked = known_of_table(name)
+    if facts["periods"] > 1 and "periods" not in asked:
+        raise ValueError(f"{name!r} does not say what several periods of a person cost")
+    return {fact: value for fact, value in facts.items() if fact in asked}
+
+
+def _need_people(table: Table, data: Microdata) -> None:
+    """Refuse records that are not one a person and period, or a table that adds up several periods of a person."""
+    records = data.records
+    kept = [key for key in ("levels", "weight", "consent") if getattr(records, key)]
+    if kept:
+        raise ReleaseError(
+            f"table '{table.name}', method '{table.protect.method}'",
+            expected="records of people that count once each and are all protected",
+            found=f"`{kept[0]}` in [data.records]",
+            do="leave it out, or use the method top-contributors",
+        )
+    if table.totals:
+        raise ReleaseError(
+            f"table '{table.name}', totals",
+            expected="a table without totals: each would be one more statistic about every person",
+            found="totals = true",
+            do="ask for the total as a table of its own",
+        )
+    period = records.period
+    if period is not None and period not in table.by and len(table.where.get(period, ())) != 1:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected=f"'{period}' in `by`, or one '{period}' in `where`: a person has a record in each",
+            found=f"by = {list(table.by)}",
+            do=f"add '{period}' to `by`, or choose one with where",
+        )

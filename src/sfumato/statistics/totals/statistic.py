@@ -1,0 +1,199 @@
+"""Totals, means and counts of records, perturbed by their largest contributors."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sfumato.arrays import Floats
+from sfumato.cells import Cells, Dimension
+from sfumato.engine.data import OpenRecords
+from sfumato.errors import ReleaseError
+from sfumato.frame import Codelist
+from sfumato.keys import Secret
+from sfumato.method import Method
+from sfumato.microdata import Microdata
+from sfumato.statistics.published import CONFIDENCE, Columns, PublishedTable, typical
+from sfumato.statistics.registry import build, epsilon_of, methods_for_records, named_method, used_options
+from sfumato.statistics.table import Table, know_measures, refuse_unknown_codes
+from sfumato.statistics.totals.attacks import attack_totals
+from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.tabulate import contributors
+from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
+
+if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
+    from sfumato.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals(PublishedTable):
+    """A measure of records added up, or records counted, by some attributes."""
+
+    question: ContributorQuestion
+    method: TopContributors
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return not data.of_jobs and table.protect.method == TopContributors.name
+
+    @classmethod
+    def method_name(cls, table: Table, data: Microdata) -> str:
+        """The method as it is used."""
+        return named_method(table, methods_for_records(table, data))
+
+    @classmethod
+    def ask(cls, table: Table, data: Microdata, codelists: Mapping[str, Codelist]) -> ContributorQuestion:
+        """What a table asks of a table of records."""
+        cls.method_name(table, data)
+        know_measures(table, data)
+        codes = {name: codelist.codes for name, codelist in codelists.items()}
+        refuse_unknown_codes(table, codes)
+        clipped = [name for name in table.measures if data.measures[name].outside == "clip"]
+        if clipped:
+            raise ReleaseError(
+                f"table '{table.name}', measure '{clipped[0]}'",
+                expected="a measure whose values are published as they are",
+                found='outside = "clip", which predictions, means and percentiles of people know',
+                do="leave `outside` out, or choose a method for people",
+            )
+        by = []
+        for name in table.by:
+            kept = table.kept(name, codes[name])
+            if table.totals and TOTAL in kept:
+                raise ReleaseError(
+                    f"table '{table.name}', totals",
+                    expected=f"attributes without a code '{TOTAL}', which names the sum of the others",
+                    found=f"one in '{name}'",
+                    do="rename the code, or leave out `totals`",
+                )
+            by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if table.totals else []))))
+        magnitudes = table.protect.options.get("magnitudes", TopContributors().magnitudes)
+        return ContributorQuestion(
+            by=tuple(by),
+            measure=table.measure,
+            contributors=len(magnitudes) if isinstance(magnitudes, list | tuple) else 1,
+            margins=table.totals,
+            ratio=table.mean is not None,
+            where=table.where,
+        )
+
+    @classmethod
+    def build_method(
+        cls,
+        table: Table,
+        data: Microdata,
+        question: ContributorQuestion,  # noqa: ARG003 (other kinds look at it)
+        *,
+        alpha: Fraction | None,  # noqa: ARG003 (there is no budget)
+    ) -> Method:
+        """The method that protects a table, with its parameters."""
+        name = cls.method_name(table, data)
+        epsilon_of(table, name)
+        if table.protect.options.get("sampling_relief") and data.records.replicates is None:
+            raise ReleaseError(
+                f"table '{table.name}', sampling_relief",
+                expected="replicate weights, which show the sampling error of units that were not taken for sure",
+                found="none",
+                do="give `replicates` in [data.records], or leave `sampling_relief` out",
+            )
+        decimals = table.decimals if table.statistic == "mean" else 0
+        known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
+        return build(name, options=used_options(table, "form"), of_table=known)
+
+    @classmethod
+    def countable(cls, data: Microdata, question: ContributorQuestion) -> frozenset[str]:  # noqa: ARG003
+        """The columns that the engine can supply."""
+        return frozenset({"records"})
+
+    @classmethod
+    def why_whole(cls, table: Table, question: ContributorQuestion, *, reconciled: bool) -> str | None:  # noqa: ARG003
+        """Why a table cannot be made in chunks."""
+        return f"a {table.statistic} of records: the largest contributors are found for all cells together"
+
+    def statistic_words(self) -> list[Any]:
+        """What is added up, beside the dimensions."""
+        return [self.table.statistic, self.question.measure, self.question.margins]
+
+    @property
+    def noise(self) -> str:
+        """A digest of what decides by how much records are perturbed."""
+        return hashlib.blake2b(repr(self.method.noise_options).encode(), digest_size=8).hexdigest()
+
+    def noted(self, data: str) -> str:  # noqa: ARG002 (other kinds look at them)
+        """The perturbation: two of the same records, made of the same directions and sizes, disclose them."""
+        return self.noise
+
+    @classmethod
+    def tabulate(
+        cls, batch: Mapping[str, Self], data: OpenRecords, secret: Secret | None
+    ) -> Iterator[tuple[str, Cells]]:
+        """The true cells of every table with their largest contributors: one scan of the records for all."""
+        if secret is None:
+            raise ValueError("contributors are found with a key")
+        questions = {name: one.question for name, one in batch.items()}
+        yield from contributors(data.data, data.tables, questions, secret).items()
+
+    def columns_of(self, answer: Cells, shown: Cells) -> Columns:  # noqa: ARG002 (records are never reconciled)
+        """Values with the quality that the method itself published; means have digits after the point."""
+        mean = self.table.statistic == "mean"
+        unit = 10 ** (self.table.decimals if mean else 0)
+        columns: Columns = {"value": answer["value"] / unit if mean else answer["value"], "status": answer["status"]}
+        columns["rse"] = np.where(answer["rse"] < 0, np.nan, answer["rse"] / 10)
+        for end in ("low", "high"):
+            columns[end] = np.where(answer[end] == UNKNOWN, np.nan, answer[end] / unit)
+        return columns
+
+    def with_true_values(self, counted: Cells) -> Cells:
+        """The true cells with the column `count`: what would be published without protection."""
+        return counted.with_column("count", np.rint(self.method.true_value(counted)).astype(np.int64))
+
+    def interval(self, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:  # noqa: ARG002
+        """The interval that the method itself published."""
+        low, high = (np.where(answer[end] == UNKNOWN, np.nan, answer[end]) for end in ("low", "high"))
+        return low, high
+
+    def attacks(self, counted: Cells, answer: Cells, secret: Secret | None) -> tuple[Any, ...]:  # noqa: ARG002
+        """How near a reader comes to the largest contributors of totals."""
+        return attack_totals(counted, answer) if self.table.total is not None else ()
+
+    @property
+    def lacking_columns(self) -> frozenset[str]:
+        """The columns that such a table does not have."""
+        return frozenset({"error", "convergence_ratio", "establishments"})
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
+        """With totals every attribute has one code more."""
+        if not self.table.totals:
+            return {}
+        return {
+            name: Codelist(codes=(*codelists[name].codes, TOTAL), labels=(*codelists[name].labels, "Total"))
+            for name in self.table.by
+        }
+
+    @classmethod
+    def reading_errors(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (other kinds look at it)
+        """How to read the error figures of totals, means and counts of records."""
+        return [
+            "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
+            f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
+            "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
+            'marked "mostly perturbation" owe more of their error to it than to sampling.'
+        ]
+
+    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What was done to its numbers."""
+        text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
+        text += (
+            " The same contributors always get the same answer, however the table is asked for. Sums of published "
+            "cells need not be the published total, which was protected by itself."
+        )
+        data = plan.release.records
+        if len(data.units) > 1:
+            text += f" Protected are units at several levels: {', '.join(data.units)}."
+        if data.records.consent is not None:
+            text += " Only units that asked for it are protected."
+        return text
