@@ -36,8 +36,8 @@ def record_lost(
 ) -> Recorded:
     """Charge an account for what a lost ledger had charged to it, and make the ledger at `path` the one in force.
 
-    `lost` is at least what the bundles say they cost, but for charges that an older ledger still has. No answer is deleted, and none is given again: a release that
-    asks the same is charged and drawn anew.
+    `lost` is at least what the bundles say they cost, but for charges that an older ledger still has. No answer is
+    deleted, and none is given again: a release that asks the same is charged and drawn anew.
     """
     if not note.strip():
         raise LedgerError(
