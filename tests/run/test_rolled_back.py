@@ -218,7 +218,7 @@ def test_less_than_the_bundles_cost_is_not_recorded(release: Release) -> None:
     published(release)
     release.ledger.unlink()
     lost = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(1))
-    with pytest.raises(BudgetError, match="at least what the bundles cost: epsilon = 7/3"):
+    with pytest.raises(BudgetError, match="at least what the bundles cost and the ledger lacks: epsilon = 7/3"):
         record_lost(release.ledger, release.account, lost, "the disk broke", [release.bundle])
     with pytest.raises(LedgerError, match="why charges have to be recorded again"):
         record_lost(release.ledger, release.account, lost, " ")
