@@ -10,7 +10,10 @@ import httpx
 import pytest
 
 from sfumato.economy.generate import Economy
+from sfumato.errors import BudgetError
+from sfumato.live import open_formal
 from sfumato.live.quota import Quotas
+from sfumato.release_file import load
 from sfumato.users import Role, Users
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs, serving_again
 from tests.serve.test_formal_live import spent
@@ -91,3 +94,21 @@ def test_what_was_not_charged_does_not_count(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), quotas.taken("ann", "a1", Fraction(1, 4)):
         raise RuntimeError("the ledger refused")
     assert quotas.left("ann") == 1
+
+
+def test_a_refusal_does_not_tell_an_analyst_what_others_spent(economy: Economy, tmp_path: Path) -> None:
+    release = load(of_jobs(economy.folder, tmp_path / "economy", live=""))
+    with open_formal(release, epsilon=Fraction(1)) as live:
+        beyond = live.planned(by=("industry",), epsilon=Fraction(1))
+        half = live.planned(by=("industry",), epsilon=Fraction(1, 2))
+        before = live.price(beyond, analyst="eve")
+        live.count(live.planned(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
+        after = live.price(beyond, analyst="eve")
+        assert str(before.refusal) == str(after.refusal), "a question beyond the quota is refused for the quota"
+        live.count(live.planned(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
+        price = live.price(half, analyst="eve")
+        assert "0.375" not in str(price.refusal)
+        with pytest.raises(BudgetError) as refused:
+            live.count(half, "eve")
+        assert str(refused.value) == str(price.refusal)
+        assert live.left("eve") == before.left

@@ -19,17 +19,23 @@ def other_releases(plan: Plan, spent: OverPeriods | None) -> list[str]:
             "What these tables reveal adds to what those of other periods and releases reveal, and nothing bounds it."
         )
         return [of_all, *(_over_periods(plan, spent) if formal else [])]
-    return [*_budget(plan), *_over_periods(plan, spent)]
+    return [*_budget(plan, spent), *_over_periods(plan, spent)]
 
 
-def _budget(plan: Plan) -> list[str]:
-    if plan.release.budget is None:
+def _budget(plan: Plan, spent: OverPeriods | None) -> list[str]:
+    budget = plan.release.budget
+    if budget is None:
         return []
-    granted = ", where the conditions of their tables are granted," if plan.release.budget.condition else ""
-    return [
-        f"Other releases may be about the same population and period. All of them together{granted} reveal at most "
-        f"what their common budget allows: {plan.release.budget}."
-    ]
+    granted = ", where the conditions of their tables are granted," if budget.condition else ""
+    text = (
+        "Other releases may be about the same population and period. All of their tables that have a formal guarantee "
+        f"together{granted} reveal at most what their common budget allows: {budget}."
+    )
+    periods = () if spent is None else spent.periods
+    charged = next((each.guarantee for each in periods if each.period == plan.release.about.period), None)
+    if charged is not None and (charged.epsilon > budget.epsilon or charged.delta > budget.delta):
+        text += " More than that was charged when an earlier ledger was lost: what follows counts."
+    return [text]
 
 
 def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
@@ -46,8 +52,9 @@ def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
     else:
         once, twice = loss(together, 1), loss(together, 2)
         where = "in all of these" if len(spent.formal) > 1 else "then"
+        tables = "all tables with a guarantee" if spent.unbounded else "all tables"
         text += (
-            f" For {who} {where}, all tables together promise: {together}. The odds of whether it is so change by "
+            f" For {who} {where}, {tables} together promise: {together}. The odds of whether it is so change by "
             f"{odds(once)}, and of what is said of it by {odds(twice)}."
         )
     if spent.unbounded:

@@ -13,6 +13,7 @@ from sfumato.engine.question import (
 from sfumato.frame import Frame
 from sfumato.methods.infused_sums import InfusedSums
 from sfumato.methods.method import Biased, PlannedError
+from sfumato.methods.top_contributors import TopContributors
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan, PlannedTable
 from sfumato.privacy.composition import sequential
@@ -140,7 +141,7 @@ def _in_short(plan: Plan) -> str:
     if isinstance(total, NoFormalGuarantee):
         text = f"The tables of this release together have **no formal guarantee**: {total.statement}"
         if all(isinstance(planned.guarantee, NoFormalGuarantee) for planned in plan.parts):
-            return f"{text}."
+            return f"{text}.{_asked(plan)}"
         return (
             f"{text}, to readers who combine them with what they know. The last section says which tables have a "
             "guarantee of their own."
@@ -166,6 +167,17 @@ def _in_short(plan: Plan) -> str:
             if total.definition == "weak"
             else "against any reader, whatever they already know and however much they compute, now or later."
         )
+    )
+
+
+def _asked(plan: Plan) -> str:
+    """For whom figures were changed, where units were asked whether they want to be protected."""
+    data = plan.release.data
+    if not isinstance(data, Microdata) or data.records.consent is None:
+        return ""
+    return (
+        " All this is so of units that asked to be protected, and **of no others**: where none of the largest "
+        "contributors of a cell asked, its total is published as it is."
     )
 
 
@@ -309,6 +321,11 @@ def _public(plan: Plan) -> str:
         of_cubes = [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])] if plan.cubes else []
         return "\n\n".join([*([people_leave_open(plan)] if of_people(plan) else []), *of_cubes])
     if not isinstance(frame, Frame):
+        if any(isinstance(t.method, TopContributors) and not t.method.suppress for t in plan.tables):
+            return (
+                "Codes of attributes are regarded as public, and so is whether there is any unit in a cell: cells of "
+                "a single one are published. What is said of its figure is all that protects it." + _live(plan)
+            )
         return (
             "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
             "record and cells with very few look the same." + _live(plan)
@@ -332,15 +349,19 @@ def _public(plan: Plan) -> str:
 
 def _live(plan: Plan) -> str:
     """What that means for tables that people ask for over the same records, should the office answer them."""
+    hidden = all(t.method.suppress for t in plan.tables if isinstance(t.method, TopContributors))
     if plan.release.live.guard != "refuse":
+        if not hidden:
+            return ""
         return (
             " That does not hold for readers who may also ask for tables of their own: two answers that are equal, or "
             "differ by few units, tell how many there are between them."
         )
     return (
         " Where readers may also ask for tables of their own, a figure is withheld when it differs from one given "
-        "before by no unit or by as few as would be suppressed, so that these two look the same there too. Differences "
-        "of more units, and what follows from many answers together, are not withheld."
+        f"before by no unit or by {'as few as would be suppressed' if hidden else 'one'}, so that these two look the "
+        f"same there{' too' if hidden else ''}. Differences of more units, and what follows from many answers "
+        "together, are not withheld."
     )
 
 
