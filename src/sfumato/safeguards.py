@@ -15,7 +15,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.account import Account, balance, in_words
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.entries import Entry, answers_of, gone, refuse_charged, store_of
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.statistic import KEY_NOTE, RoundingNote
@@ -175,15 +175,15 @@ def record_lost(
 ) -> Recorded:
     """Charge an account for what a lost ledger had charged to it, and make the ledger at `path` the one in force.
 
-    `lost` is at least what the bundles say they cost. No answer is deleted, and none is given again: a release that
-    asks the same is charged and drawn anew.
+    `lost` is at least what the bundles say they cost, but for charges that an older ledger still has. No answer is
+    deleted, and none is given again: a release that asks the same is charged and drawn anew.
     """
     if not note.strip():
         raise LedgerError(
             "note", expected="why charges have to be recorded again", found="none", do="say it, for the history"
         )
     identifiers = [name for bundle in bundles for name in read_manifest(bundle)["charges"].values()]
-    _refuse_less(account, lost, bundles)
+    _refuse_less(account, lost, bundles, _kept(path, account, frozenset(identifiers)))
     ledger = Ledger.open(path, create=True, lost=True)
     entry = ledger.record_lost(account, lost, note.strip(), identifiers)
     aside = store_of(ledger.path) / f"lost-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{entry.sequence}"
@@ -206,14 +206,25 @@ def _set_aside(answers: Answers, ledger: Ledger, folder: Path) -> int:
     return moved
 
 
-def _refuse_less(account: Account, lost: EmployerEmployee, bundles: Sequence[Path]) -> None:
-    """Refuse to record less than what published bundles cost."""
+def _kept(path: Path, account: Account, identifiers: frozenset[str]) -> list[Guarantee]:
+    """What an account is charged, out of some charges, in a ledger that is older and yet has them."""
+    if not path.exists():
+        return []
+    entries = Ledger.open(path, lost=True).history(account)
+    charges = [entry for entry in entries if entry.kind == "charge" and entry.identifier in identifiers]
+    return [entry.guarantee for entry in charges if entry.guarantee is not None]
+
+
+def _refuse_less(account: Account, lost: EmployerEmployee, bundles: Sequence[Path], kept: Sequence[Guarantee]) -> None:
+    """Refuse to record less than what published bundles cost beyond what is still charged for them."""
     told = [_told(bundle, account) for bundle in bundles]
     after = balance(account, lost, [guarantee for guarantee in told if guarantee is not None])
-    if after.remaining_epsilon < 0 or after.remaining_delta < 0:
+    before = balance(account, lost, kept)
+    epsilon, delta = after.spent_epsilon - before.spent_epsilon, after.spent_delta - before.spent_delta
+    if epsilon > lost.epsilon or delta > lost.delta:
         raise BudgetError(
             f"charges lost of {account}",
-            expected=f"at least what the bundles cost: {in_words(after.spent_epsilon, after.spent_delta)}",
+            expected=f"at least what the bundles cost and the ledger lacks: {in_words(epsilon, delta)}",
             found=in_words(lost.epsilon, lost.delta),
             do="add what was charged for other tables and for live questions; when in doubt, the whole budget",
         )

@@ -207,6 +207,11 @@ class Statistic(ABC):
         return []
 
     @classmethod
+    def exceptions(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds have some)
+        """For whom what is said of a release without a formal guarantee does not hold."""
+        return []
+
+    @classmethod
     def reading_errors(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds say it)
         """How to read the error figures of statistics of this kind."""
         return []

@@ -63,6 +63,22 @@ def test_a_repeated_run_with_nothing_new_in_the_ledger_gives_the_same_statement(
     assert (tmp_path / "2022" / "bundle" / "manifest.json").read_bytes() == manifest
 
 
+def test_a_budget_is_said_to_bound_only_what_it_was_charged_for_and_as_long_as_it_holds(tmp_path: Path) -> None:
+    released(tmp_path, "2021", jobs=8)
+    ledger = Ledger.open(tmp_path / "ledger.sqlite")
+    account = ledger.accounts()[0]
+    keyed = Charge(question="e" * 64, table="keyed", guarantee=NoFormalGuarantee(statement="none"), data="d" * 64)
+    ledger.charge(account, [keyed], "keyed")
+    section, _ = released(tmp_path, "2021", jobs=8)
+    assert "All of their tables that have a formal guarantee together reveal at most" in section
+    assert "all tables with a guarantee together promise" in section
+    assert "More than that" not in section
+    lost = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(4))
+    ledger.record_lost(account, lost, "the disk broke", ())
+    section, _ = released(tmp_path, "2021", jobs=8)
+    assert "More than that was charged when an earlier ledger was lost" in section
+
+
 def test_the_budget_command_shows_the_sum_over_periods(tmp_path: Path) -> None:
     released(tmp_path, "2021", jobs=8)
     released(tmp_path, "2022", jobs=7)

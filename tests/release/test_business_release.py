@@ -145,6 +145,18 @@ def test_only_units_that_asked_are_perturbed(survey: Path) -> None:
     assert checked > 3
 
 
+def test_a_statement_says_who_is_not_protected_and_which_cells_are_published(survey: Path) -> None:
+    of_one = ('method = "top-contributors" }', 'method = "top-contributors", suppress = 0 }')
+    asked = ('levels = ["enterprise"], weight', 'consent = "consent", weight')
+    open_one = (run(load(release(survey, "open", asked, *[of_one] * 3))).bundle / "statement.md").read_text()
+    assert "its total is published as it is" in open_one.split("## Other periods")[0]
+    assert "very few" not in open_one
+    assert "a single one are published" in open_one
+    usual = (run(load(release(survey, "usual"))).bundle / "statement.md").read_text()
+    assert "as it is" not in usual
+    assert "cells without any record and cells with very few look the same" in usual
+
+
 def test_no_output_holds_a_key_a_magnitude_or_an_unperturbed_total(survey: Path) -> None:
     secret_options = (
         'protect = { method = "top-contributors" }',

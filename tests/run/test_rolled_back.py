@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import check
+from sfumato.check import check, checked
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.live.formal import open_formal
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -218,11 +218,43 @@ def test_less_than_the_bundles_cost_is_not_recorded(release: Release) -> None:
     published(release)
     release.ledger.unlink()
     lost = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(1))
-    with pytest.raises(BudgetError, match="at least what the bundles cost: epsilon = 7/3"):
+    with pytest.raises(BudgetError, match="at least what the bundles cost and the ledger lacks: epsilon = 7/3"):
         record_lost(release.ledger, release.account, lost, "the disk broke", [release.bundle])
     with pytest.raises(LedgerError, match="why charges have to be recorded again"):
         record_lost(release.ledger, release.account, lost, " ")
     assert not release.ledger.exists()
+
+
+def test_charges_that_an_older_ledger_still_has_need_not_be_recorded_again(release: Release) -> None:
+    run(replace_tables(release, 1))
+    shutil.copy(release.ledger, release.folder / "older")
+    spent = run(release).balance
+    assert spent is not None
+    shutil.copy(release.folder / "older", release.ledger)
+    kept = Ledger.open(release.ledger, lost=True).balance(release.account).spent_epsilon
+    missing = spent.spent_epsilon - kept
+    assert 0 < missing < spent.spent_epsilon
+    with pytest.raises(BudgetError, match="the ledger lacks"):
+        record_lost(release.ledger, release.account, _of(missing / 2), "the disk broke", [release.bundle])
+    record_lost(release.ledger, release.account, _of(missing), "the disk broke", [release.bundle])
+    assert Ledger.open(release.ledger).balance(release.account).spent_epsilon == spent.spent_epsilon
+
+
+def test_after_a_lost_ledger_nobody_is_told_that_the_data_changed(release: Release) -> None:
+    published(release)
+    release.ledger.unlink()
+    record_lost(release.ledger, release.account, _BUDGET, "the disk broke", [release.bundle])
+    with checked(release) as ready:
+        assert ready.identity.changes(ready.plan, release.account) == ()
+
+
+def replace_tables(release: Release, most: int) -> Release:
+    """The same release with its first tables only."""
+    return release.model_copy(update={"tables": release.tables[:most]})
+
+
+def _of(epsilon: Fraction) -> EmployerEmployee:
+    return EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=epsilon)
 
 
 def test_a_lost_ledger_without_its_bundle_stays_refused(release: Release) -> None:

@@ -9,7 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from sfumato.errors import BudgetError
+from sfumato.live import open_formal
 from sfumato.live.question import Quotas
+from sfumato.release_file import load
 from sfumato.serve.core.users import Role, Users
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs, serving_again
@@ -91,3 +94,21 @@ def test_what_was_not_charged_does_not_count(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), quotas.taken("ann", "a1", Fraction(1, 4)):
         raise RuntimeError("the ledger refused")
     assert quotas.left("ann") == 1
+
+
+def test_a_refusal_does_not_tell_an_analyst_what_others_spent(economy: Economy, tmp_path: Path) -> None:
+    release = load(of_jobs(economy.folder, tmp_path / "economy", live=""))
+    with open_formal(release, epsilon=Fraction(1)) as live:
+        beyond = live.planned(by=("industry",), epsilon=Fraction(1))
+        half = live.planned(by=("industry",), epsilon=Fraction(1, 2))
+        before = live.price(beyond, analyst="eve")
+        live.count(live.planned(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
+        after = live.price(beyond, analyst="eve")
+        assert str(before.refusal) == str(after.refusal), "a question beyond the quota is refused for the quota"
+        live.count(live.planned(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
+        price = live.price(half, analyst="eve")
+        assert "0.375" not in str(price.refusal)
+        with pytest.raises(BudgetError) as refused:
+            live.count(half, "eve")
+        assert str(refused.value) == str(price.refusal)
+        assert live.left("eve") == before.left

@@ -23,17 +23,23 @@ def other_releases(plan: Plan, spent: OverPeriods | None) -> list[str]:
             "What these tables reveal adds to what those of other periods and releases reveal, and nothing bounds it."
         )
         return [of_all, *(_over_periods(plan, spent) if formal else [])]
-    return [*_budget(plan), *_over_periods(plan, spent)]
+    return [*_budget(plan, spent), *_over_periods(plan, spent)]
 
 
-def _budget(plan: Plan) -> list[str]:
-    if plan.release.budget is None:
+def _budget(plan: Plan, spent: OverPeriods | None) -> list[str]:
+    budget = plan.release.budget
+    if budget is None:
         return []
-    granted = ", where the conditions of their tables are granted," if plan.release.budget.condition else ""
-    return [
-        f"Other releases may be about the same population and period. All of them together{granted} reveal at most "
-        f"what their common budget allows: {plan.release.budget}."
-    ]
+    granted = ", where the conditions of their tables are granted," if budget.condition else ""
+    text = (
+        "Other releases may be about the same population and period. All of their tables that have a formal guarantee "
+        f"together{granted} reveal at most what their common budget allows: {budget}."
+    )
+    periods = () if spent is None else spent.periods
+    charged = next((each.guarantee for each in periods if each.period == plan.release.about.period), None)
+    if charged is not None and (charged.epsilon > budget.epsilon or charged.delta > budget.delta):
+        text += " More than that was charged when an earlier ledger was lost: what follows counts."
+    return [text]
 
 
 def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
@@ -50,8 +56,9 @@ def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
     else:
         once, twice = loss(together, 1), loss(together, 2)
         where = "in all of these" if len(spent.formal) > 1 else "then"
+        tables = "all tables with a guarantee" if spent.unbounded else "all tables"
         text += (
-            f" For {who} {where}, all tables together promise: {together}. The odds of whether it is so change by "
+            f" For {who} {where}, {tables} together promise: {together}. The odds of whether it is so change by "
             f"{odds(once)}, and of what is said of it by {odds(twice)}."
         )
     if spent.unbounded:
@@ -125,7 +132,7 @@ def _in_short(plan: Plan) -> str:
     if total.bound is None:
         text = f"The tables of this release together have **no formal guarantee**: {total.statement}"
         if all(statistic.guarantee.bound is None for statistic in plan.statistics):
-            return f"{text}."
+            return text + "." + "".join(words for kind in plan.kinds for words in kind.exceptions(plan))
         return (
             f"{text}, to readers who combine them with what they know. The last section says which tables have a "
             "guarantee of their own."
@@ -209,11 +216,6 @@ def _public(plan: Plan) -> str:
     apart = [paragraph for kind in plan.kinds for paragraph in kind.left_open(plan)]
     if apart:
         return "\n\n".join(apart)
-    if not data.of_jobs:
-        return (
-            "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
-            "record and cells with very few look the same." + _live(plan)
-        )
     named = ", ".join(data.label(name).lower() for name in data.public)
     if data.joined:
         return (
@@ -228,20 +230,6 @@ def _public(plan: Plan) -> str:
             if plan.guarantee.bound is None
             else " A combination with establishments but without jobs was protected like any other."
         )
-    )
-
-
-def _live(plan: Plan) -> str:
-    """What that means for tables that people ask for over the same records, should the office answer them."""
-    if plan.release.live.guard != "refuse":
-        return (
-            " That does not hold for readers who may also ask for tables of their own: two answers that are equal, or "
-            "differ by few units, tell how many there are between them."
-        )
-    return (
-        " Where readers may also ask for tables of their own, a figure is withheld when it differs from one given "
-        "before by no unit or by as few as would be suppressed, so that these two look the same there too. Differences "
-        "of more units, and what follows from many answers together, are not withheld."
     )
 
 

@@ -144,8 +144,9 @@ class FormalLive:
             refusal = _naming(refusal, self._fitting_of(planned))
         if refusal is None:
             refusal = self._too_small(planned)
-        if refusal is None and analyst is not None and cost is not None:
-            refusal = self.quotas.refusal(analyst, cost.spent_epsilon)
+        if analyst is not None and cost is not None and (refusal is None or isinstance(refusal, Overdraft)):
+            own = self.quotas.refusal(analyst, cost.spent_epsilon)
+            refusal = own or (refusal and _without_figures(refusal))
         return Price(
             guarantee=guarantee,
             epsilon=None if cost is None else cost.spent_epsilon,
@@ -161,9 +162,10 @@ class FormalLive:
 
         An analyst is told what is left of the own quota, and nothing of what others spent.
         """
-        part = self.ledger.balance_of(self.release.account, LIVE, self.most)
         if analyst is not None:
-            return replace(part, spent_epsilon=part.budget.epsilon - self.quotas.left(analyst))
+            none = balance(self.release.account, self.most, [])
+            return replace(none, spent_epsilon=self.most.epsilon - self.quotas.left(analyst))
+        part = self.ledger.balance_of(self.release.account, LIVE, self.most)
         left = part.remaining_epsilon
         if self.ledger.has_budget(self.release.account):
             left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
@@ -195,8 +197,11 @@ class FormalLive:
             self._pay(planned, charge)
             return
         cost = balance(self.release.account, self.most, [charge.guarantee]).spent_epsilon
-        with self.quotas.taken(analyst, charge.question, cost):
-            self._pay(planned, charge)
+        try:
+            with self.quotas.taken(analyst, charge.question, cost):
+                self._pay(planned, charge)
+        except Overdraft as refusal:
+            raise _without_figures(refusal) from None
 
     def _pay(self, planned: PublishedTable, charge: Charge) -> None:
         if self.ledger.paid_by(self.release.account, charge.question) is not None:
@@ -302,6 +307,16 @@ class FormalLive:
                     found=plain(value),
                     do="choose another number",
                 )
+
+
+def _without_figures(refusal: BudgetError) -> BudgetError:
+    """The refusal of a question that the budget of all cannot pay for, for an analyst: what is left tells of others."""
+    return BudgetError(
+        "the budget of all ad-hoc tables",
+        expected="a question that costs no more than what remains of it, which analysts are not told",
+        found=refusal.found.replace("tables that cost", "a question that costs"),
+        do="choose a smaller epsilon, or ask the office to raise the budget for ad-hoc tables",
+    )
 
 
 def _naming(error: Refusal, methods: tuple[str, ...]) -> Refusal:

@@ -57,7 +57,8 @@ def names_of(content: Content, known: Iterable[KnownData]) -> frozenset[str]:
 def old_names(entries: Sequence[Entry]) -> frozenset[str]:
     """The names of data in charges that were made before data were known by content: fingerprints of bytes."""
     by_content = frozenset().union(*(one.names for one in known_data(entries)))
-    return frozenset(entry.data for entry in entries if entry.kind == "charge") - by_content
+    # A charge that stands for those of a lost ledger names no data.
+    return frozenset(entry.data for entry in entries if entry.kind == "charge" and entry.data) - by_content
 
 
 def note(content: Content, names: Iterable[str], fingerprint: str = "") -> str:

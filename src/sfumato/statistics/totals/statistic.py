@@ -175,6 +175,36 @@ class Totals(PublishedTable):
         }
 
     @classmethod
+    def exceptions(cls, plan: "Plan") -> list[str]:
+        """For whom figures were changed, where units were asked whether they want to be protected."""
+        if plan.release.records.records.consent is None:
+            return []
+        return [
+            " All this is so of units that asked to be protected, and **of no others**: where none of the largest "
+            "contributors of a cell asked, its total is published as it is."
+        ]
+
+    @classmethod
+    def left_open(cls, plan: "Plan") -> list[str]:
+        """What is regarded as public of cells, and what that means where people ask for tables of their own.
+
+        Where other kinds are published of the same records, these speak for all.
+        """
+        if len(plan.kinds) > 1:
+            return []
+        hidden = all(table.method.suppress for table in plan.of_kind(cls))
+        live = _beside_live(refuses=plan.release.live.guard == "refuse", hidden=hidden)
+        if hidden:
+            return [
+                "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
+                "record and cells with very few look the same." + live
+            ]
+        return [
+            "Codes of attributes are regarded as public, and so is whether there is any unit in a cell: cells of a "
+            "single one are published. What is said of its figure is all that protects it." + live
+        ]
+
+    @classmethod
     def reading_errors(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (other kinds look at it)
         """How to read the error figures of totals, means and counts of records."""
         return [
@@ -197,3 +227,20 @@ class Totals(PublishedTable):
         if data.records.consent is not None:
             text += " Only units that asked for it are protected."
         return text
+
+
+def _beside_live(*, refuses: bool, hidden: bool) -> str:
+    """What that means for tables that people ask for over the same records, should the office answer them."""
+    if not refuses:
+        if not hidden:
+            return ""
+        return (
+            " That does not hold for readers who may also ask for tables of their own: two answers that are equal, or "
+            "differ by few units, tell how many there are between them."
+        )
+    return (
+        " Where readers may also ask for tables of their own, a figure is withheld when it differs from one given "
+        f"before by no unit or by {'as few as would be suppressed' if hidden else 'one'}, so that these two look the "
+        f"same there{' too' if hidden else ''}. Differences of more units, and what follows from many answers "
+        "together, are not withheld."
+    )

@@ -65,11 +65,6 @@ class TopContributors:
     """
 
     name: ClassVar[str] = "top-contributors"
-    description: ClassVar[str] = (
-        "every total was moved up or down by an amount that follows from its largest contributors and a secret key, "
-        "counts by a few units (of weighted counts, a few times the average weight), and cells with very few "
-        "contributors are not published"
-    )
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"records"})
 
@@ -115,6 +110,16 @@ class TopContributors:
                 found="another value",
                 do="correct the release file",
             ) from None
+
+    @property
+    def description(self) -> str:
+        """What is done to the figures, as a clause of the privacy statement."""
+        return (
+            "every total was moved up or down by an amount that follows from its largest contributors and a secret "
+            "key, counts by a few units (of weighted counts, a few times the average weight), and cells "
+            + ("with very few contributors" if self.suppress else "without any contributor, and no others,")
+            + " are not published"
+        )
 
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
