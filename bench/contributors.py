@@ -23,9 +23,10 @@ from sfumato.cells import Cells
 from sfumato.live import Live, open_live
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
+from sfumato.plan import plan_table
 from sfumato.release import Release
 from sfumato.release_file import load
-from sfumato.statistics.published import PublishedTable, published_table
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.top_contributors import TopContributors
 
 _HERE = Path(__file__).parent
@@ -54,17 +55,16 @@ class _Asked:
     @classmethod
     def of(cls, live: Live) -> "_Asked":
         (table,) = live.release.tables
-        question = live.release.question(table, live.codelists)
-        method = live.release.method(table, question)
-        assert isinstance(method, TopContributors)
-        return cls(live=live, planned=PublishedTable(table=table, question=question, method=method), method=method)
+        planned = plan_table(live.release, table, live.codelists)
+        assert isinstance(planned.method, TopContributors)
+        return cls(live=live, planned=planned, method=planned.method)
 
     def count(self) -> Cells:
         return self.live.prepared.answer(self.planned.question)
 
     def publish(self) -> pa.Table:
         """What is timed: count, perturb, and lay out the table."""
-        return published_table(self.planned, self.method.protect(self.count(), OperatingSystem()))
+        return self.planned.rows(self.method.protect(self.count(), OperatingSystem()))
 
     def publish_live(self) -> pa.Table:
         return self.live.answer(total="turnover", by=list(ATTRIBUTES))

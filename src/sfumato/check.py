@@ -69,6 +69,10 @@ class Checked:
                 _refuse_changed(self.plan.release, self.states)
                 yield name, counted
 
+    def count(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
+        """The same of all at once, where they fit into memory together."""
+        return dict(self.tabulate(statistics))
+
     @contextmanager
     def tabulate_in_chunks(self, statistics: Mapping[str, Statistic]) -> Iterator[Mapping[str, Parted]]:
         """Some statistics cut into chunks; they are tabulated when they are worked on."""

@@ -73,7 +73,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Survey:
     with checked(load(file)) as ready:
         assert isinstance(ready.opened, OpenRecords)
         planned = ready.plan.cubes[0]
-        true, sampling = ready.cube(planned)
+        true, sampling = ready.count({planned.name: planned})[planned.name]
         return Survey(
             file=file,
             planned=planned,

@@ -21,6 +21,7 @@ from sfumato.statistics.cube.figures import average_scale
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.tabulate import tabulated_cube
 from sfumato_lab.economy.requirements.generate import generate_requirements
 from tests.cli.call import call
 from tests.cubes.survey import CUBE, RELEASE, records, release
@@ -48,7 +49,9 @@ def true(survey: Path) -> Cube:
     with checked(load(survey)) as ready:
         planned = ready.plan.cubes[0]
         named = {dimension.name: dimension for dimension in planned.question.by}
-        return ready.opened.table(replace(planned.question, by=tuple(named[name] for name in BY)))
+        return tabulated_cube(
+            ready.opened.data, ready.opened.tables, replace(planned.question, by=tuple(named[name] for name in BY))
+        )
 
 
 def as_in_the_paper(

@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.bundle.statement import compared, cubes_guarantee, statement
+from sfumato.bundle.statement import compared, statement
 from sfumato.check import check
 from sfumato.errors import BudgetError, BundleError, DataError, MethodError, SfumatoError
 from sfumato.keys import new_key
+from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.meaning import odds
@@ -214,7 +215,7 @@ def test_both_engines_make_the_same_true_cube(tmp_path: Path, engine: str) -> No
     found = []
     for name in ("duckdb", engine):
         with checked(load(release(tmp_path / name, ('engine = "duckdb"', f'engine = "{name}"')))) as ready:
-            found.append(ready.cube(ready.plan.cubes[0]))
+            found.append(next(iter(ready.count({"": ready.plan.cubes[0]}).values())))
     (first, sampling), (second, other) = found
     assert first.equals(second)
     assert sampling == other
@@ -236,7 +237,7 @@ def test_a_cap_so_large_that_its_delta_is_nothing_is_refused_with_advice_that_ca
 
 def test_a_record_in_another_cell_is_stated_at_two_epsilons(tmp_path: Path) -> None:
     made = check(load(release(tmp_path))).plan
-    epsilon = cubes_guarantee(made)
+    epsilon = sequential([cube.guarantee for cube in made.cubes])
     assert epsilon is not None
     found = {each.about: each.loss for each in compared(made)}
     assert found["record"].epsilon == epsilon.epsilon

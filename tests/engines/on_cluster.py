@@ -118,7 +118,7 @@ def interrupted(release: Path) -> dict[str, Any]:
     with _cut(release) as (ready, cut):
         planned = {table.name: table for table in ready.plan.tables}
         layout = cut["keyed"].layout
-        work = ProtectPart(planned=planned["keyed"], secret=ready.plan.secret, layout=layout, folder=draft)
+        work = ProtectPart(statistic=planned["keyed"], secret=ready.plan.secret, layout=layout, folder=draft)
         told = list(ready.each_part(cut["keyed"], Dies(work=work, marks=marks)))
         written = sorted(path.name for path in draft.iterdir())
         parts = settled(draft, told)
@@ -170,7 +170,7 @@ def refused(release: Path) -> dict[str, Any]:
 
 @contextmanager
 def _cut(release: Path) -> Iterator[tuple[Checked, Mapping[str, Parted]]]:
-    with checked(load(release)) as ready, ready.in_parts({t.name: t for t in ready.plan.tables}) as cut:
+    with checked(load(release)) as ready, ready.tabulate_in_chunks({t.name: t for t in ready.plan.tables}) as cut:
         yield ready, cut
 
 

@@ -50,9 +50,9 @@ def main(release: Path, draft: Path, noted: Path, *, killed: bool) -> None:
 
         planned = {table.name: table for table in ready.plan.tables}
         kills = (SparkContext._gateway.proc.pid, os.getpid()) if killed else ()
-        with ready.in_parts(planned) as cut:
+        with ready.tabulate_in_chunks(planned) as cut:
             secret, layout = ready.plan.secret, cut["keyed"].layout
-            work = ProtectPart(planned=planned["keyed"], secret=secret, layout=layout, folder=draft)
+            work = ProtectPart(statistic=planned["keyed"], secret=secret, layout=layout, folder=draft)
             looks = Looks(work=work, secret=secret, below=Path(gettempdir()), noted=noted, kills=kills)
             sys.stdout.write(json.dumps([part.rows for part in ready.each_part(cut["keyed"], looks)]) + "\n")
 

@@ -160,6 +160,6 @@ def test_executors_that_only_compute_factors_are_asked_for_their_sfumato_before_
     head, _, keyed = release.read_text(encoding="utf-8").split("[[table]]")
     in_one_piece = keyed.replace("parts = 5", 'structural_zeros = "listed"')
     release.write_text(f"{head}[[table]]{in_one_piece}", encoding="utf-8")
-    assert not any(planned.in_parts for planned in check(load(release), data=False).plan.tables)
+    assert not any(planned.in_chunks for planned in check(load(release), data=False).plan.tables)
     assert "found:    sfumato 0.0.0" in drive(release, "refused").printed["program"]
     assert not (folder / "computing.sqlite").exists()

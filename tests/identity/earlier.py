@@ -1,15 +1,10 @@
 """A ledger and answers as version 0.1 left them: data known by the bytes of their files, questions by their order."""
 
-from sfumato.cells import Cells
-from sfumato.check import Checked, checked, stored_answers
+from sfumato.check import checked, stored_answers
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
-from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistics.cube.statistic import CubeStatistic
-from sfumato.statistics.cube.stored import stored
-from sfumato.statistics.published import PublishedTable
 
 
 def run_by_version_0_1(release: Release) -> dict[str, str]:
@@ -18,20 +13,13 @@ def run_by_version_0_1(release: Release) -> dict[str, str]:
         data = Memory(release.store / "none.json").fingerprint(data_files(release.data))
         ledger, answers = Ledger.open(release.ledger, create=True), stored_answers(release)
         names = {}
-        for part in ready.plan.distinct_parts():
+        for part in ready.plan.distinct():
             names[part.name] = part.digest_as_laid_out(data)
             charge = part.charge(data, names[part.name])
             ledger.charge(release.account, [charge], release.about.title, budget=release.budget)
-            drawn = _drawn(part, ready)
-            kept = answers.keep_file if isinstance(drawn, bytes) else answers.keep
-            digest = kept(charge.question, drawn)  # type: ignore[arg-type]
+            counted = ready.count({part.name: part})[part.name]
+            digest = answers.keep_file(charge.question, part.content(part.answer(counted, ready.plan.secret)))
             ledger.record_answer(release.account, charge.question, part.name, digest)
     (release.store / "memory.json").unlink()
     assert "data" not in {entry.kind for entry in ledger.history()}
     return names
-
-
-def _drawn(part: PublishedTable | CubeStatistic, ready: Checked) -> Cells | bytes:
-    if isinstance(part, CubeStatistic):
-        return stored(*part.protect(ready.cube(part)[0], OperatingSystem()))
-    return part.answer(ready.count({part.name: part})[part.name], ready.plan.secret)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.bundle.structure import describe
 from sfumato.errors import BudgetError
 from sfumato.privacy.account import Account, Charge, balance, parallel, sequential
 from sfumato.privacy.entries import digest, guarantee_columns
@@ -33,8 +32,8 @@ def test_a_condition_goes_wherever_the_guarantee_goes() -> None:
     assert GIVEN_CHI.within(BUDGET).condition == "given χ"
     assert GIVEN_CHI.at(Fraction(1)).condition == "given χ"
     assert str(GIVEN_CHI).endswith("; given χ")
-    assert describe(GIVEN_CHI)["condition"] == "given χ"
-    assert "condition" not in describe(FORMAL)
+    assert GIVEN_CHI.described()["condition"] == "given χ"
+    assert "condition" not in FORMAL.described()
 
 
 def test_what_holds_on_a_condition_protects_nothing_provably() -> None:

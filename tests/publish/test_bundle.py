@@ -21,7 +21,6 @@ from sfumato.privacy.account import Overdraft
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.statistics.published import published_table
 
 
 def test_the_bundle_holds_tables_codelists_structure_statement_and_a_manifest_of_them(release_folder: Path) -> None:
@@ -87,7 +86,7 @@ def test_error_figures_depend_on_published_values_and_parameters_only(release_fo
         Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": values, "establishments": e})
         for e in (cells["establishments"], cells["establishments"] + 7)
     ]
-    first, second = (published_table(planned, answer) for answer in answers)
+    first, second = (planned.rows(answer) for answer in answers)
     assert first.drop(["establishments"]).equals(second.drop(["establishments"]))
 
 

@@ -49,7 +49,7 @@ def test_without_individuals_only_tables_nothing_of_the_kind_is_said(tiny: Path)
 def test_a_table_without_a_guarantee_leaves_the_release_without_one_and_the_statement_says_so(tiny: Path) -> None:
     made = plan(tiny, Change(budget="", protect=""))
     legacy = replace(made.tables[0], method=NoiseInfusion())
-    mixed = replace(made, tables=(legacy, *made.tables[1:]))
+    mixed = replace(made, statistics=(legacy, *made.tables[1:]))
     assert isinstance(mixed.guarantee, NoFormalGuarantee)
     text = statement(mixed)
     assert "**no formal guarantee**: nothing bounds what by_place may reveal" in text
@@ -162,8 +162,8 @@ def test_no_guarantee_is_said_to_be_proved_where_there_is_none(tiny: Path) -> No
     made = plan(tiny, Change(budget="", protect=""))
     legacy = [replace(planned, method=NoiseInfusion()) for planned in made.tables]
     assert "What each method guarantees is defined and proved" in statement(made)
-    assert "Where a method has a guarantee" in statement(replace(made, tables=(legacy[0], made.tables[1])))
-    without = statement(replace(made, tables=tuple(legacy)))
+    assert "Where a method has a guarantee" in statement(replace(made, statistics=(legacy[0], made.tables[1])))
+    without = statement(replace(made, statistics=tuple(legacy)))
     assert "proved" not in without
     assert "always gets the same answer" in without
 

@@ -15,7 +15,6 @@ from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.statistics.people.describe import operator_notes
 from sfumato.statistics.people.tune_percentiles import tune_percentiles
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
@@ -163,10 +162,10 @@ def test_a_statement_names_a_condition_and_what_mose_leaves_open(tmp_path: Path)
 def test_whoever_runs_a_release_is_told_of_clipping_and_of_classes_of_one_group(tmp_path: Path) -> None:
     release = load(written(tmp_path))
     found = check(release)
-    notes = operator_notes(found.plan)
+    notes = found.plan.operator_notes()
     assert any("earnings" in note and "`sfumato assess`" in note for note in notes)
     assert any("scores" in note and "Where a class has one group only" in note for note in notes)
     assert plan_summary(found)[1]["notes"] == notes
     assert all(note in str(run_summary(run(release))[0]) for note in notes)
     each = load(written(tmp_path, ALL, ('classes = ["title"]', 'classes = ["title", "sector"]')))
-    assert any("Every class has one group only" in note for note in operator_notes(check(each, data=False).plan))
+    assert any("Every class has one group only" in note for note in check(each, data=False).plan.operator_notes())

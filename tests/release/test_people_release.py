@@ -23,6 +23,8 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
 from sfumato.run import keep_answer, open_ledger, run
 from sfumato.statistics.people.bins import PublicBins
+from sfumato.statistics.people.statistic import People
+from sfumato.statistics.totals.statistic import Totals
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
 
@@ -184,7 +186,9 @@ def test_a_table_that_an_earlier_version_published_keeps_its_answer_and_its_bins
     ledger, answers = open_ledger(release), stored_answers(release)
     question = before.digest_as_laid_out(data)
     ledger.charge(release.account, [before.charge(data, question)], release.about.title, budget=release.budget)
-    keep_answer(answer, release=release, ledger=ledger, answers=answers, question=question, table="percentiles")
+    keep_answer(
+        before.content(answer), release=release, ledger=ledger, answers=answers, question=question, table="percentiles"
+    )
     assert check(release).paid == {"percentiles"}
     again = run(release)
     assert again.charged == again.finished == ()
@@ -348,7 +352,7 @@ def test_a_keyed_method_knows_no_periods(tmp_path: Path) -> None:
     changes = ("[data]", 'key = "k"\n[data]'), ('method = "laplace", epsilon = 2', 'method = "top-contributors"')
     release = load(written(tmp_path, HEAD + EMPLOYMENT, *changes))
     with pytest.raises(ReleaseError, match="laplace"):
-        release.method_name(release.tables[0])
+        People.method_name(release.tables[0], release.records)
 
 
 def test_a_clipped_measure_is_for_people_only(tmp_path: Path) -> None:
@@ -356,7 +360,7 @@ def test_a_clipped_measure_is_for_people_only(tmp_path: Path) -> None:
     total = '[[table]]\nname = "t"\ntotal = "earnings"\nby = ["title"]\nprotect = { method = "top-contributors" }\n'
     release = load(written(tmp_path, text + total))
     with pytest.raises(ReleaseError, match='outside = "clip"'):
-        release.question(release.tables[0], {"title": release.data.declared_codes("title")})
+        Totals.ask(release.tables[0], release.records, {"title": release.data.declared_codes("title")})
 
 
 def test_a_cube_counts_records_that_are_one_a_unit(tmp_path: Path) -> None:

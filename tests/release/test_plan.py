@@ -185,12 +185,11 @@ def test_check_sees_an_overdraft_of_delta_before_there_is_a_ledger(tiny: Path) -
 
 
 def test_tables_that_are_biased_are_not_reconciled_with_others(tiny: Path) -> None:
-    from sfumato.agree.published import reconciled_tables
 
     on = ('period = "2025"', 'period = "2025"\nreconcile = true')
-    assert reconciled_tables(plan(tiny, on)) == ("by_place", "by_industry")
+    assert plan(tiny, on).reconciled == ("by_place", "by_industry")
     node = ("epsilon = 2.0 }", 'method = "node-laplace", threshold = 20, epsilon = 2.0 }')
-    assert reconciled_tables(plan(tiny, on, node)) == ()
+    assert plan(tiny, on, node).reconciled == ()
 
 
 @pytest.mark.parametrize(

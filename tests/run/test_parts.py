@@ -272,7 +272,7 @@ def test_large_tables_are_in_parts_by_themselves_and_a_table_that_cannot_be_is_r
     file.write_text(text.replace('"ownership", "a0"', '"a0"'), encoding="utf-8")
     (planned,) = check(load(file), data=False).plan.tables
     assert planned.cells > MOST_CELLS
-    assert planned.in_parts
+    assert planned.in_chunks
     file.write_text(text.replace("[release]\n", "[release]\nreconcile = true\n"), encoding="utf-8")
     with pytest.raises(ReleaseError, match=f"at most {MOST_CELLS:,} cells"):
         check(load(file), data=False)
@@ -292,9 +292,9 @@ def test_a_workplace_cell_too_wide_for_a_part_is_refused_before_it_is_charged(re
 
 def test_small_tables_are_in_one_piece_unless_they_are_asked_for_in_parts(release_folder: Path) -> None:
     file = release_of(release_folder, 'method = "laplace", epsilon = 1')
-    assert [planned.in_parts for planned in check(load(file), data=False).plan.tables] == [False]
+    assert [planned.in_chunks for planned in check(load(file), data=False).plan.tables] == [False]
     file = release_of(release_folder, 'method = "laplace", epsilon = 1', more="parts = 2")
-    assert [planned.in_parts for planned in check(load(file), data=False).plan.tables] == [True]
+    assert [planned.in_chunks for planned in check(load(file), data=False).plan.tables] == [True]
 
 
 def test_readers_find_the_same_rows_in_parts(release_folder: Path) -> None:

@@ -174,7 +174,7 @@ def test_data_that_are_not_as_described_are_refused_before_anything_is_charged(t
 
 
 def test_large_counts_of_people_are_in_parts_by_themselves_and_small_ones_are_not(tmp_path: Path) -> None:
-    assert [planned.in_parts for planned in plan_of(release_of(tmp_path)).tables] == [False]
+    assert [planned.in_chunks for planned in plan_of(release_of(tmp_path)).tables] == [False]
     file = release_of(tmp_path)
     text = file.read_text(encoding="utf-8")
     more = "\n".join(f"a{n} = {{ codes = {json.dumps([str(code) for code in range(100)])} }}" for n in range(2))
@@ -182,7 +182,7 @@ def test_large_counts_of_people_are_in_parts_by_themselves_and_small_ones_are_no
     file.write_text(text.replace('"work"]', '"work", "a0", "a1"]'), encoding="utf-8")
     (planned,) = plan_of(file).tables
     assert planned.cells == 60_000_000 > MOST_CELLS > MOST_ROWS
-    assert planned.in_parts
+    assert planned.in_chunks
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_tables_of_people_that_stay_whole_are_refused_in_parts_before_they_are_c
     with pytest.raises(ReleaseError, match=why):
         run(load(release_of(tmp_path, asked, head=head, more="parts = 3")))
     assert not load(tmp_path / "release.toml").ledger.exists()
-    assert not plan_of(release_of(tmp_path, asked, head=head)).tables[0].in_parts
+    assert not plan_of(release_of(tmp_path, asked, head=head)).tables[0].in_chunks
 
 
 def test_a_count_with_an_option_that_its_method_does_not_have_is_refused_by_name(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         given = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
         given, shown = nested_sums(plan.tables, given), agreeing(plan.tables, plan.reconciled, given)  # as published
         progress("tabulate")
-        counted = dict(ready.tabulate(planned))
+        counted = ready.count(planned)
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         utilities, exposures = [], []

@@ -246,7 +246,7 @@ class FormalLive:
         if late is not None:
             return late
         with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
-            counted = dict(self.ready.tabulate({name: planned}))[name]
+            counted = self.ready.count({name: planned})[name]
         return keep_answer(
             planned.content(planned.answer(counted, None)),
             release=self.release,

@@ -91,7 +91,7 @@ def true_cells(release: Release, tables: Sequence[People]) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
     asked = max(tables, key=lambda table: isinstance(table.method, Mose))
     with checked(release) as ready:
-        cells = dict(ready.tabulate({asked.name: asked}))[asked.name]
+        cells = ready.count({asked.name: asked})[asked.name]
     if not isinstance(cells, Cells):
         raise TypeError("counts and means are made of cells")
     of_means = isinstance(asked.method, Mose)

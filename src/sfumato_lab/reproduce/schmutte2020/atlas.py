@@ -89,7 +89,7 @@ def read_atlas(folder: Path) -> Atlas:
                 do="name another folder with --data, or leave --data out",
             )
         by_value = replace(table, question=replace(question, needs=needs(TheilSen.name)))
-        cells, samples = (dict(ready.tabulate({table.name: asked}))[table.name] for asked in (table, by_value))
+        cells, samples = (ready.count({table.name: asked})[table.name] for asked in (table, by_value))
     assert isinstance(cells, Cells)
     assert isinstance(samples, Samples)
     codes = [dimension.codes for dimension in question.classes]
