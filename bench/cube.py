@@ -14,8 +14,9 @@ from gate import WrongResultError
 from processes import SFUMATO, output_of, seconds_of
 from survey import ATTRIBUTES, CELLS, CUBE, codes_of, write_survey
 
+from sfumato.bundle.read import open_cube
 from sfumato.release_file import load
-from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import Answer
 
 _ROUNDS = 3

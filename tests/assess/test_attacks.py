@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.statistics.jobs.attacks import (
+from sfumato.assess.attacks import (
     AttackResult,
     growth_attack,
     pooled,

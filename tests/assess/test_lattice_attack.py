@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.cells import Cells, Dimension
 from sfumato.keys import new_key, read_key
 from sfumato.noise.factors import EARNINGS, LIFE, ONE, Factors, information, least_base, rounded_by_thresholds
 from sfumato.noise.keyed import CellWords, Keyed, hashes
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from sfumato.statistics.panel.attacks import Series, attack_factors, factors_within, likeliest_factor
 from sfumato.statistics.panel.indicators import CODES, NAME

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.arrays import Floats, Integers
-from sfumato.assess.assess import assess
 from sfumato.cli.release import assessment_summary
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from sfumato.statistics.people.attacks import (
     Published,

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
+from sfumato.bundle.read import open_cube
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.statistics.cube.query import open_cube
 from sfumato_lab.economy.federal.generate import generate_federal
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.cli.call import call

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.assess.assess import assess
+from sfumato.bundle.read import open_cube
 from sfumato.cells import Dimension
 from sfumato.check import checked
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import LedgerError
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from sfumato.statistics.cube import assess as cubes
 from sfumato.statistics.cube.assess import (
@@ -32,7 +33,7 @@ from sfumato.statistics.cube.assess_report import cube_data, cube_section
 from sfumato.statistics.cube.attacks import cell_risk
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import Estimates, Sampling
-from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import Rules
 from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.tabulate import replicate_estimates

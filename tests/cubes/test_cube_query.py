@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.bundle.read import open_cube
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
 from sfumato.release_file import load
@@ -20,7 +21,7 @@ from sfumato.run import run
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
 from sfumato.statistics.cube.protect import protected_cube
-from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import Rules
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.cube.statistic import cube_method

@@ -158,7 +158,7 @@ def test_the_file_of_a_cube_lists_every_cell_with_its_codes_and_whole_numbers(tm
 
 
 def test_a_cube_that_was_changed_is_refused(tmp_path: Path) -> None:
-    from sfumato.statistics.cube.query import open_cube
+    from sfumato.bundle.read import open_cube
 
     bundle = run(load(release(tmp_path))).bundle
     open_cube(bundle, "people")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.bundle.read import open_cube
 from sfumato.check import checked
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
@@ -14,7 +15,6 @@ from sfumato.release_file import load
 from sfumato.run import run
 from sfumato.statistics.cube.cube import MILLION
 from sfumato.statistics.cube.levels import compared
-from sfumato.statistics.cube.query import open_cube
 from tests.cli.call import call
 from tests.cubes.survey import release
 

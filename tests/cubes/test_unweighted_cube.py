@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.read import open_cube
 from sfumato.check import checked, stored_answers
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.release_file import load
@@ -17,7 +18,6 @@ from sfumato.run import keep_answer, open_ledger, run
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.model import ServedTable
 from sfumato.statistics.cube.cube import MILLION
-from sfumato.statistics.cube.query import open_cube
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.stored import read_stored, stored, with_columns

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.bundle.manifest import read_manifest
 from sfumato.check import check
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from tests.docs.blocks import ROOT
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import contingency
 
+from sfumato.bundle.read import open_cube
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata, Replicates
 from sfumato.release_file import load
 from sfumato.run import run
-from sfumato.statistics.cube.query import open_cube
 from sfumato_lab.economy.requirements.design import WORKERS, draw_design
 from sfumato_lab.economy.requirements.draws import FEWEST_JOBS, MOST_DAYS, MOST_JOBS, NAMES, WEIGHT_DIGITS
 from sfumato_lab.economy.requirements.generate import CHUNK, FEWEST, RequirementsSurvey, generate_requirements

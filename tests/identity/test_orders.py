@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.assess import assess
-from sfumato.bundle.read import all_rows
+from sfumato.bundle.read import all_rows, open_cube
 from sfumato.keys import new_key
 from sfumato.live import open_formal
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import Published, run
-from sfumato.statistics.cube.query import open_cube
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 from tests.cubes.survey import release as survey
 from tests.identity.earlier import run_by_version_0_1

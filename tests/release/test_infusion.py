@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.bundle.manifest import read_manifest
 from sfumato.check import check
 from sfumato.errors import KeyFileError, ReleaseError
@@ -17,6 +16,7 @@ from sfumato.keys import new_key, read_key, rotate_key
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from tests.release.test_release_file import written
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.bundle.manifest import read_manifest
 from sfumato.bundle.statement import statement
 from sfumato.check import check, checked, stored_answers
@@ -21,6 +20,7 @@ from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import keep_answer, open_ledger, run
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.statistic import People

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.read import MOST_ROWS, all_rows, each_rows, select_rows
 from sfumato.cells import Cells
@@ -26,6 +25,7 @@ from sfumato.plan import MOST_CELLS
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from sfumato.statistics.published import PublishedTable

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.assess import assess
 from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.read import MOST_ROWS, select_rows
 from sfumato.check import check, checked
 from sfumato.errors import DataError, ReleaseError
 from sfumato.plan import MOST_CELLS, Plan
 from sfumato.release_file import load
+from sfumato.report.assess import assess
 from sfumato.run import run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from tests.run.answered import answered

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from sfumato.statistics.cube.query import open_cube
+from sfumato.bundle.read import open_cube
 
 LETTERS = {
     "": "A",

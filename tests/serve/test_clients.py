@@ -11,7 +11,7 @@ import pytest
 from pxweb import PxApi
 from pyjstat import pyjstat
 
-from sfumato.statistics.cube.query import open_cube
+from sfumato.bundle.read import open_cube
 from tests.serve.running import Server
 
 Rows = dict[tuple[str, ...], Any]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.bundle.read import open_cube
 from sfumato.errors import BundleError, SfumatoError
 from sfumato.serve.core import figures as cube_figures
 from sfumato.serve.core import figures as remembering_cube
@@ -21,7 +22,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import StoredFigures
 from sfumato.serve.core.model import Answer, Column, Selection, ServedTable, marks_of
 from sfumato.serve.core.selection import GroupingSection, default, everything, read_groupings, select
-from sfumato.statistics.cube.query import PublishedCube, open_cube
+from sfumato.statistics.cube.query import PublishedCube
 
 TABLES = (
     "jobs_by_place_industry",

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.bundle.read import open_cube
 from sfumato.serve.core import figures as cube_figures
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.figures import KEPT_BYTES, BoundedCache, CubeFigures
@@ -19,7 +20,6 @@ from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options, write_parquet
 from sfumato.serve.formats.text import write_csv
 from sfumato.serve.sdmx.series import statuses
-from sfumato.statistics.cube.query import open_cube
 
 
 def test_a_mean_that_is_not_defined_has_no_number_in_any_format(catalogue: Catalogue, bundles: dict[str, Path]) -> None:

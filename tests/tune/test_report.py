@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.cells import Cells, Dimension
-from sfumato.check import check
+from sfumato.check import check, checked
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -49,7 +49,7 @@ def release(file: Path) -> Release:
 
 
 def tuned(release: Release, cells: ReportCells, target: Target = TENTH) -> TunedReport:
-    return tune_report(release, reported(release), target, cells)
+    return tune_report(release, reported(check(release, data=False).plan), target, cells)
 
 
 def share_drawn(method: Reported, cells: ReportCells, target: Target) -> float:
@@ -129,7 +129,8 @@ def test_no_data_are_read_unless_that_is_told(file: Path, tmp_path: Path) -> Non
 def test_true_cells_are_used_when_that_is_told_and_the_finding_is_marked(file: Path, release: Release) -> None:
     found = call("tune", "report", file, "--from-confidential-data").stdout
     assert "CONFIDENTIAL" in found
-    cells = true_cells(release, reported(release))
+    with checked(release) as ready:
+        cells = true_cells(ready, reported(check(release, data=False).plan))
     assert cells.confidential
     assert cells.mean is not None
     assert 10_000 < cells.mean.min() < cells.mean.max() < 400_000
@@ -141,7 +142,10 @@ def test_cells_of_an_earlier_report_may_be_declared(file: Path, release: Release
     declared.write_text("people,mean\n100,40000\n", encoding="utf-8")
     found = tuned(release, declared_cells(declared, None))
     assert found.epsilon == tuned(release, assumed_cells([100], Fraction(40_000))).epsilon
-    assert found.epsilon == tuned(release, assumed_cells([100], assumed_mean(reported(release)))).epsilon
+    assert (
+        found.epsilon
+        == tuned(release, assumed_cells([100], assumed_mean(reported(check(release, data=False).plan)))).epsilon
+    )
     assert "cells.csv" in call("tune", "report", file, "--cells", declared).stdout
     for text in ("size\n3\n", "people\nmany\n", "people,mean\n3\n"):
         declared.write_text(text, encoding="utf-8")
@@ -173,12 +177,12 @@ def test_what_cannot_be_met_or_meant_is_refused(release: Release, release_folder
     with pytest.raises(MethodError, match="9990"):
         tuned(release, assumed_cells([20], Fraction(40_000)), tight)
     with pytest.raises(ReleaseError, match="employee report"):
-        reported(load(release_folder / "release.toml"))
+        reported(check(load(release_folder / "release.toml"), data=False).plan)
 
 
 def test_percentiles_are_planned_for_every_size_and_epsilon_and_the_best_curve_is_named(tmp_path: Path) -> None:
     file = generate_graduates(tmp_path / "graduates", people=2_000).release
-    found = tune_percentiles(load(file), people=[30, 300])
+    found = tune_percentiles(check(load(file), data=False).plan, people=[30, 300])
     assert {line.epsilon for line in found.expected} == set(EPSILONS)
     for line in found.expected:
         assert [plan.error for plan in line.plans] == sorted(plan.error for plan in line.plans)
@@ -199,7 +203,7 @@ def test_percentiles_are_planned_for_every_size_and_epsilon_and_the_best_curve_i
 
 def test_percentiles_of_a_release_without_them_are_refused(release: Release) -> None:
     with pytest.raises(ReleaseError, match="no quantiles table"):
-        tune_percentiles(release)
+        tune_percentiles(check(release, data=False).plan)
 
 
 def test_accuracy_of_jobs_is_not_for_people_and_says_what_is(file: Path) -> None:

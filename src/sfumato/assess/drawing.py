@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import vl_convert
 
+from sfumato.assess.attacks import AttackResult
 from sfumato.assess.utility import ClassUtility, Stratification, Utility
-from sfumato.statistics.jobs.attacks import AttackResult
 
 # Tables of the confidential report.
 

@@ -8,19 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
+from sfumato.assess.attacks import BY_CHANCE, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
 from sfumato.assess.measures import mean
 from sfumato.assess.utility import defined
 from sfumato.assess.views import View
 from sfumato.cells import Cells
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, loss, workforce_steps
-from sfumato.statistics.jobs.attacks import (
-    BY_CHANCE,
-    AttackResult,
-    pooled,
-    reidentification_attack,
-    shape_attack,
-    size_attack,
-)
 
 # Suppression rules, as the comparison: which cells an office would hide if it did not add noise.
 

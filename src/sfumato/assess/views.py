@@ -1,16 +1,16 @@
 """Views: the parts of a published table that are looked at one by one, with their true cells."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
-from sfumato.method import HIDDEN
-from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
-from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.totals.question import TOTAL
+
+if TYPE_CHECKING:  # only names for types: a table is looked at, whatever its kind
+    from sfumato.statistics.published import PublishedTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class View:
     Values are whole numbers of which `parts` make one `unit`.
     """
 
-    planned: PublishedTable
+    planned: "PublishedTable"
     title: str
     indicator: str | None
     counted: Cells
@@ -48,86 +48,6 @@ class View:
         """Some of its cells."""
         ends = None if self.interval is None else (self.interval[0][chosen], self.interval[1][chosen])
         return replace(self, counted=_only(self.counted, chosen), shown=self.shown[chosen], interval=ends)
-
-
-def views(
-    planned: PublishedTable,
-    counted: Cells,
-    answer: Cells,
-    *,
-    agreed: Cells | None = None,
-    unit: str | None = None,
-) -> tuple[View, ...]:
-    """A table as it is assessed: a table of indicators one by one, and only what was published of it.
-
-    `agreed` has the values after tables were made to agree, and `unit` says what the values are numbers of.
-    """
-    table = planned.table
-    title = table.title or table.name
-    counted = planned.with_true_values(counted)
-    if not np.array_equal(counted.positions, answer.positions):
-        raise ValueError("the answer is about other cells than the data")
-    shown = agreed if agreed is not None else answer
-    if table.indicators is None:
-        view = View(
-            planned=planned,
-            title=title,
-            indicator=None,
-            counted=counted,
-            shown=planned.shown_values(shown),
-            interval=planned.interval(answer, shown),
-            unit=unit or table.unit,
-            parts=10**table.decimals if table.statistic == "mean" else 1,
-            counts=table.statistic not in ("total", "mean"),
-            additive=table.statistic != "mean",
-            agreed=not np.array_equal(shown["value"], answer["value"]),
-        )
-        return (_margins_apart(view.only(_seen(answer))),)
-    found = []
-    for indicator in INDICATORS:
-        if indicator.code in table.indicators:
-            part, true = _one_indicator(answer, indicator.code), _one_indicator(counted, indicator.code)
-            view = View(
-                planned=planned,
-                title=f"{title}: {indicator.label[0].lower()}{indicator.label[1:]}",
-                indicator=indicator.code,
-                counted=true,
-                shown=part["value"],
-                interval=None,
-                unit=indicator.unit,
-                counts=indicator.unit == "jobs",
-                additive=indicator.additive,
-            )
-            found.append(view.only(_seen(part)))
-    return tuple(found)
-
-
-def _margins_apart(view: View) -> View:
-    """The cells, with the totals of rows and columns beside them: whoever adds up both counts everything twice."""
-    total = np.zeros(len(view.counted), dtype=np.bool_)
-    if view.planned.table.totals:
-        for dimension in view.counted.dimensions:
-            total |= np.array(dimension.codes)[view.counted.codes(dimension.name)] == TOTAL
-    return replace(view.only(~total), margins=view.only(total)) if total.any() else view
-
-
-def _one_indicator(cells: Cells, code: str) -> Cells:
-    """The cells of one indicator, without that dimension."""
-    if cells.dimensions[-1].name != NAME:
-        raise ValueError("a table of indicators has them as its last dimension")
-    at = CODES.index(code)
-    return Cells(
-        dimensions=cells.dimensions[:-1],
-        positions=cells.positions[at :: len(CODES)] // len(CODES),
-        columns={name: column[at :: len(CODES)] for name, column in cells.columns.items()},
-    )
-
-
-def _seen(answer: Cells) -> NDArray[np.bool_]:
-    """The cells whose value can be seen."""
-    if "status" not in answer.columns:
-        return np.ones(len(answer), dtype=np.bool_)
-    return ~np.isin(answer["status"], HIDDEN)
 
 
 def _only(cells: Cells, chosen: NDArray[np.bool_]) -> Cells:

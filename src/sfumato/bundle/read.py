@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from sfumato.bundle.manifest import each_listed, read_listed
 from sfumato.chunks import name_of
 from sfumato.errors import BundleError, SfumatoError
-from sfumato.statistics.cube.question import By, Where, kept_codes, listed_once, unknown
+from sfumato.statistics.cube.query import PublishedCube
+from sfumato.statistics.cube.question import (
+    By,
+    Rules,
+    Where,
+    kept_codes,
+    listed_once,
+    unknown,
+)
+from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.panel.indicators import INDICATORS, NAME
 
 # The rows of a published table, from one file or from the files of its parts, one after the other.
@@ -207,4 +216,18 @@ def _places(table: pa.Table, by: Sequence[str], codes: Mapping[str, Sequence[str
         .to_numpy()
         .astype(np.int64)
         for name in by
+    )
+
+
+def open_cube(bundle: str | Path, name: str) -> PublishedCube:
+    """Open a cube of a bundle, once its file agrees with the manifest."""
+    folder = Path(bundle)
+    structure: dict[str, Any] = json.loads(read_listed(folder, "structure.json"))
+    described = {cube["name"]: cube for cube in structure.get("cubes", ())}
+    if name not in described:
+        raise unknown(f"bundle {folder}", "one of its cubes", name, tuple(described))
+    about = described[name]
+    cube, figures = read_stored(read_listed(folder, about["file"]))
+    return PublishedCube(
+        name=name, title=about["title"], cube=cube, figures=figures, rules=Rules(**about["publication_rules"])
     )

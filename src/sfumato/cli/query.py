@@ -220,8 +220,7 @@ def query(
 
     Only the bundle is read, so nothing is charged.
     """
-    from sfumato.bundle.read import contents, select_rows
-    from sfumato.statistics.cube.query import open_cube
+    from sfumato.bundle.read import contents, open_cube, select_rows
     from sfumato.statistics.cube.question import unknown
 
     folder = _folder(bundle)

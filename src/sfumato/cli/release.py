@@ -38,11 +38,11 @@ from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
-    from sfumato.assess.assess import Assessment
     from sfumato.assess.risk import Exposure
     from sfumato.assess.utility import Utility
     from sfumato.check import Findings
     from sfumato.plan import Plan
+    from sfumato.report.assess import Assessment
     from sfumato.run import Published
     from sfumato.statistics.cube.statistic import CubeStatistic
 
@@ -371,8 +371,8 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Write the confidential report of a published release: true against protected values, error by size of cell."""
-    from sfumato.assess.assess import assess as assess_release
     from sfumato.release_file import load
+    from sfumato.report.assess import assess as assess_release
 
     with progress(hidden=as_json) as update:
         assessment = assess_release(load(file), report, progress=_steps(update))

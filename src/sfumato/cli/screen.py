@@ -156,3 +156,11 @@ def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
             bar.update(task, description=step, completed=done, total=total)
 
         yield update
+
+
+def printed_table(*headings: str, numbers: int = 0) -> Table:
+    """An empty table, the last columns of which are numbers."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place >= len(headings) - numbers else "left")
+    return table

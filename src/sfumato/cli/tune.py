@@ -112,6 +112,7 @@ def report(
 
     It is found from cells that are assumed or declared, which are printed; no data are read unless that is told.
     """
+    from sfumato.check import check, checked
     from sfumato.cli.tune_summaries import report_summary
     from sfumato.release_file import load
     from sfumato.statistics.people.tune_report import (
@@ -128,10 +129,11 @@ def report(
         load(file),
         Target(threshold=typed_number("threshold", threshold), share=typed_number("share", share)),
     )
-    tables = reported(release)
+    tables = reported(check(release, data=False).plan)
     usual = assumed_mean(tables) if mean is None else typed_number("mean", mean)
     if from_confidential_data:
-        found = true_cells(release, tables)
+        with checked(release) as ready:
+            found = true_cells(ready, tables)
     elif cells is not None:
         found = declared_cells(cells, usual)
     else:
@@ -153,13 +155,19 @@ def percentiles(
 
     It is computed from the bins of the release file; no data are read.
     """
+    from sfumato.check import check
     from sfumato.cli.tune_summaries import percentiles_summary
     from sfumato.release_file import load
     from sfumato.statistics.people.tune_percentiles import tune_percentiles
 
     sizes = [_whole("people", size) for size in people.split(",")]
     epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
-    show(percentiles_summary(tune_percentiles(load(file), table, people=sizes, epsilons=epsilons)), as_json)
+    show(
+        percentiles_summary(
+            tune_percentiles(check(load(file), data=False).plan, table, people=sizes, epsilons=epsilons)
+        ),
+        as_json,
+    )
 
 
 def _whole(name: str, text: str) -> int:

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
@@ -20,7 +21,6 @@ from sfumato.statistics.people.tune_report import TunedReport, TunedTable
 from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
 from sfumato.statistics.totals.tune import Answer
-from sfumato_lab.reproduce.page import printed_table, spaced
 
 # What `sfumato tune` says: the epsilon, the assumption behind it, and the curve around it.
 

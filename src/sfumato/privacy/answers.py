@@ -17,7 +17,9 @@ from sfumato.cells import Cells, Dimension
 from sfumato.chunks import Part, listing, read_listing, settled
 from sfumato.durable import private_folder, room_for, sync_folder, write_durably
 from sfumato.errors import LedgerError
-from sfumato.statistics.cube.stored import ABOUT
+
+ABOUT = b"sfumato"
+"""The entry of a file's metadata that describes a cube."""
 
 # The file of an answer: protected cells and their dimensions, to the bit as they were drawn.
 

@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.assess.assess import Assessment, assess
 from sfumato.bundle.statement import meaning
 from sfumato.cli.release import assessment_summary, error_chart, run_summary
 from sfumato.cli.screen import (
@@ -31,6 +30,7 @@ from sfumato.durable import write_durably
 from sfumato.errors import SfumatoError
 from sfumato.privacy.guarantee import at_most
 from sfumato.release_file import load
+from sfumato.report.assess import Assessment, assess
 from sfumato.run import STEPS, Published, run
 from sfumato_lab.economy.jobs.generate import Economy, generate
 

@@ -5,47 +5,23 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 import vl_convert
-from numpy.typing import NDArray
-from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table
 from sfumato.durable import write_durably
 from sfumato_lab.economy.files import RELEASE
 
 # Repeatable trials: the same seed gives the same figures. Nothing drawn here is ever published.
 
 _KEY_BYTES = 16
-
-
-class Repeatable:
-    """A stream of uniform words for one purpose, the same whichever thread draws first.
-
-    >>> bool(Repeatable(1, "a").words(1) == Repeatable(1, "a").words(1))
-    True
-    """
-
-    def __init__(self, seed: int, *purpose: object) -> None:
-        self._key = blake2b(repr((seed, purpose)).encode(), digest_size=_KEY_BYTES).digest()
-        self._stream = np.random.Philox(key=np.frombuffer(self._key, dtype=np.uint64))
-
-    def words(self, n: int, /) -> NDArray[np.uint64]:
-        """The next n words of the stream."""
-        return self._stream.random_raw(n)
-
-    @property
-    def key(self) -> bytes:
-        """Sixteen bytes that name the stream, for keyed functions."""
-        return self._key
 
 
 # Where the economy of a reproduction is: kept in a folder, or made for this once.
@@ -90,14 +66,6 @@ class Finding:
 
 
 # Tables that reproductions print.
-
-
-def printed_table(*headings: str, numbers: int = 0) -> Table:
-    """An empty table, the last columns of which are numbers."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place >= len(headings) - numbers else "left")
-    return table
 
 
 def printed_findings(findings: Iterable[Finding], *, starred: bool = False) -> Table:

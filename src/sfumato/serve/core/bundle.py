@@ -17,14 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
-from sfumato.bundle.read import all_rows
+from sfumato.bundle.read import all_rows, open_cube
 from sfumato.errors import BundleError
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, RememberingCube, StoredFigures
 from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, free_name, role_of
 from sfumato.serve.core.selection import GroupingSection, of_dimension
 from sfumato.serve.core.status import NUMBERS
-from sfumato.statistics.cube.query import open_cube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.people.question import AT
 from sfumato.statistics.table import ENDS

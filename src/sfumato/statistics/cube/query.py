@@ -5,19 +5,16 @@ path, and parts add up to the whole. Error figures come from published parameter
 them.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.arrays import Floats, Integers
-from sfumato.bundle.manifest import read_listed
 from sfumato.cells import Dimension
 from sfumato.errors import SfumatoError
 from sfumato.statistics.cube.cube import Cube
@@ -41,7 +38,6 @@ from sfumato.statistics.cube.question import (
     where_defined,
 )
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
-from sfumato.statistics.cube.stored import read_stored
 
 QUANTILE = "quantile"
 """The dimension that tells the quantiles of an answer apart."""
@@ -297,20 +293,6 @@ class _Scale:
 
     def told(self, found: Found) -> Floats:
         return found.places.astype(np.float64) if self.classes is None else found.values(self.classes)
-
-
-def open_cube(bundle: str | Path, name: str) -> PublishedCube:
-    """Open a cube of a bundle, once its file agrees with the manifest."""
-    folder = Path(bundle)
-    structure: dict[str, Any] = json.loads(read_listed(folder, "structure.json"))
-    described = {cube["name"]: cube for cube in structure.get("cubes", ())}
-    if name not in described:
-        raise unknown(f"bundle {folder}", "one of its cubes", name, tuple(described))
-    about = described[name]
-    cube, figures = read_stored(read_listed(folder, about["file"]))
-    return PublishedCube(
-        name=name, title=about["title"], cube=cube, figures=figures, rules=Rules(**about["publication_rules"])
-    )
 
 
 def _stacked(answers: Sequence[Answer], dimensions: tuple[Dimension, ...]) -> Answer:

@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.cells import Dimension
+from sfumato.privacy.answers import ABOUT
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 
 _ROWS = 1 << 20
-ABOUT = b"sfumato"
-"""The entry of the file's metadata that describes the cube."""
 
 
 def stored(cube: Cube, figures: Figures) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,14 +15,16 @@ from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.frame import Frame, exact
 from sfumato.method import Method
 from sfumato.microdata import Microdata
+from sfumato.noise.randomness import Repeatable
 from sfumato.privacy.guarantee import Guarantee, plain
-from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.statistic import JobCounts
 from sfumato.statistics.registry import KEYED, build
 from sfumato.statistics.table import Table
-from sfumato_lab.reproduce.page import Repeatable
+
+if TYPE_CHECKING:  # only names for types: tables of a release are tuned
+    from sfumato.release import Release
 
 # Accuracy as people state it: `mean error below 2 jobs in cells of at most 20 jobs`, and the like.
 
@@ -311,7 +313,7 @@ def _digits(epsilon: float) -> Fraction:
 
 
 def tune_table(
-    release: Release,
+    release: "Release",
     name: str | None = None,
     *,
     accuracy: Accuracy,
@@ -354,7 +356,7 @@ def tune_table(
     return tune(build_at, accuracy=accuracy, largest_share=largest_share, worker_cells=worker_cells)
 
 
-def find_table(release: Release, name: str | None) -> Table:
+def find_table(release: "Release", name: str | None) -> Table:
     """The named table, or the only one."""
     names = [table.name for table in release.tables]
     if name is None and len(names) == 1:

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats, Integers
+from sfumato.assess.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.cells import Cells
 from sfumato.method import HIDDEN
 from sfumato.noise.factors import ONE, WHOLE_NUMBERS
-from sfumato.statistics.jobs.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.statistics.panel.indicators import CODES, NAME
 from sfumato.statistics.panel.infused_sums import PAYROLLS
 

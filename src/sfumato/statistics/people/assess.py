@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
+from sfumato.assess.attacks import AttackResult
 from sfumato.assess.drawing import attacks_table, table
 from sfumato.assess.measures import by_class, mean, size_classes, size_label
 from sfumato.assess.utility import defined
 from sfumato.cells import Cells
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
-from sfumato.statistics.jobs.attacks import AttackResult
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.curves import Crossings, curve_of, shares_of
 from sfumato.statistics.people.mose import Mose

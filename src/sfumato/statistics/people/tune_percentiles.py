@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
+from typing import TYPE_CHECKING
 
-from sfumato.check import check
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.release import Release
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
-from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.people.statistic import People
+
+if TYPE_CHECKING:  # only names for types: tables of a plan are tuned
+    from sfumato.plan import Plan
 
 PEOPLE = (30, 50, 100, 300, 1_000, 3_000)
 EPSILONS = tuple(map(Fraction, ("0.5", "1", "1.5", "3")))
@@ -57,13 +59,13 @@ class TunedPercentiles:
 
 
 def tune_percentiles(
-    release: Release, name: str | None = None, *, people: Sequence[int] = PEOPLE, epsilons: Sequence[Fraction] = ()
+    plan: "Plan", name: str | None = None, *, people: Sequence[int] = PEOPLE, epsilons: Sequence[Fraction] = ()
 ) -> TunedPercentiles:
     """What every curve promises for cells of these sizes at each ε a cell; no data are read.
 
     Without `epsilons` they are some usual ones, and that of the release file.
     """
-    planned = _planned(release, name)
+    planned = _planned(plan, name)
     method = planned.method
     assert isinstance(method, NoisyQuantiles)
     asked = tuple(epsilons) or tuple(sorted({*EPSILONS, method.epsilon / method.periods}))
@@ -87,8 +89,8 @@ def tune_percentiles(
     )
 
 
-def _planned(release: Release, name: str | None) -> PublishedTable:
-    found = [t for t in check(release, data=False).plan.tables if isinstance(t.method, NoisyQuantiles)]
+def _planned(plan: "Plan", name: str | None) -> People:
+    found = [table for table in plan.of_kind(People) if isinstance(table.method, NoisyQuantiles)]
     if not found:
         raise ReleaseError(
             "[[table]]",

@@ -7,20 +7,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
-from sfumato.check import check, checked
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.frame import exact
 from sfumato.privacy.guarantee import plain
-from sfumato.release import Release
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People, periods_of
+
+if TYPE_CHECKING:  # only names for types: tables of a plan are tuned
+    from sfumato.check import Checked
+    from sfumato.plan import Plan
+    from sfumato.release import Release
+
 
 # The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
 
@@ -87,11 +92,10 @@ def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
     )
 
 
-def true_cells(release: Release, tables: Sequence[People]) -> ReportCells:
+def true_cells(ready: "Checked", tables: Sequence[People]) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
     asked = max(tables, key=lambda table: isinstance(table.method, Mose))
-    with checked(release) as ready:
-        cells = ready.count({asked.name: asked})[asked.name]
+    cells = ready.count({asked.name: asked})[asked.name]
     if not isinstance(cells, Cells):
         raise TypeError("counts and means are made of cells")
     of_means = isinstance(asked.method, Mose)
@@ -180,9 +184,8 @@ class TunedReport:
         return any(table.method.guarantee().condition for table in self.tables)
 
 
-def reported(release: Release) -> tuple[People, ...]:
+def reported(plan: "Plan") -> tuple[People, ...]:
     """The tables of an employee report: counts of people with Laplace noise, and means by MOSE; no data are read."""
-    plan = check(release, data=False).plan
     tables = tuple(
         table
         for table in plan.of_kind(People)
@@ -204,7 +207,7 @@ def assumed_mean(tables: Sequence[People]) -> Fraction | None:
     return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
 
 
-def tune_report(release: Release, tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
+def tune_report(release: "Release", tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
     """The smallest ε of three digits for each table, by the distribution of its noise and nothing else."""
     first, period = tables[0].question, release.records.records.period
     periods = next((d.codes for d in first.groups if d.name == period), ("all",))

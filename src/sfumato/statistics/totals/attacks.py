@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
+from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
 from sfumato.method import HIDDEN
 from sfumato.noise.factors import ONE
-from sfumato.statistics.jobs.attacks import AttackResult
 from sfumato.statistics.totals.calibration import ATTACKS, Attack
 
 _NAMES = {1: "total (within 18 %)", 3: "second contributor (within 11 %)"}

@@ -22,9 +22,9 @@ from sfumato.engine.connect import connect
 from sfumato.errors import DataError
 from sfumato.noise.factors import Factors, Rule, takes_first
 from sfumato.noise.keyed import Keyed, hashes
+from sfumato.noise.randomness import Repeatable
 from sfumato.release import Release
 from sfumato.statistics.panel.tabulate_graph import employer_edges
-from sfumato_lab.reproduce.page import Repeatable
 
 # What the paper published: its Table 1, to print beside measured figures, never results.
 #

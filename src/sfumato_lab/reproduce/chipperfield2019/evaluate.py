@@ -20,7 +20,7 @@ from sfumato.errors import DataError
 from sfumato.keys import new_key
 from sfumato.method import SUPPRESSED
 from sfumato.noise.factors import ONE
-from sfumato.noise.randomness import OperatingSystem
+from sfumato.noise.randomness import OperatingSystem, Repeatable
 from sfumato.release_file import load
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.perturbation import contributions, perturbation
@@ -39,7 +39,7 @@ from sfumato_lab.reproduce.chipperfield2019.published import (
     TABLE_1_TOTAL,
     published_impacts,
 )
-from sfumato_lab.reproduce.page import Repeatable, economy_folder
+from sfumato_lab.reproduce.page import economy_folder
 
 # Table 1: the perturbation of one total, contributor by contributor.
 

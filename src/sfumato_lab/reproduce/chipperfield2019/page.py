@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table
 from sfumato.statistics.totals.calibration import Search, Tried, frontier, tradeoff
 from sfumato.statistics.totals.perturbation import Shape
 from sfumato_lab.reproduce.chipperfield2019.evaluate import (
@@ -31,7 +32,7 @@ from sfumato_lab.reproduce.chipperfield2019.reproduction import (
     errata,
     listed,
 )
-from sfumato_lab.reproduce.page import Page, bullets, drawn, printed_table, rows_table
+from sfumato_lab.reproduce.page import Page, bullets, drawn, rows_table
 
 # The tables on synthetic data, laid out as in the paper: headings and rows of text, for the terminal and the page.
 

@@ -20,7 +20,7 @@ from sfumato.errors import DataError, MethodError
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.noise.laplace import RoundedLaplace
-from sfumato.noise.randomness import Randomness
+from sfumato.noise.randomness import Randomness, Repeatable
 from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
@@ -28,7 +28,6 @@ from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
 from sfumato.statistics.jobs.tabulate_establishments import Contributions, contributions
 from sfumato.statistics.registry import build
-from sfumato_lab.reproduce.page import Repeatable
 
 # The workloads of an evaluation: tabulated once through the engine, then only arrays.
 

@@ -9,16 +9,17 @@ from typing import Literal
 import numpy as np
 
 from sfumato.arrays import Integers
+from sfumato.assess.attacks import BY_CHANCE, AttackResult, growth_attack
 from sfumato.assess.risk import attack
 from sfumato.cells import Cells
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
+from sfumato.noise.randomness import Repeatable
 from sfumato.privacy.guarantee import plain
-from sfumato.statistics.jobs.attacks import BY_CHANCE, AttackResult, growth_attack
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.registry import build
 from sfumato_lab.reproduce.haney2017.evaluate import ALL, ENTRANTS, LEAST, MOST, Measured, Protector, Tabulated, enter
-from sfumato_lab.reproduce.page import Finding, Repeatable
+from sfumato_lab.reproduce.page import Finding
 
 # What was published, and what this package aims at: figures to print beside measured ones, never results.
 #

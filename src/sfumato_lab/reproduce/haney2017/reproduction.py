@@ -14,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table
 from sfumato.release_file import load
 from sfumato.statistics.published import number
 from sfumato_lab.economy.files import RELEASE
@@ -47,7 +48,6 @@ from sfumato_lab.reproduce.page import (
     economy_folder,
     findings_table,
     printed_findings,
-    printed_table,
     rows_table,
     spaced,
 )

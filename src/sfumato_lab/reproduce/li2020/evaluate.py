@@ -15,12 +15,12 @@ from sfumato.agree.least_squares import Margin
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.noise.geometric import TruncatedGeometric
+from sfumato.noise.randomness import Repeatable
 from sfumato.statistics.cube.calibrate import gaps, least_squares, one_cycle
 from sfumato.statistics.cube.controls import Control
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.levels import remaining_share
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
-from sfumato_lab.reproduce.page import Repeatable
 
 # What was published about the bottom-up hypercube: figures to print beside ours, never results.
 #

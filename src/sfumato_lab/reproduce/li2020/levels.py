@@ -14,10 +14,10 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.noise.geometric import TruncatedGeometric
+from sfumato.noise.randomness import Repeatable
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.levels import Candidate, SeveralLevels, all_tables, errors_by_dimension, recommended
 from sfumato_lab.reproduce.li2020.evaluate import CAP, EPSILON, RECORDS, TABLE_4, Tables, survey
-from sfumato_lab.reproduce.page import Repeatable
 
 Approach = Literal["bottom-up", "several-levels"]
 Numbers = Literal["signed", "whole-nonnegative"]

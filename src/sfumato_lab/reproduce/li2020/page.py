@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table
 from sfumato.statistics.cube.levels import Candidate
 from sfumato_lab.reproduce.li2020.evaluate import (
     CHANCE_OF_NOISE,
@@ -24,7 +25,7 @@ from sfumato_lab.reproduce.li2020.evaluate import (
 )
 from sfumato_lab.reproduce.li2020.levels import APPROACHES, NUMBERS, SURVEYS, WORKLOADS, Levels
 from sfumato_lab.reproduce.li2020.reproduction import AVERAGED, CALIBRATIONS, PAPER, Line, Measure, Reproduction
-from sfumato_lab.reproduce.page import Page, bullets, drawn, printed_table, rows_table
+from sfumato_lab.reproduce.page import Page, bullets, drawn, rows_table
 
 # What of the paper comes out, what does not, and what its Table 4 seems to be: each with the figure that shows it.
 

@@ -14,6 +14,7 @@ from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
+from sfumato.noise.randomness import Repeatable
 from sfumato.release_file import load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
@@ -22,7 +23,6 @@ from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import needs
 from sfumato_lab.economy.files import RELEASE
-from sfumato_lab.reproduce.page import Repeatable
 
 # What was published about statistics from small samples: figures to print beside ours, never results.
 #

@@ -13,6 +13,7 @@ from sfumato.arrays import Floats, Integers
 from sfumato.check import check
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
+from sfumato.noise.randomness import Repeatable
 from sfumato.release_file import load
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.mose import Mose
@@ -21,7 +22,6 @@ from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuanti
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.graduates.generate import EARNINGS
-from sfumato_lab.reproduce.page import Repeatable
 from sfumato_lab.reproduce.schmutte2020.atlas import EPSILON, EPSILON_OF_A_CELL, RANK, SIZES, Atlas, inside, label
 
 # MOSE beside two methods with a formal guarantee, by the size of the group, at the same nominal ε.

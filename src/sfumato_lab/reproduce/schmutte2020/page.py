@@ -12,6 +12,7 @@ import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sfumato.cli.screen import printed_table
 from sfumato.privacy.guarantee import plain
 from sfumato_lab.reproduce.page import (
     Finding,
@@ -20,7 +21,6 @@ from sfumato_lab.reproduce.page import (
     drawn,
     findings_table,
     printed_findings,
-    printed_table,
     rows_table,
     spaced,
 )

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
 from sfumato.check import checked
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
+from sfumato.noise.randomness import Repeatable
 from sfumato.release_file import load
-from sfumato.statistics.jobs.attacks import AttackResult
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.published import PublishedTable, number
@@ -23,7 +24,7 @@ from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.graduates.generate import generate_graduates
 from sfumato_lab.economy.opportunity.generate import generate_opportunity
 from sfumato_lab.economy.university.generate import file_names, generate_university
-from sfumato_lab.reproduce.page import Repeatable, economy_folder
+from sfumato_lab.reproduce.page import economy_folder
 from sfumato_lab.reproduce.schmutte2020.atlas import (
     CHI_VALUES,
     EPSILON,

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.agree.published import agreeing, nested_sums
-from sfumato.assess.report import write_report
 from sfumato.assess.risk import Exposure, measure_exposure
 from sfumato.assess.utility import Utility, measure_utility
-from sfumato.assess.views import views
 from sfumato.cells import Cells
 from sfumato.check import Progress, checked, stored_answers
 from sfumato.durable import write_durably
@@ -23,6 +21,7 @@ from sfumato.method import STATUSES
 from sfumato.plan import MOST_CELLS, Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.report.page import write_report
 from sfumato.statistic import by_kind
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
@@ -31,6 +30,7 @@ from sfumato.statistics.panel.tabulate_graph import Network, measure_network
 from sfumato.statistics.people.assess import PeopleAssessment, assess_people
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.views import views
 
 # Every cell of a table protected by a key, true beside published, with its expected error: confidential.
 

@@ -1,0 +1,1 @@
+"""Assess a release: the confidential report says what the protection costs and which attacks it withstands."""
