@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.charts.svg import distinct, number, scale, wide
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.page.charts import Chart, chart_of
-from sfumato.serve.page.drawing import distinct, number, scale, wide
 from sfumato.serve.page.question import CHARTS, read
 from sfumato.serve.page.view import view_of
 from tests.page.made import dimension, table
