@@ -224,7 +224,9 @@ def draw_panels(
     width = max(sum(lefts) + len(lefts) * (size[0] + _BETWEEN), wide(title) + _BETWEEN)
     parts, y = [words(8, 18, title, kind="heading")] if title else [], 40.0 if title else 18.0
     if series:
-        first = {mark.series: mark for panel in reversed(panels) for mark in reversed(panel.marks)}
+        first = {
+            mark.series: mark for panel in reversed(panels) for mark in reversed(panel.marks) if mark.kind != "band"
+        }
         named, y = key(series, 8, y, width - 16, lambda at, x, y: _symbol(first.get(at), at, x, y))
         parts += named
     for row in rows:
@@ -255,7 +257,7 @@ def _panel(panel: Panel, across: Scale, up: Scale) -> _Drawn:
     right, bottom = across.end, up.begin
     ticks = up.few(panel.y.named, across=False)
     names = [" ".join(lines) for lines in distinct([(panel.y.named(tick),) for tick in ticks], 2 * _LONGEST)]
-    left = room(names, 2 * _LONGEST)
+    left = room(names, 2 * _LONGEST) + 4
     below, overhang, parts = _below(panel.x, across, bottom)
     left = max(left, overhang)
     lines = [f"M0 {up.at(tick):g}H{right:g}" for tick in ticks]
@@ -268,7 +270,7 @@ def _panel(panel: Panel, across: Scale, up: Scale) -> _Drawn:
     if up.low <= 0 <= up.high and not panel.y.classes:
         parts.append(path(f"M0 {up.at(0):g}H{right:g}", kind="zero", stroke=QUIET))
     said = [(panel.y.title, "tick"), (panel.title, "label")]
-    above = 8.0
+    above = 13.0
     for text, kind in said:
         parts += [words(8 - left if kind == "tick" else 0, -above, text, kind=kind)] if text else []
         above += 18 if text else 0
@@ -363,10 +365,10 @@ def _columns(mark: Mark, across: Scale, up: Scale, place: int, many: int) -> str
 
 def _symbol(mark: Mark | None, series: int, x: float, y: float) -> str:
     """What stands for a series in the key."""
-    if mark is None or mark.kind in ("columns", "band"):
+    if mark is None or mark.kind == "columns":
         return square(series, x, y)
     dot = _shapes([(x + 6, y - 4)], series, 3.5) if mark.kind != "steps" else ""
-    return dot if mark.kind == "points" else _line(f"M{x - 4:g} {y - 4:g}h20", mark) + dot
+    return dot if mark.kind == "points" else _line(f"M{x - 4:g} {y - 4:g}h19", mark) + dot
 
 
 # Lines over time, named at their ends.
