@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.charts.svg import (
     INK,
     LINE,
+    PAPER,
     QUIET,
     SERIES,
     Kind,
@@ -23,6 +24,7 @@ from sfumato.charts.svg import (
     path,
     room,
     scale,
+    shortened,
     square,
     stroked,
     svg,
@@ -256,7 +258,7 @@ def _panel(panel: Panel, across: Scale, up: Scale) -> _Drawn:
     """The grid, what is said at both sides, and the marks."""
     right, bottom = across.end, up.begin
     ticks = up.few(panel.y.named, across=False)
-    names = [" ".join(lines) for lines in distinct([(panel.y.named(tick),) for tick in ticks], 2 * _LONGEST)]
+    names = shortened([panel.y.named(tick) for tick in ticks], 2 * _LONGEST)
     left = room(names, 2 * _LONGEST) + 4
     below, overhang, parts = _below(panel.x, across, bottom)
     left = max(left, overhang)
@@ -288,7 +290,7 @@ def _below(axis: Axis, across: Scale, bottom: float) -> tuple[float, float, list
     ticks: Sequence[float] = across.few(axis.named)
     parts, below, overhang = [], 18.0, 0.0
     if axis.classes and axis.turned and len(ticks) < len(axis.classes):
-        names = [" ".join(lines) for lines in distinct([(name,) for name in axis.classes], _LONGEST)]
+        names = shortened(axis.classes, _LONGEST)
         for tick, name in enumerate(names):
             text = words(0, 0, name, anchor="end", kind="tick", full=axis.classes[tick])
             parts.append(moved([text], across.at(tick) + 4, bottom + 14, turned=_TURN))
@@ -333,8 +335,9 @@ def _points(mark: Mark, points: Sequence[tuple[float, float]]) -> str:
     if len(points) > _FEW:
         layers = [_shapes(points[at::_LAYERS], mark.series, 1.8, opacity=0.4) for at in range(_LAYERS)]
         return "".join(layers)
-    texts = [words(x + 8, y + 4, text) for (x, y), text in zip(points, mark.texts, strict=False)]
-    return _shapes(points, mark.series, 4) + "".join(texts)
+    texts = "".join(words(x + 8, y + 4, text) for (x, y), text in zip(points, mark.texts, strict=False))
+    halo = f'<g class="halo" stroke="{PAPER}" stroke-width="3" paint-order="stroke">{texts}</g>' if texts else ""
+    return _shapes(points, mark.series, 4) + halo
 
 
 def _shapes(points: Sequence[tuple[float, float]], series: int | None, radius: float, *, opacity: float = 1) -> str:
@@ -392,11 +395,11 @@ def _names(series: Sequence[tuple[str, Sequence[float]]], up: Scale, right: floa
     order = sorted(range(len(series)), key=lambda at: -last[at])
     places = _apart([up.at(last[at]) for at in order], up.begin + 4)
     parts = []
-    shown = distinct([(name,) for name, _ in series], _NAMES - 24)
+    shown = shortened([name for name, _ in series], _NAMES - 24)
     for at, place in zip(order, places, strict=True):
         joint = f"M{right + 5:g} {up.at(last[at]):g}L{right + 16:g} {place:g}"
         parts.append(path(joint, kind=f"joint l{at}", stroke=SERIES[at]))
-        parts.append(words(right + 20, place + 4, " ".join(shown[at]), full=series[at][0]))
+        parts.append(words(right + 20, place + 4, shown[at], full=series[at][0]))
     return parts
 
 

@@ -39,8 +39,12 @@ class Scale(NamedTuple):
         if self.bend is float:
             every = (self.ticks[::step] for step in count(1))
             return next(some for some in every if all(apart(*pair) for pair in pairwise(some)))
+        if all(apart(*pair) for pair in pairwise(self.ticks)):
+            return self.ticks
         kept: list[float] = []
         for tick in sorted(self.ticks, key=_roundness):
+            if len(kept) > 1 and _roundness(tick) > 2:
+                break  # twos and fives in some places only would be hard to read
             kept += [tick] if all(apart(tick, other) for other in kept) else []
         return sorted(kept)
 
@@ -205,9 +209,8 @@ def key(
 ) -> tuple[list[str], float]:
     """A key of series in lines of a width, and where it ends; `symbol` draws what stands for a series at a place."""
     parts, across = [], x
-    shown = [" ".join(lines) for lines in distinct([(name,) for name in names], width - 30)]
-    for at, (name, text) in enumerate(zip(names, shown, strict=True)):
-        needed = 34 + wide(text)
+    for at, (name, text) in enumerate(zip(names, shortened(names, width - 30), strict=True)):
+        needed = 42 + wide(text)
         if across > x and across + needed > x + width:
             across, y = x, y + 20
         parts += [symbol(at, across, y), words(across + 18, y, text, full=name)]
@@ -273,6 +276,11 @@ def distinct(labels: Sequence[Sequence[str]], width: float, lines: int = 1) -> l
             low, high = (middle, high) if fits(middle) else (low, middle)
         high = low
     return _numbered([_ended(found, most, lines) for found in written(high)], most)
+
+
+def shortened(labels: Sequence[str], width: float) -> Sequence[str]:
+    """Labels of one line each; where all are empty they stay so."""
+    return [" ".join(lines) for lines in distinct([(label,) for label in labels], width)] if any(labels) else labels
 
 
 def in_common(labels: Sequence[Sequence[str]]) -> list[bool]:

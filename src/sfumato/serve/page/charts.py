@@ -13,13 +13,13 @@ from sfumato.charts.svg import (
     GRID,
     INK,
     SERIES,
-    distinct,
     filled,
     in_common,
     moved,
     number,
     path,
     room,
+    shortened,
     svg,
     wide,
     words,
@@ -87,18 +87,14 @@ def _labels(plan: _Plan, rows: Sequence[str], columns: Sequence[str], sides: tup
         words(plan.left, 14, f"{sides[1]} →", kind="tick"),
         words(plan.left - 8, plan.top - 6, f"{sides[0]} ↓", anchor="end", kind="tick"),
     ]
-    for at, (label, shown) in enumerate(zip(rows, _shown(rows, plan.left - 12), strict=True)):
+    for at, (label, shown) in enumerate(zip(rows, shortened(rows, plan.left - 12), strict=True)):
         y = plan.top + (at + 0.5) * plan.size + 4
         parts.append(words(plan.left - 8, y, shown, anchor="end", kind=small, full=label))
-    for at, (label, shown) in enumerate(zip(columns, _shown(columns, plan.top - 30), strict=True)):
+    for at, (label, shown) in enumerate(zip(columns, shortened(columns, plan.top - 30), strict=True)):
         x = plan.left + (at + 0.5) * plan.size + 4
         turned = words(0, 0, shown, kind=small, full=label)
         parts.append(moved([turned], x, plan.top - 6, turned=-90))
     return parts
-
-
-def _shown(labels: Sequence[str], width: float) -> list[str]:
-    return [" ".join(lines) for lines in distinct([(label,) for label in labels], width)]
 
 
 def _squares(places: NDArray[np.int64], plan: _Plan, opacity: float) -> str:
