@@ -1,12 +1,17 @@
 """Scales hold what they show, and labels fit and tell apart."""
 
-from itertools import pairwise
+import re
+from itertools import combinations, pairwise
 from math import log10
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato
+from sfumato.arrays import Floats
 from sfumato.charts.svg import PAPER, SERIES, distinct, number, percent, scale, wide
 
 TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.just("Common " * 8), st.text(max_size=5))
@@ -73,13 +78,41 @@ def test_numbers_at_an_axis_are_short() -> None:
     assert percent(-0.3) == "-30%"
 
 
-def light(colour: str) -> float:
-    """The relative luminance of WCAG 2.2."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+VISION = {
+    "any": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+"""How people see who lack a kind of cones: Machado, Oliveira and Fernandes (2009), severity 1."""
+XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
 
-def test_every_colour_stands_out_from_the_paper() -> None:
-    for colour in SERIES:
-        assert (light(PAPER) + 0.05) / (light(colour) + 0.05) >= 3, "as WCAG 2.2 asks of graphics"
+def xyz(colour: str, vision: object = VISION["any"]) -> Floats:
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return XYZ @ np.clip(np.array(vision) @ linear, 0, 1)
+
+
+def lab(colour: str, vision: object) -> Floats:
+    share = xyz(colour, vision) / [0.95047, 1, 1.08883]
+    x, y, z = np.where(share > 0.008856, np.cbrt(share), 7.787 * share + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+STYLE = (Path(sfumato.__file__).parent / "serve/page/static/page.css").read_text(encoding="utf-8")
+LIGHT, DARK = (tuple(line) for line in (re.findall(r"--s\d: (#\w+)", line) for line in STYLE.splitlines()) if line)
+
+
+@pytest.mark.parametrize(("colours", "paper"), [(SERIES, PAPER), (LIGHT, "#ffffff"), (DARK, "#1d2123")])
+def test_series_are_told_apart_by_people_who_are_colour_blind(colours: tuple[str, ...], paper: str) -> None:
+    for vision in VISION.values():
+        for one, other in combinations(colours, 2):
+            assert np.linalg.norm(lab(one, vision) - lab(other, vision)) > 15, (one, other)
+    for colour in colours:
+        dark, bright = sorted((xyz(colour)[1], xyz(paper)[1]))
+        assert (bright + 0.05) / (dark + 0.05) >= 3, "as WCAG 2.2 asks of graphics"
+
+
+def test_a_page_in_light_colours_has_those_of_a_chart_by_itself() -> None:
+    assert LIGHT == SERIES

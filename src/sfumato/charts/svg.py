@@ -134,8 +134,8 @@ def percent(share: float) -> str:
 # Pieces of SVG. Each has a colour that suits white paper, and a class by which a page may give it another one.
 
 INK, QUIET, GRID, PAPER = "#33312e", "#6b665f", "#d8d2c8", "#fffdf9"
-SERIES = ("#2f6f76", "#b5562b", "#5a5aa8", "#8a7a1f", "#8b3a62", "#3f7d3f", "#4a6a8a", "#7a4a2f")
-"""Colours of up to eight series, as far apart for colour-blind readers as eight can be."""
+SERIES = ("#2f6f76", "#b5562b", "#4b2d87", "#9687c3", "#b48778", "#781e3c", "#7887f0", "#87000f")
+"""Colours of eight series, told apart with any kind of colour blindness, the first ones best."""
 LINE = 14.0
 """From one line of a text to the next."""
 _LETTER = 6.8
