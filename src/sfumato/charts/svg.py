@@ -78,7 +78,7 @@ def scale(
     if kind == "log":
         high = high if high > low else 10 * low
         every = [nice * 10.0**power for power in range(floor(log10(low)), floor(log10(high)) + 1) for nice in (1, 2, 5)]
-        return Scale(low, high, begin, end, tuple(tick for tick in every if _within(tick, low, high)), log10)
+        return Scale(low, high, begin, end, tuple(tick for tick in every if low * 0.999 <= tick <= high * 1.001), log10)
     high = high if high > low else constant
     powers = [10.0**power for power in range(floor(log10(constant)), 19) if 10.0**power >= constant]
     ticks = tuple(tick for tick in (*(-power for power in reversed(powers)), 0.0, *powers) if low <= tick <= high)
@@ -98,10 +98,6 @@ def _rounded(value: float) -> float:
     if value > 0:
         return next(size * nice for nice in (1, 2, 5, 10) if size * nice >= value * 0.999)
     return -next(size * nice for nice in (5, 2, 1) if size * nice <= -value * 1.001)
-
-
-def _within(value: float, low: float, high: float) -> bool:
-    return low * 0.999 <= value <= high * 1.001
 
 
 def _roundness(tick: float) -> int:

@@ -1,6 +1,6 @@
 """Charts of the part of the confidential report that is about cubes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from sfumato.arrays import Floats
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
 from sfumato.statistics.cube.assess import CubeAssessment, Dimensionality
-from sfumato.statistics.cube.assess_measures import Beside, ReplicateErrors
+from sfumato.statistics.cube.assess_measures import ReplicateErrors
 
 _MOST_POINTS = 1_000
 _STEPS = np.linspace(0.005, 0.995, 100)
@@ -30,41 +30,6 @@ def figures_chart(by_dimension: Sequence[Dimensionality], figure: str) -> str:
     bend = float(np.quantile(some, 0.01)) if len(some) else 1.0
     sides = [Axis(title=f"{word} {figure}", kind="symlog", constant=bend) for word in ("true", "published")]
     return _beside(points, [_dimensions(size) for size, _ in parts], sides, title=f"True and published {figure}")
-
-
-def differences_chart(by_dimension: Sequence[Dimensionality], figure: str) -> str:
-    """Draw how differences from true figures are distributed, in standard errors of the noise, by dimension."""
-    return _distributions(
-        by_dimension,
-        figure,
-        lambda cells: cells.standardised,
-        axis="difference, in expected standard errors of the noise",
-        title=f"Differences of {figure}",
-    )
-
-
-def relative_chart(by_dimension: Sequence[Dimensionality], figure: str) -> str:
-    """Draw how differences are distributed as a share of true figures, by dimension."""
-    return _distributions(
-        by_dimension,
-        figure,
-        lambda cells: cells.relative,
-        axis="difference, as a share of the true figure",
-        title=f"Relative differences of {figure}",
-        shares=True,
-    )
-
-
-def errors_chart(by_dimension: Sequence[Dimensionality], figure: str) -> str:
-    """Draw by how much published standard errors are above those before protection, by dimension."""
-    return _distributions(
-        by_dimension,
-        figure,
-        lambda cells: cells.error_differences,
-        axis="published standard error above that of sampling",
-        title=f"Differences of standard errors of {figure}",
-        shares=True,
-    )
 
 
 def replicates_chart(replicates: Sequence[ReplicateErrors]) -> str:
@@ -94,50 +59,40 @@ def charts_of(found: CubeAssessment) -> list[str]:
     parts = found.by_dimension
     kinds = list(dict.fromkeys(kind.figure for part in parts for kind in part.figures))
     charts = [figures_chart(parts, figure) for figure in kinds]
-    charts += [differences_chart(parts, figure) for figure in kinds]
-    charts += [relative_chart(parts, figure) for figure in kinds]
-    sampled = [figure for figure in kinds if any(_has_errors(part, figure) for part in parts)]
-    charts += [errors_chart(parts, figure) for figure in sampled]
-    return charts + ([replicates_chart(found.replicates)] if found.replicates else [])
+    charts += [distributions_chart(parts, figure, values) for values in _SPREADS for figure in kinds]
+    charts += [replicates_chart(found.replicates)] if found.replicates else []
+    return [*filter(None, charts)]
 
 
-def _has_errors(part: Dimensionality, figure: str) -> bool:
-    return any(kind.figure == figure and len(kind.cells.error_differences) >= _LEAST_CELLS for kind in part.figures)
-
-
-def _distributions(
-    by_dimension: Sequence[Dimensionality],
-    figure: str,
-    values: Callable[[Beside], Floats],
-    *,
-    axis: str,
-    title: str,
-    shares: bool = False,
-) -> str:
-    """The share of cells up to each difference, one line for each number of dimensions."""
-    found = {
-        _dimensions(part.dimensions): values(kind.cells)
-        for part in by_dimension
-        for kind in part.figures
-        if kind.figure == figure
-    }
-    drawn = {size: np.quantile(some[np.isfinite(some)], _STEPS) for size, some in found.items() if _enough(some)}
+def distributions_chart(by_dimension: Sequence[Dimensionality], figure: str, values: str) -> str:
+    """Draw the share of cells up to each difference, one line for each number of dimensions; none for too few cells."""
+    every = [(part.dimensions, kind.cells) for part in by_dimension for kind in part.figures if kind.figure == figure]
+    finite = {_dimensions(size): some[np.isfinite(some)] for size, cells in every for some in [getattr(cells, values)]}
+    drawn = {size: np.quantile(some, _STEPS) for size, some in finite.items() if len(some) >= _LEAST_CELLS}
     marks = [Mark(kind="steps", x=some, y=_STEPS, series=at) for at, some in enumerate(drawn.values())]
-    across = Axis(title=axis, kind="symlog", constant=0.05, text=_signed) if shares else Axis(title=axis)
-    up = Axis(title="share of cells up to it", text=percent)
-    return draw_panels([Panel(across, up, marks)], title=title, series=list(drawn), size=(320, 220))
-
-
-def _dimensions(size: int) -> str:
-    return f"{size} dimension{'' if size == 1 else 's'}"
+    title, across = _SPREADS[values]
+    panel = Panel(across, Axis(title="share of cells up to it", text=percent), marks)
+    return draw_panels([panel], title=f"{title} of {figure}", series=list(drawn), size=(320, 220)) if drawn else ""
 
 
 def _signed(share: float) -> str:
     return f"+{percent(share)}" if share > 0 else percent(share)
 
 
-def _enough(values: Floats) -> bool:
-    return int(np.isfinite(values).sum()) >= _LEAST_CELLS
+def _share(title: str) -> Axis:
+    return Axis(title=title, kind="symlog", constant=0.05, text=_signed)
+
+
+_SPREADS = {
+    "standardised": ("Differences", Axis(title="difference, in expected standard errors of the noise")),
+    "relative": ("Relative differences", _share("difference, as a share of the true figure")),
+    "error_differences": ("Differences of standard errors", _share("published standard error above that of sampling")),
+}
+"""What is drawn of how cells differ, by the name of their differences."""
+
+
+def _dimensions(size: int) -> str:
+    return f"{size} dimension{'' if size == 1 else 's'}"
 
 
 def _spread_out(values: Floats, most: int) -> NDArray[np.intp]:
