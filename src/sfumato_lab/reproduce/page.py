@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 
-import vl_convert
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -80,15 +79,6 @@ def printed_findings(findings: Iterable[Finding], *, starred: bool = False) -> T
 def spaced(lines: Iterable[RenderableType]) -> list[RenderableType]:
     """An empty line between every two."""
     return [part for line in lines for part in (line, Text(""))][:-1]
-
-
-# Charts drawn to SVG without a browser or a network.
-
-
-def drawn(chart: Any) -> str:
-    """An Altair chart of any kind as SVG, in the style of all pages."""
-    styled = chart.configure(font="system-ui, sans-serif", background="transparent").configure_view(stroke=None)
-    return vl_convert.vegalite_to_svg(styled.to_json())
 
 
 # The frame of every reproduction: one page with charts and tables, and a CSV file with all rows.

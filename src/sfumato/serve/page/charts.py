@@ -8,20 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.page.drawing import (
+from sfumato.charts.plots import OPEN, Bar, Group, draw_bars, draw_lines
+from sfumato.charts.svg import (
     GRID,
     INK,
-    OPEN,
     SERIES,
-    Bar,
-    Group,
-    distinct,
-    draw_bars,
-    draw_lines,
+    filled,
     in_common,
+    moved,
     number,
     path,
     room,
+    shortened,
     svg,
     wide,
     words,
@@ -89,25 +87,21 @@ def _labels(plan: _Plan, rows: Sequence[str], columns: Sequence[str], sides: tup
         words(plan.left, 14, f"{sides[1]} →", kind="tick"),
         words(plan.left - 8, plan.top - 6, f"{sides[0]} ↓", anchor="end", kind="tick"),
     ]
-    for at, (label, shown) in enumerate(zip(rows, _shown(rows, plan.left - 12), strict=True)):
+    for at, (label, shown) in enumerate(zip(rows, shortened(rows, plan.left - 12), strict=True)):
         y = plan.top + (at + 0.5) * plan.size + 4
         parts.append(words(plan.left - 8, y, shown, anchor="end", kind=small, full=label))
-    for at, (label, shown) in enumerate(zip(columns, _shown(columns, plan.top - 30), strict=True)):
+    for at, (label, shown) in enumerate(zip(columns, shortened(columns, plan.top - 30), strict=True)):
         x = plan.left + (at + 0.5) * plan.size + 4
         turned = words(0, 0, shown, kind=small, full=label)
-        parts.append(f'<g transform="translate({x:g} {plan.top - 6:g}) rotate(-90)">{turned}</g>')
+        parts.append(moved([turned], x, plan.top - 6, turned=-90))
     return parts
-
-
-def _shown(labels: Sequence[str], width: float) -> list[str]:
-    return [" ".join(lines) for lines in distinct([(label,) for label in labels], width)]
 
 
 def _squares(places: NDArray[np.int64], plan: _Plan, opacity: float) -> str:
     """All squares of one shade, as one shape."""
     side = plan.size - 1
     shape = "".join(f"M{plan.at(row, column)}h{side:g}v{side:g}h{-side:g}z" for row, column in places.tolist())
-    return f'<path d="{shape}" class="s0" fill="{SERIES[0]}" fill-opacity="{opacity:g}"/>' if shape else ""
+    return f'<path d="{shape}" {filled(0)} fill-opacity="{opacity:g}"/>' if shape else ""
 
 
 def _opacity(level: int, shades: int) -> float:
@@ -128,7 +122,7 @@ def _key(bounds: Sequence[str], shades: int, y: float, width: float, *, gone: bo
             x, y = 10.0, y + 20
         square = f'x="{x:g}" y="{y - 11:g}" width="14" height="14"'
         if opacity >= 0:
-            parts.append(f'<rect {square} class="s0" fill="{SERIES[0]}" fill-opacity="{opacity:g}"/>')
+            parts.append(f'<rect {square} {filled(0)} fill-opacity="{opacity:g}"/>')
         else:
             parts.append(path(f"M{x + 7:g} {y - 4:g}h0.1", kind="gone", stroke=INK))
         parts.append(f'<rect {square} class="frame" fill="none" stroke="{GRID}"/>')
@@ -238,8 +232,8 @@ def _bars(view: View, title: str, name: str) -> Chart:
         for one, bar in zip(names or [""], group.bars, strict=True)
         if bar.is_open
     ]
-    told = f"No limit to the error, or none that can be told: {'; '.join(opened)}." if opened else ""
-    drawn = draw_bars(groups, names, title=title, name=name, told=told)
+    description = f"No limit to the error, or none that can be told: {'; '.join(opened)}." if opened else ""
+    drawn = draw_bars(groups, names, title=title, name=name, description=description)
     return Chart(kind="bars", title=title, svg=drawn, notes=notes + _open(len(opened)))
 
 
@@ -259,8 +253,8 @@ def _ranking(view: View, title: str, name: str) -> Chart:
     ]
     notes = _cut(len(groups), len(places), "figures") + ((_UNCERTAIN,) if bounds else ())
     title = f"{title}: {shared}" if shared else title
-    told = "; ".join(f"{group.full}: {_read_out(group.bars[0])}" for group in groups)
-    drawn = draw_bars(groups, [], title=title, name=name, told=told)
+    description = "; ".join(f"{group.full}: {_read_out(group.bars[0])}" for group in groups)
+    drawn = draw_bars(groups, [], title=title, name=name, description=description)
     opened = sum(group.bars[0].is_open for group in groups)
     return Chart(kind="ranking", title=title, svg=drawn, notes=notes + _open(opened))
 

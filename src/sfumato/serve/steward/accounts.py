@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from sfumato.charts.plots import draw_lines
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
 from sfumato.live.formal import LIVE
@@ -21,7 +22,6 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import Desk
-from sfumato.serve.page.drawing import draw_lines
 from sfumato.serve.page.writing import figure
 from sfumato.statistics.registry import KEYED, METHODS, build
 

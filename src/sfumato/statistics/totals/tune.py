@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.charts.svg import on_paper, percent
 from sfumato.durable import write_durably
 from sfumato.errors import MethodError
 from sfumato.statistics.totals.calibration import (
@@ -16,11 +20,11 @@ from sfumato.statistics.totals.calibration import (
     Search,
     Tried,
     evaluate,
+    frontier,
     optimum,
     tradeoff,
 )
 from sfumato.statistics.totals.perturbation import Shape
-from sfumato_lab.reproduce.chipperfield2019.page import Mark, risk_against_loss
 
 TOP = 3
 """How many contributors are perturbed unless something else is said; the paper finds little use in more."""
@@ -130,7 +134,42 @@ def attacks_with(*, within: Sequence[float], limits: Sequence[float]) -> tuple[A
     return tuple(replace(attack, within=v, limit=r) for attack, v, r in zip(ATTACKS, within, limits, strict=True))
 
 
-# The curve of risk against loss for one cell, in a file.
+# The curve of risk against loss for one cell.
+
+_MOST_POINTS = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """Magnitudes to be pointed out in a chart."""
+
+    label: str
+    loss: float
+    risk: float
+
+
+def risk_against_loss(tried: Tried, *, title: str, shown: Sequence[Tuned] = ()) -> str:
+    """Draw every set of magnitudes by its mean loss and its worst risk, and a line through those that nothing beats."""
+    best = frontier(tried)
+    farthest = max([float(best.loss.max()) * 1.5, *(one.loss * 1.2 for one in shown)])
+    near = np.flatnonzero(tried.loss <= farthest)
+    some = near[np.unique(np.linspace(0, len(near) - 1, min(len(near), _MOST_POINTS)).astype(int))]
+    limits = sorted({attack.limit for attack in tried.attacks})
+    marks = [
+        Mark(kind="points", x=tried.loss[some], y=tried.worst_risk[some], series=1),
+        Mark(kind="steps", x=best.loss, y=best.worst_risk, series=0),
+        *(Mark(kind="line", x=(-np.inf, np.inf), y=(limit, limit), dash="4 3") for limit in limits),
+        Mark(
+            kind="points",
+            x=[one.loss for one in shown],
+            y=[one.risk for one in shown],
+            texts=[one.label for one in shown],
+        ),
+    ]
+    loss = Axis(title="mean loss, share of the total", text=percent)
+    risk = Axis(title="probability of disclosure", holds=(0, 1))
+    series = ("the least risk for a loss", "magnitudes tried")
+    return draw_panels([Panel(loss, risk, marks)], title=title, series=series, size=(380, 260))
 
 
 def write_chart(answer: Answer, file: Path) -> Path:
@@ -140,14 +179,14 @@ def write_chart(answer: Answer, file: Path) -> Path:
             str(file), expected="a file that ends in .svg or .html", found=file.suffix or "no ending", do="rename it"
         )
     asked = answer.question
-    marks = [
-        Mark(label=label, loss=found.loss, risk=max(v.risk for v in found.verdicts if v.attack in asked.binding))
+    shown = [
+        Tuned(label=label, loss=found.loss, risk=max(v.risk for v in found.verdicts if v.attack in asked.binding))
         for label, found in (("given", answer.given), ("optimal", answer.optimal))
         if found is not None
     ]
     numbers = ", ".join(str(attack.number) for attack in asked.binding)
     title = f"Contributors {asked.shape}: the worst of attacks {numbers}"
-    drawn = risk_against_loss(answer.tried, title=title, marks=marks)
+    drawn = on_paper(risk_against_loss(answer.tried, title=title, shown=shown))
     if file.suffix == ".html":
         drawn = (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'

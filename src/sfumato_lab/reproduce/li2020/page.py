@@ -1,15 +1,17 @@
 """What of the paper comes out and what does not: the page and the screen of the reproduction."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import nan
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.charts.svg import percent
 from sfumato.cli.screen import printed_table
 from sfumato.statistics.cube.levels import Candidate
 from sfumato_lab.reproduce.li2020.evaluate import (
@@ -25,7 +27,7 @@ from sfumato_lab.reproduce.li2020.evaluate import (
 )
 from sfumato_lab.reproduce.li2020.levels import APPROACHES, NUMBERS, SURVEYS, WORKLOADS, Levels
 from sfumato_lab.reproduce.li2020.reproduction import AVERAGED, CALIBRATIONS, PAPER, Line, Measure, Reproduction
-from sfumato_lab.reproduce.page import Page, bullets, drawn, rows_table
+from sfumato_lab.reproduce.page import Page, bullets, rows_table
 
 # What of the paper comes out, what does not, and what its Table 4 seems to be: each with the figure that shows it.
 
@@ -180,88 +182,44 @@ def _reductions(lines: list[Line]) -> str:
     return ", ".join("–" if line.reduction is None else f"{line.reduction:.1%}" for line in lines[:5])
 
 
-# Charts by the dimension of the table, drawn to SVG without a browser.
-
-_GREY = "#8a8178"
-_COLOURS = {"published": _GREY, "raking": "#b5a642", "least-squares": "#c1440e", "theory": "#2f5d62"}
-_DASHES = {"published": [5, 3], "raking": [1, 0], "least-squares": [1, 0], "theory": [1, 3]}
+# Charts by the dimension of the table.
 
 
 def reductions(found: Reproduction) -> str:
     """How much of the variance calibration takes away, one panel for each variant of the noise."""
-    points: list[tuple[str, str, int, float]] = []
+    x, y = _dimensions(), Axis(title="variance taken away", text=percent)
+    published = [printed[2] for printed in TABLE_4.values()]
+    theory = [expected.reduction for expected in found.theory.values()]
+    panels = []
     for variant in VARIANTS:
-        points += [("published", variant, size, printed[2]) for size, printed in TABLE_4.items()]
-        points += [("theory", variant, size, expected.reduction) for size, expected in found.theory.items()]
-        for calibration in CALIBRATIONS:
-            points += [
-                (calibration, variant, line.dimension, line.reduction)
-                for line in found.lines(calibration, variant)
-                if line.reduction is not None
-            ]
-    who, panels, sizes, shares = (list(column) for column in zip(*points, strict=True))
-    data = pa.table({"who": who, "panel": panels, "dimension": sizes, "reduction": shares})
-    lines = (
-        alt.Chart()
-        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=1.7)
-        .encode(
-            x=alt.X("dimension:O", title="dimensions of the table", axis=alt.Axis(labelAngle=0, grid=False)),
-            y=alt.Y("reduction:Q", title="variance taken away", axis=alt.Axis(format=".0%", tickCount=6)),
-            color=alt.Color(
-                "who:N",
-                scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
-                title=None,
-                legend=alt.Legend(orient="bottom", symbolType="stroke"),
-            ),
-            strokeDash=alt.StrokeDash(
-                "who:N", scale=alt.Scale(domain=list(_DASHES), range=list(_DASHES.values())), title=None
-            ),
-        )
-    )
-    chart = (
-        alt.layer(lines, data=data)
-        .properties(width=320, height=240)
-        .facet(column=alt.Column("panel:N", sort=list(VARIANTS), title=None))
-        .properties(title="Reduction of the noise variance by calibration to all one-way tables")
-    )
-    return drawn(chart)
+        calibrated = [[line.reduction for line in found.lines(name, variant)] for name in CALIBRATIONS]
+        panels.append(Panel(x, y, _lines(published, theory, *calibrated), variant))
+    title = "Reduction of the noise variance by calibration to all one-way tables"
+    return draw_panels(panels, title=title, series=("published", "theory", *CALIBRATIONS))
 
 
 def level_errors(found: Levels) -> str:
     """The error of both approaches at the same budget, one panel for each epsilon and each survey."""
-    kinds = [(error.approach, error.numbers) for error in found.errors]
-    data = pa.table(
-        {
-            "who": [f"{approach}, {numbers}" for approach, numbers in kinds],
-            "epsilon": [f"ε = {float(error.epsilon):g}" for error in found.errors],
-            "records": [f"{error.records:,} records" for error in found.errors],
-            "dimension": [error.dimension for error in found.errors],
-            "error": [error.simulated for error in found.errors],
-        }
-    )
-    names = [f"{approach}, {numbers}" for approach in APPROACHES for numbers in NUMBERS]
-    lines = (
-        alt.Chart()
-        .mark_line(point=alt.OverlayMarkDef(size=22), strokeWidth=1.7)
-        .encode(
-            x=alt.X("dimension:O", title="dimensions of the table", axis=alt.Axis(labelAngle=0, grid=False)),
-            y=alt.Y("error:Q", title="root mean square error, records", scale=alt.Scale(type="log")),
-            color=alt.Color(
-                "who:N",
-                scale=alt.Scale(domain=names, range=[_GREY, "#b5a642", "#2f5d62", "#c1440e"]),
-                title=None,
-                legend=alt.Legend(orient="bottom", symbolType="stroke", columns=2, labelLimit=300),
-            ),
-        )
-    )
-    chart = (
-        alt.layer(lines, data=data)
-        .properties(width=320, height=200)
-        .facet(column=alt.Column("epsilon:N", title=None), row=alt.Row("records:N", title=None))
-        .resolve_scale(y="independent")
-        .properties(title="Error at the same budget: the cube alone, and several levels")
-    )
-    return drawn(chart)
+    x, kinds = _dimensions(), [(approach, numbers) for approach in APPROACHES for numbers in NUMBERS]
+    panels = []
+    for records, epsilon in product(SURVEYS, found.designs):
+        own = [error for error in found.errors if (error.records, error.epsilon) == (records, epsilon)]
+        errors = [[error.simulated for error in own if (error.approach, error.numbers) == kind] for kind in kinds]
+        y = Axis(title="root mean square error, records", kind="log")
+        panels.append(Panel(x, y, _lines(*errors), f"ε = {float(epsilon):g}, {records:,} records"))
+    title = "Error at the same budget: the cube alone, and several levels"
+    names = [f"{approach}, {numbers}" for approach, numbers in kinds]
+    return draw_panels(panels, title=title, series=names, columns=len(found.designs), size=(320, 200))
+
+
+def _dimensions() -> Axis:
+    return Axis(title="dimensions of the table", classes=[str(size) for size in TABLE_4])
+
+
+def _lines(*series: Sequence[float | None]) -> list[Mark]:
+    """A line by dimension for each series, with gaps where there is no figure."""
+    figures = [[nan if figure is None else figure for figure in some] for some in series]
+    return [Mark(kind="line", x=range(len(some)), y=some, series=at) for at, some in enumerate(figures)]
 
 
 # The page of the reproduction.

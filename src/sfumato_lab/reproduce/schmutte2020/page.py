@@ -3,22 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import nan
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
-import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from sfumato.charts.plots import Axis, Bar, Mark, Panel, draw_bars, draw_panels
+from sfumato.charts.plots import Group as BarGroup
 from sfumato.cli.screen import printed_table
 from sfumato.privacy.guarantee import plain
 from sfumato_lab.reproduce.page import (
     Finding,
     Page,
     bullets,
-    drawn,
     findings_table,
     printed_findings,
     rows_table,
@@ -278,17 +278,9 @@ def _differences(found: Reproduction) -> Iterator[tuple[str, ...]]:
         yield name, f"{own[0].cells:,}", *(f"{line.within:.1%}" for line in own)
 
 
-# The envelope, the tails, and errors by size, drawn to SVG without a browser.
+# The envelope, the tails, and errors by size.
 
-_INK, _POINT, _LINE = "#33312e", "#8a8178", "#c1440e"
-_METHODS = dict(zip(METHODS, ("#c1440e", "#2f5d62", "#b5a642"), strict=True))
-_CURVES = {
-    PLAIN: "#8a8178",
-    ("isotonic", 20): "#b5a642",
-    ("hierarchical", 60): "#6a8d73",
-    ("exponential", 60): "#5b4a3f",
-    IMPROVED: "#c1440e",
-}
+_CURVES = (PLAIN, ("isotonic", 20), ("hierarchical", 60), ("exponential", 60), IMPROVED)
 """Every curve with the number of bins that suits it."""
 _MOST_POINTS = 1_500
 
@@ -296,85 +288,53 @@ _MOST_POINTS = 1_500
 def envelope_chart(found: Reproduction) -> str:
     """Sensitivity against people, and χ/n, one panel for each of the classes with the most groups."""
     edge = found.envelope
-    rows: list[dict[str, Any]] = []
+    x, y = Axis(title="children in the group", kind="log"), Axis(title="ranks", kind="log")
+    panels = []
     for number in edge.largest_classes():
         own = np.flatnonzero(edge.classes == number)[:_MOST_POINTS]
-        points = zip(edge.people[own].tolist(), edge.sensitivity[own].tolist(), edge.line[own].tolist(), strict=True)
-        panel = edge.names[number]
-        rows += [{"panel": panel, "people": n, "sensitivity": s, "line": line} for n, s, line in points]
-    x = alt.X("people:Q", title="children in the group", scale=alt.Scale(type="log", nice=False), axis=_axis())
-    dots = (
-        alt.Chart()
-        .mark_circle(size=14, opacity=0.5, color=_POINT)
-        .encode(x=x, y=alt.Y("sensitivity:Q", title="ranks", scale=alt.Scale(type="log", nice=False), axis=_axis()))
-    )
-    line = alt.Chart().mark_line(color=_LINE, strokeWidth=1.6).encode(x=x, y=alt.Y("line:Q"))
-    layered = alt.layer(dots, line, data=pa.Table.from_pylist(rows)).properties(width=300, height=210)
-    panels = layered.facet(facet=alt.Facet("panel:N", title=None), columns=2)
-    return drawn(panels.properties(title="Local sensitivity of every group, and χ/n of its class"))
+        order = own[np.argsort(edge.people[own], kind="stable")]
+        marks = [
+            Mark(kind="points", x=edge.people[own], y=edge.sensitivity[own], series=0),
+            Mark(kind="line", x=edge.people[order], y=edge.line[order], series=1, dash=""),
+        ]
+        panels.append(Panel(x, y, marks, edge.names[number]))
+    title = "Local sensitivity of every group, and χ/n of its class"
+    return draw_panels(panels, title=title, series=("a group", "χ/n of the class"), columns=2, size=(300, 210))
 
 
 def tails_chart(found: Reproduction) -> str:
     """The share of groups in a tail that each way to publish gives away rightly."""
-    rows = [{"protection": line.protection, "found": line.found} for line in found.tails.classified]
-    bars = (
-        alt.Chart(pa.Table.from_pylist(rows))
-        .mark_bar(color=_LINE)
-        .encode(
-            x=alt.X("found:Q", title="found, of all groups in a tail", axis=alt.Axis(format=".0%", tickCount=6)),
-            y=alt.Y("protection:N", title=None, sort=[line.protection for line in found.tails.classified]),
-        )
-    )
-    return drawn(bars.properties(width=480, height=150, title="Groups in the bottom and the top tenth"))
+    groups = [
+        BarGroup((line.protection,), [Bar(100 * line.found, nan, nan, f"{line.found:.1%}")], line.protection)
+        for line in found.tails.classified
+    ]
+    name = "Groups in the bottom and the top tenth"
+    return draw_bars(groups, [], title=f"{name}: found, of all groups in a tail (%)", name=name)
 
 
 def methods_chart(found: Reproduction) -> str:
     """Errors of the three methods by size of the group."""
-    rows = [
-        {"who": line.method, "size": line.size_class, "error": line.error}
-        for line in found.methods.lines
-        if line.error is not None
-    ]
+    sizes = found.methods.size_classes
+    errors = {name: [found.methods.of(name, size).error for size in sizes] for name in METHODS}
     title = "Mean error of a prediction at the same nominal ε = 8"
-    return _by_size(rows, found.methods.size_classes, _METHODS, axis="ranks", of="children in the group", title=title)
+    return _by_size(errors, sizes, axis="ranks", of="children in the group", title=title)
 
 
 def percentiles_chart(found: Reproduction) -> str:
     """Errors of all curves by size of the cell."""
-    names = {f"{curve}, {bins} bins": colour for (curve, bins), colour in _CURVES.items()}
-    rows = [
-        {"who": f"{curve}, {bins} bins", "size": size, "error": 100 * found.percentiles.of(curve, bins, size).error}
-        for curve, bins in _CURVES
-        for size in found.percentiles.size_classes
-    ]
+    lines, sizes = found.percentiles, found.percentiles.size_classes
+    errors = {f"{curve}, {n} bins": [100 * lines.of(curve, n, size).error for size in sizes] for curve, n in _CURVES}
     title = "Mean error of the percentiles 25, 50 and 75 at ε = 1.5 a cell"
-    return _by_size(
-        rows, found.percentiles.size_classes, names, axis="per cent", of="graduates in the cell", title=title
-    )
+    return _by_size(errors, sizes, axis="per cent", of="graduates in the cell", title=title)
 
 
 def _by_size(
-    rows: list[dict[str, Any]], sizes: list[str], colours: Mapping[str, str], *, axis: str, of: str, title: str
+    errors: Mapping[str, Sequence[float | None]], sizes: Sequence[str], *, axis: str, of: str, title: str
 ) -> str:
-    lines = (
-        alt.Chart(pa.Table.from_pylist(rows))
-        .mark_line(point=alt.OverlayMarkDef(size=24), strokeWidth=1.7)
-        .encode(
-            x=alt.X("size:O", sort=sizes, title=of, axis=alt.Axis(labelAngle=0, grid=False)),
-            y=alt.Y("error:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_axis()),
-            color=alt.Color(
-                "who:N",
-                scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-                title=None,
-                legend=alt.Legend(orient="bottom", columns=3, symbolType="stroke"),
-            ),
-        )
-    )
-    return drawn(lines.properties(width=560, height=260, title=title))
-
-
-def _axis() -> alt.Axis:
-    return alt.Axis(format="~g", tickCount=6, gridOpacity=0.3, labelColor=_INK)
+    figures = [[nan if error is None else error for error in some] for some in errors.values()]
+    marks = [Mark(kind="line", x=range(len(sizes)), y=some, series=at) for at, some in enumerate(figures)]
+    panel = Panel(Axis(title=of, classes=sizes), Axis(title=axis, kind="log"), marks)
+    return draw_panels([panel], title=title, series=list(errors), size=(560, 260))
 
 
 # The page of the reproduction.

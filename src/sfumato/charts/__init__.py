@@ -1,0 +1,1 @@
+"""Charts as SVG, for the pages of the server, the confidential report and the reproductions."""
