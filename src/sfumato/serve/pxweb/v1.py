@@ -1,8 +1,10 @@
-"""PxWebApi version 1, as much as its clients need."""
+"""PxWebApi version 1, cut to what R's pxweb calls: folders, the variables of a table, and its figures.
+
+R sends the body of a question without a content type. Nothing in it is ignored: what is not known is refused.
+"""
 
 import json
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,64 +12,16 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from sfumato.serve.context import Rendered, Served, rendered
-from sfumato.serve.core.audit import noted
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
-from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
+from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
-from sfumato.serve.formats import FORMATS as WRITTEN
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, Asked, first_fault, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, Asked, documented_body, first_fault, refuse_language, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
-from sfumato.serve.sdmx.flow import Flow
-from sfumato.serve.sdmx.formats import WRITERS
-from sfumato.serve.sdmx.query import DataQuery
-from sfumato.serve.sdmx.series import Arranged
 
-# What a client of PxWebApi version 1 asks for: the body of a question, of which nothing is ignored.
-
-FORMATS = {
-    "json": "json-px",
-    "json-stat": "json-stat2",
-    "json-stat2": "json-stat2",
-    "px": "px",
-    "csv": "csv",
-    "xlsx": "xlsx",
-    "sdmx": "sdmx",
-}
+FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
 """The formats of this version, each with the one that it is made of."""
-SHAPE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "query": {
-            "type": "array",
-            "maxItems": MOST_DIMENSIONS,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["code", "selection"],
-                "properties": {
-                    "code": {"type": "string", "description": "name of a variable"},
-                    "selection": {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "properties": {
-                            "filter": {"type": "string", "description": "item, all, top, agg:… or vs:…"},
-                            "values": {"type": "array", "items": {"type": "string"}},
-                        },
-                    },
-                },
-            },
-        },
-        "response": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"format": {"type": "string", "enum": list(FORMATS)}},
-        },
-    },
-}
-"""The same for the OpenAPI document: FastAPI takes a body without a content type, as R sends it, for no body."""
 _LISTS = ("agg", "vs")
 
 
@@ -78,7 +32,7 @@ class _Part(BaseModel):
 class Chosen(_Part):
     """The codes of a variable: these, all, the latest, or those of a code list."""
 
-    filter: str = "item"
+    filter: str = Field("item", description="item, all, top, agg:… or vs:…")
     values: Annotated[tuple[str, ...], Field(fail_fast=True)] = ()
 
 
@@ -92,7 +46,7 @@ class Variable(_Part):
 class Written(_Part):
     """How the answer is to be written."""
 
-    format: str = "json"
+    format: Literal["json", "json-stat", "px", "csv"] = "json"
 
 
 class Question(_Part):
@@ -115,16 +69,6 @@ class Question(_Part):
             raise _wrong("JSON that is no object")
         unknown = first["type"] == "extra_forbidden"
         raise _wrong(f"{place}, which is unknown" if unknown else f"{place}: {first['msg']}")
-
-    @property
-    def format(self) -> str:
-        """The format of the answer, which is one that there is."""
-        name = self.response.format
-        if name not in FORMATS:
-            raise RefusedError(
-                "response.format", expected=f"one of {', '.join(FORMATS)}", found=name, do="choose one of them"
-            )
-        return name
 
     def selected(self, table: ServedTable) -> Selection:
         """The selection of a table; a variable that is not named is left out, or whole where it cannot be."""
@@ -168,13 +112,8 @@ def _wrong(found: str) -> RefusedError:
     )
 
 
-# Answers that only PxWebApi version 1 has: JSON-stat in its first version, and SDMX inside of PxWeb.
-
-
 async def answered(served: Served, table: ServedTable, selection: Selection, name: str, scope: Scope) -> Rendered:
     """The finished answer to a question, in a format of this version."""
-    if name == "sdmx":
-        return await _as_sdmx(served, table, selection, scope)
     made = await served.rendered(
         table, selection, name=FORMATS[name], options=Asked().options(served.settings), scope=scope
     )
@@ -187,39 +126,6 @@ async def answered(served: Served, table: ServedTable, selection: Selection, nam
         kept = rendered(content, media_type=JSON, noted=made.noted)
         served.keep(key, kept, len(selection.places))
     return kept
-
-
-async def _as_sdmx(served: Served, table: ServedTable, selection: Selection, scope: Scope) -> Rendered:
-    """Generic data of SDMX, in which every dimension has codes: the total stands for one that was left out."""
-    if selection.groupings:
-        raise _refused("codes of the table", f"the code list {selection.groupings[0][1]}")
-    places = tuple(
-        (_total(dimension),) if some is None else some
-        for dimension, some in zip(table.dimensions, selection.places, strict=True)
-    )
-    whole = replace(selection, places=places)
-    served.refuse_large(whole)
-    flow = Flow(table=table, agency=served.settings.agency)
-    offer, write = next(iter(WRITERS.items()))
-
-    def made() -> bytes:
-        query = DataQuery(selection=whole, at_observation=flow.at_observation)
-        return write(Arranged.of(flow, query), served.settings.source)
-
-    content = await served.turns.download(made, client=served.client(scope))
-    return rendered(content, media_type=offer.content_type(offer.media_types[0]), noted=noted(table, whole))
-
-
-def _total(dimension: ServedDimension) -> int:
-    if dimension.total is None or dimension.total not in dimension.places:
-        raise _refused(f"codes of {dimension.name}, which has no total", "none")
-    return dimension.places[dimension.total]
-
-
-def _refused(expected: str, found: str) -> RefusedError:
-    return RefusedError(
-        "response.format sdmx", expected=expected, found=found, do="choose codes, or another format than sdmx"
-    )
 
 
 def _first_version(content: bytes) -> bytes:
@@ -242,8 +148,10 @@ def router(served: Served) -> APIRouter:
     api = APIRouter(tags=["PxWebApi v1"])
     settings = served.settings
     some: dict[str, Any] = {"description": "The configuration where `?config` is asked for, otherwise a list"}
-    listed: Documented = {200: {**some, "content": {"application/json": {"schema": {}}}}}
-    figures: Documented = {200: {"description": "The figures, in the format that was asked for", "content": _content()}}
+    listed: Documented = {200: {**some, "content": {JSON: {"schema": {}}}}}
+    written = {JSON: {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}}}
+    written |= {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    figures: Documented = {200: {"description": "The figures, in the format that was asked for", "content": written}}
     configuration = {
         "maxValues": settings.most_cells,
         "maxCells": settings.most_cells,
@@ -294,7 +202,7 @@ def router(served: Served) -> APIRouter:
     @api.post(
         "/v1/{language}/{database}/{id}",
         responses=figures | responses(400, 403, 404, 413),
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": SHAPE}}}},
+        openapi_extra=documented_body(Question),
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
@@ -304,20 +212,12 @@ def router(served: Served) -> APIRouter:
 
         def understand(body: bytes) -> tuple[str, Selection]:
             question = Question.read(body)
-            return question.format, question.selected(table)
+            return question.response.format, question.selected(table)
 
         name, selection = await understood(served, request, understand)
         return (await answered(served, table, selection, name, request.scope)).respond(request)
 
     return api
-
-
-def _content() -> dict[str, Any]:
-    """The media types of the formats."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    some = {WRITTEN[made].media_type.split(";")[0]: binary for made in FORMATS.values() if made in WRITTEN}
-    sdmx = next(iter(WRITERS)).media_types[0]
-    return some | {"application/json": {"schema": {"type": "object"}}, sdmx: {"schema": {"type": "string"}}}
 
 
 def _refuse_database(database: str) -> None:
