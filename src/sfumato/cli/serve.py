@@ -62,9 +62,6 @@ def serve(
         str, typer.Option(metavar="CALLS/SECONDS", help="How often one client may ask; 0 sets no limit.")
     ] = "1000/10",
     seconds: Annotated[float, typer.Option(min=0.1, help="The longest that one answer may take.")] = 30,
-    patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds a client has to send a question, or to go on reading.")
-    ] = 10,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="A proxy to be believed when it says who asks. May be repeated."),
@@ -104,7 +101,6 @@ def serve(
         calls=calls,
         window=window,
         seconds=seconds,
-        patience=patience,
         proxies=proxies,
         audit=state / "audit",
         addresses=addresses.value,

@@ -79,7 +79,7 @@ def _guard(app: FastAPI, served: Served) -> None:
         threads=settings.threads,
         seconds=settings.seconds,
     )
-    app.add_middleware(RequestLimits, most=settings.most_body, patience=settings.patience)
+    app.add_middleware(RequestLimits, most=settings.most_body)
     app.add_middleware(Preflight)
     if settings.calls > 0:
         app.add_middleware(RateLimit, access=access, calls=settings.calls, window=settings.window)
@@ -108,6 +108,6 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 _ANYWHERE = responses(414, 429, 431, 503)
 """Problems that any request may meet, before it reaches its route."""
-_OF_BODIES = responses(408, 413, 415)
-"""Those of a request with a body: it comes too slowly, is too long, or is compressed."""
+_OF_BODIES = responses(413, 415)
+"""Those of a request with a body: it is too long, or compressed."""
 _SUMMARY = "Protected tables, with error figures and guarantees, for the tools statisticians use"

@@ -1,6 +1,5 @@
 """Listen on a port until stopped, with plain words about where everything is and what can go wrong."""
 
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -13,8 +12,8 @@ from sfumato.live import FormalLive
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.core.connections import patient_protocol
 from sfumato.serve.core.http import MOST_ADDRESS, MOST_HEADERS
+from sfumato.serve.core.protocol import StrictProtocol
 from sfumato.serve.core.users import Users, make_folder
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live.queue import Desk
@@ -80,10 +79,6 @@ BACKLOG = 2_048
 """How many connections may wait until they are taken."""
 
 
-FILES = 100
-"""How many files are left for everything that is no connection."""
-
-
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens on an address; with port 0, on a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -122,11 +117,7 @@ def run_server(
         Users(settings.state).seen()  # a list that cannot be read is noticed now, not by the first user
         config = uvicorn.Config(
             make_app(catalogue, settings, desk=desk),
-            http=patient_protocol(
-                patience=settings.patience,
-                most=_connections(settings.most_connections),
-                most_unread=settings.most_unread,
-            ),
+            http=StrictProtocol,
             ws="none",
             proxy_headers=bool(settings.proxies),
             forwarded_allow_ips=list(settings.proxies),
@@ -151,9 +142,3 @@ def shown(host: str, port: int) -> str:
     if host in ("127.0.0.1", "0.0.0.0", "::"):  # noqa: S104 — only compared
         return f"http://localhost:{port}"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _connections(most: int) -> int:
-    """As many connections as are wished, if the system lets this process open as many files."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(min(most, allowed - FILES), 1)

@@ -37,10 +37,6 @@ class Settings:
     """Questions that are worked on or wait at a time; further ones are asked to come back."""
     most_of_one: int = 75
     """Questions of one address among them, whatever tokens it shows."""
-    most_connections: int = 4_000
-    """Connections that are open at a time; the ones that wait longest for a question make room for new ones."""
-    most_unread: int = 500_000_000
-    """Bytes of answers that clients have not read yet, of all together; whoever reads longest is left."""
     threads: int = 4
     """Pages that are written at a time."""
     downloads: int = 2
@@ -51,8 +47,6 @@ class Settings:
     """Such answers that all clients together may wait for: other places are left for what is answered at once."""
     seconds: float = 30
     """How long a question may take."""
-    patience: float = 10
-    """Seconds that a client may take to send a question, or to read a part of the answer."""
     most_saved: int = 10_000
     """Queries that are kept; the ones used least recently make room for new ones."""
     most_saved_bytes: int = 50_000_000
