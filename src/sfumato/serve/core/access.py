@@ -217,7 +217,7 @@ def require(role: Role, *, page: bool = False) -> Any:
         request: Request,
         _shown: HTTPAuthorizationCredentials | None = Security(_bearer),  # noqa: B008
     ) -> User:
-        access: Access = request.app.state.served.access
+        access: Access = request.app.state.context.access
         request.scope[PRIVATE] = True
         user = access.user(request.scope)
         by_token = "authorization" in request.headers  # a program: there is nothing for it to sign in with

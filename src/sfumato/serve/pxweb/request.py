@@ -9,7 +9,7 @@ from fastapi import Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.http import responses
@@ -210,12 +210,12 @@ _MARK = b"\xef\xbb\xbf"
 """Some programs write it before a text in UTF-8."""
 
 
-async def understood(served: Served, request: Request, understand: Callable[[bytes], T]) -> T:
+async def understood(context: ServerContext, request: Request, understand: Callable[[bytes], T]) -> T:
     """What a body means; nobody else waits while a long one is read."""
     body = (await request.body()).removeprefix(_MARK)
     if len(body) <= LONG:
         return understand(body)
-    return await served.turns.download(lambda: understand(body), client=served.client(request.scope))
+    return await context.worker_queue.download(lambda: understand(body), client=context.client(request.scope))
 
 
 def read_json(model: type[Model], body: bytes, request: Request) -> Model:
@@ -235,7 +235,7 @@ def first_fault(error: ValidationError) -> Mapping[str, Any]:
     return error.errors(include_url=False, include_context=False, include_input=False)[0]
 
 
-def documented_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
+def openapi_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """How a route describes a body that it reads itself, for the OpenAPI document."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})

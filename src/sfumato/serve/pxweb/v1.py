@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, Asked, documented_body, first_fault, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, Asked, first_fault, openapi_body, refuse_language, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 
 FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
@@ -112,19 +112,21 @@ def _wrong(found: str) -> RefusedError:
     )
 
 
-async def answered(served: Served, table: ServedTable, selection: Selection, name: str, scope: Scope) -> Rendered:
+async def answered(
+    context: ServerContext, table: ServedTable, selection: Selection, name: str, scope: Scope
+) -> Rendered:
     """The finished answer to a question, in a format of this version."""
-    made = await served.rendered(
-        table, selection, name=FORMATS[name], options=Asked().options(served.settings), scope=scope
+    made = await context.rendered(
+        table, selection, name=FORMATS[name], options=Asked().options(context.settings), scope=scope
     )
     if name != "json-stat":
         return made
     key = ("v1", table.id, selection)
-    kept = served.cache.get(key)
+    kept = context.cache.get(key)
     if kept is None:
-        content = await served.turns.page(lambda: _first_version(made.content), client=served.client(scope))
+        content = await context.worker_queue.page(lambda: _first_version(made.content), client=context.client(scope))
         kept = rendered(content, media_type=JSON, noted=made.noted)
-        served.keep(key, kept, len(selection.places))
+        context.keep(key, kept, len(selection.places))
     return kept
 
 
@@ -138,20 +140,22 @@ def _first_version(content: bytes) -> bytes:
 
 
 Language = Annotated[str, Path(description="language; there is one", json_schema_extra={"enum": [LANGUAGE]})]
-Documented = dict[int | str, dict[str, Any]]
+OpenApiResponses = dict[int | str, dict[str, Any]]
 DATABASE = "tables"
 """The one database."""
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of PxWebApi version 1; mounted at /api, because clients look for a configuration at every level."""
     api = APIRouter(tags=["PxWebApi v1"])
-    settings = served.settings
+    settings = context.settings
     some: dict[str, Any] = {"description": "The configuration where `?config` is asked for, otherwise a list"}
-    listed: Documented = {200: {**some, "content": {JSON: {"schema": {}}}}}
+    listed: OpenApiResponses = {200: {**some, "content": {JSON: {"schema": {}}}}}
     written = {JSON: {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}}}
     written |= {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    figures: Documented = {200: {"description": "The figures, in the format that was asked for", "content": written}}
+    figures: OpenApiResponses = {
+        200: {"description": "The figures, in the format that was asked for", "content": written}
+    }
     configuration = {
         "maxValues": settings.most_cells,
         "maxCells": settings.most_cells,
@@ -187,7 +191,7 @@ def router(served: Served) -> APIRouter:
         _refuse_database(database)
         return [
             {"id": table.id, "type": "t", "text": table.title, "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%S")}
-            for table in served.catalogue
+            for table in context.catalogue
         ]
 
     @api.get("/v1/{language}/{database}/{id}", responses=listed | responses(400, 404))
@@ -197,25 +201,25 @@ def router(served: Served) -> APIRouter:
             return configuration
         refuse_language(language)
         _refuse_database(database)
-        return _variables(served.catalogue[id])
+        return _variables(context.catalogue[id])
 
     @api.post(
         "/v1/{language}/{database}/{id}",
         responses=figures | responses(400, 403, 404, 413),
-        openapi_extra=documented_body(Question),
+        openapi_extra=openapi_body(Question),
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
         refuse_language(language)
         _refuse_database(database)
-        table = served.catalogue[id]
+        table = context.catalogue[id]
 
         def understand(body: bytes) -> tuple[str, Selection]:
             question = Question.read(body)
             return question.response.format, question.selected(table)
 
-        name, selection = await understood(served, request, understand)
-        return (await answered(served, table, selection, name, request.scope)).respond(request)
+        name, selection = await understood(context, request, understand)
+        return (await answered(context, table, selection, name, request.scope)).respond(request)
 
     return api
 
