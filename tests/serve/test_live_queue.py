@@ -86,12 +86,14 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
 
     @app.get("/held")
     async def held(request: Request, word: str, then: str) -> Response:
+        user = app.state.context.access.user(request.scope)
+
         def work() -> None:
             order.append(word)
             begun.release()
             assert finish.acquire(timeout=30)
             if then:
-                queue.answered(LiveQuestion.model_validate_json(then).planned(live))
+                queue.answered(LiveQuestion.model_validate_json(then).planned(live), user)
 
         await queue.work(work, client=app.state.context.client(request.scope))
         return Response("done")
