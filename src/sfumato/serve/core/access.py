@@ -20,8 +20,6 @@ from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import TOKEN, Role, User, Users
 
-# What the office that serves tables can set.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -125,8 +123,6 @@ def _key(name: str) -> bytes:
     return sha256(name.encode("utf-8", "surrogatepass")).digest()
 
 
-# Who asks: a bearer token from a program, a cookie from a browser, or nobody in particular.
-#
 # A route that is not for everybody takes `user: Annotated[User, require(Role.analyst)]`. That alone makes its answers
 # private: they are not cached, not shown to other sites, and not given without a token.
 

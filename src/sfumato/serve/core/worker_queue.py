@@ -22,8 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sfumato.serve.core.access import Access
 from sfumato.serve.core.http import FAILED, problem
 
-# How often one client may ask: a bucket of calls for each, which fills up again at a steady rate.
-
 MOST_CLIENTS = 100_000
 """Clients that are remembered; whoever asked least recently is forgotten first."""
 UNKNOWN = "unknown"

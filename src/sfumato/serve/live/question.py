@@ -164,8 +164,6 @@ def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:
     return f"it {_PROMISES[together]}, which is less than the {budget.definition} definition of the budget promises"
 
 
-# What analysts ask for, as programs write it.
-
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
 
@@ -265,9 +263,6 @@ def in_words(planned: PlannedTable) -> dict[str, Any]:
         if guarantee.delta:
             words["delta"] = float(guarantee.delta)
     return words
-
-
-# What programs get beside the tables themselves: what can be asked, and what a question costs.
 
 
 class LiveAttribute(BaseModel):
@@ -389,8 +384,6 @@ def live_config(live: Live | FormalLive, left: Balance | None, methods: MethodsO
         budget=budget,
     )
 
-
-# What a question would cost, and how far its answer would be off, in numbers and words.
 
 SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""

@@ -70,8 +70,6 @@ def for_everybody(context: ServerContext, page: Rendered) -> Rendered:
     return Rendered(content=page.content, headers=headers, noted=page.noted)
 
 
-# Sign in with a token and sign out again, in a browser.
-
 SIGN_OUT = "/sign-out"
 _FIELDS = 10
 
@@ -144,8 +142,6 @@ async def _sent(request: Request) -> dict[str, str]:
     except ValueError:
         return {}
 
-
-# What goes wrong as a page, for people: the words of a problem, in the head and foot of every other page.
 
 Writer = Callable[[Request, int, SfumatoError | str, Mapping[str, str]], Response]
 _TITLES = {

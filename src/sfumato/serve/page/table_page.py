@@ -207,8 +207,6 @@ def _options(name: str, tables: Sequence[ServedTable], chosen: str) -> tuple[Opt
     return tuple(Option(text, counts[text]) for text in sorted(counts))
 
 
-# The page of a table: the form with what was asked, and the answer in every way the page shows it.
-
 DOWNLOADS = (
     ("xlsx", "Excel", "workbook with notes"),
     ("csv", "CSV", "text, one row for each combination"),

@@ -26,7 +26,7 @@ _INDEXED = re.compile(rf"({'|'.join(_SELECTING)})\[(.*)\]", re.IGNORECASE | re.D
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class DataRequest:
     """A question about a table, as it was written."""
 
     codes: dict[str, list[str]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Asked:
     stub: tuple[str, ...] | None = None
 
     @classmethod
-    def read(cls, query: Iterable[tuple[str, str]]) -> "Asked":
+    def read(cls, query: Iterable[tuple[str, str]]) -> "DataRequest":
         """Read the query of an address; names do not mind the case. What selects nothing that is known is refused."""
         codes: dict[str, list[str]] = {}
         codelists: dict[str, str] = {}
@@ -66,7 +66,7 @@ class Asked:
             stub=_names(words.get("stub")),
         )
 
-    def with_body(self, body: VariablesSelection | None) -> "Asked":
+    def with_body(self, body: VariablesSelection | None) -> "DataRequest":
         """The same question with the selection of a body."""
         if body is None:
             return self
@@ -77,7 +77,7 @@ class Asked:
             if one.valueCodes or not one.codelist:
                 codes.setdefault(one.variableCode, []).extend(one.valueCodes)
         placed = body.placement
-        return Asked(
+        return DataRequest(
             codes=codes,
             codelists=codelists,
             format=self.format,
@@ -152,8 +152,6 @@ def _names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
         return None
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
-
-# How routes of PxWebApi version 2 are described in the OpenAPI document.
 
 Id = Annotated[str, Path(description="identifier", max_length=400)]
 Language = Annotated[

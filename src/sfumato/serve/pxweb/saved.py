@@ -27,7 +27,7 @@ from sfumato.serve.pxweb import schemas
 from sfumato.serve.pxweb.listing import answered, checked, link, written
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
-    Asked,
+    DataRequest,
     Id,
     Language,
     data_responses,
@@ -171,9 +171,6 @@ def smallest(selection: Selection) -> Selection:
     return replace(selection, places=places, metrics=selection.metrics[:1])
 
 
-# Saved queries: keep a question under a short address, and answer it again.
-
-
 def router(context: ServerContext) -> APIRouter:
     """The routes of saved queries."""
     api = APIRouter()
@@ -196,7 +193,7 @@ def router(context: ServerContext) -> APIRouter:
         body = read_json(schemas.SavedQuery, sent, request)
         described = context.catalogue[body.tableId]
         refuse_language(body.language)
-        _, selection = checked(context, described, asked_of(body))
+        _, selection = checked(context, described, saved_request(body))
 
         def save() -> tuple[str, dict[str, Any]]:
             if described.kind != "live":  # whose answers are remembered: they are given to those who ask for them
@@ -220,7 +217,7 @@ def router(context: ServerContext) -> APIRouter:
         described = context.catalogue[query.tableId]
         return {
             "language": LANGUAGE,
-            **written(described, asked_of(query).selection(described)),
+            **written(described, saved_request(query).selection(described)),
             "links": [link("self", f"/savedqueries/{id}/selection", settings)],
         }
 
@@ -232,7 +229,7 @@ def router(context: ServerContext) -> APIRouter:
     async def saved_data(id: Id, request: Request) -> Response:  # noqa: A002
         """The answer to a question that was kept, as of now."""
         query = schemas.SavedQuery(**saved.read(id))
-        wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
+        wished, asked = DataRequest.read(request.query_params.multi_items()), saved_request(query)
         wished.refuse_selection("the saved query")
         names = {name.lower() for name in request.query_params}
         if "outputformat" in names:  # what another format was to be like says nothing of this one
@@ -250,7 +247,9 @@ def router(context: ServerContext) -> APIRouter:
     return api
 
 
-def asked_of(query: schemas.SavedQuery) -> Asked:
+def saved_request(query: schemas.SavedQuery) -> DataRequest:
     """The question that was kept."""
-    written = Asked(format=format_named(query.outputFormat or DEFAULT_FORMAT), parameters=query.outputFormatParams)
+    written = DataRequest(
+        format=format_named(query.outputFormat or DEFAULT_FORMAT), parameters=query.outputFormatParams
+    )
     return written.with_body(query.selection)

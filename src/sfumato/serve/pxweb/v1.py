@@ -17,7 +17,7 @@ from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, Asked, first_fault, openapi_body, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, DataRequest, first_fault, openapi_body, refuse_language, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 
 FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
@@ -29,34 +29,34 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Chosen(_Part):
+class QuerySelection(_Part):
     """The codes of a variable: these, all, the latest, or those of a code list."""
 
     filter: str = Field("item", description="item, all, top, agg:… or vs:…")
     values: Annotated[tuple[str, ...], Field(fail_fast=True)] = ()
 
 
-class Variable(_Part):
+class QueryVariable(_Part):
     """A variable and its codes."""
 
     code: str
-    selection: Chosen
+    selection: QuerySelection
 
 
-class Written(_Part):
+class ResponseFormat(_Part):
     """How the answer is to be written."""
 
     format: Literal["json", "json-stat", "px", "csv"] = "json"
 
 
-class Question(_Part):
+class TableQuery(_Part):
     """The body of a question."""
 
-    query: Annotated[tuple[Variable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
-    response: Annotated[Written, Field(default_factory=Written)]
+    query: Annotated[tuple[QueryVariable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
+    response: Annotated[ResponseFormat, Field(default_factory=ResponseFormat)]
 
     @classmethod
-    def read(cls, body: bytes) -> "Question":
+    def read(cls, body: bytes) -> "TableQuery":
         """Read a body, whatever its content type says."""
         try:
             return cls.model_validate_json(body)
@@ -90,7 +90,7 @@ class Question(_Part):
         return select(table, {name: codes for name, codes in asked.items() if codes}, codelists=codelists)
 
 
-def _codes(chosen: Chosen, kind: str, listed: str) -> tuple[str, ...]:
+def _codes(chosen: QuerySelection, kind: str, listed: str) -> tuple[str, ...]:
     if kind == "top":
         if len(chosen.values) != 1:
             found = ", ".join(chosen.values) or "none"
@@ -117,7 +117,7 @@ async def answered(
 ) -> Rendered:
     """The finished answer to a question, in a format of this version."""
     made = await context.rendered(
-        table, selection, name=FORMATS[name], options=Asked().options(context.settings), scope=scope
+        table, selection, name=FORMATS[name], options=DataRequest().options(context.settings), scope=scope
     )
     if name != "json-stat":
         return made
@@ -206,7 +206,7 @@ def router(context: ServerContext) -> APIRouter:
     @api.post(
         "/v1/{language}/{database}/{id}",
         responses=figures | responses(400, 403, 404, 413),
-        openapi_extra=openapi_body(Question),
+        openapi_extra=openapi_body(TableQuery),
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
@@ -215,7 +215,7 @@ def router(context: ServerContext) -> APIRouter:
         table = context.catalogue[id]
 
         def understand(body: bytes) -> tuple[str, Selection]:
-            question = Question.read(body)
+            question = TableQuery.read(body)
             return question.response.format, question.selected(table)
 
         name, selection = await understood(context, request, understand)

@@ -20,7 +20,7 @@ from sfumato.serve.pxweb.listing import about, answered, checked, found, link, p
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     JSON,
-    Asked,
+    DataRequest,
     Id,
     Language,
     data_responses,
@@ -87,7 +87,7 @@ def router(context: ServerContext) -> APIRouter:
         key = ("metadata", described.id)
         kept = context.cache.get(key)
         if kept is None:
-            kept = _json(metadata(described, Asked().options(settings)))
+            kept = _json(metadata(described, DataRequest().options(settings)))
             context.keep(key, kept, 0)
         return kept.respond(request)
 
@@ -108,7 +108,7 @@ def router(context: ServerContext) -> APIRouter:
         key = ("data", id, request.scope["query_string"])
         kept = context.cache.get(key)
         if kept is None:
-            kept = await answered(context, id, Asked.read(request.query_params.multi_items()), request.scope)
+            kept = await answered(context, id, DataRequest.read(request.query_params.multi_items()), request.scope)
             context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -122,7 +122,7 @@ def router(context: ServerContext) -> APIRouter:
     )
     async def data_of_selection(id: Id, request: Request) -> Response:  # noqa: A002
         """The same, with the selection in the body."""
-        table, wished = context.catalogue[id], Asked.read(request.query_params.multi_items())
+        table, wished = context.catalogue[id], DataRequest.read(request.query_params.multi_items())
 
         def understand(body: bytes) -> tuple[Options, Selection]:
             selected = read_json(schemas.VariablesSelection, body, request) if body else None

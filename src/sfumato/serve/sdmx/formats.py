@@ -106,8 +106,6 @@ def _place(_id: str, place: int, _code: str) -> str:
     return str(place)
 
 
-# Which format a client wants: by the header Accept, or by name.
-
 _LONGEST = 4_000
 
 
@@ -194,8 +192,6 @@ def _short(version: str) -> str:
     """
     return re.sub(r"(?:\.0+)+$", "", version)
 
-
-# The formats of data and of structures, each with the media types it is asked for by.
 
 _CSV = "application/vnd.sdmx.data+csv"
 _XML = ("application/xml", "text/xml")

@@ -28,8 +28,6 @@ from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, rea
 from sfumato.serve.sdmx.series import SeriesData, count
 from sfumato.serve.sdmx.xml import Office, Shown, write_structures
 
-# A structure query: which structures, with which others, and how much of each.
-
 DETAILS: Mapping[str, tuple[Shown, Shown]] = {
     "full": ("full", "full"),
     "allstubs": ("stub", "stub"),
@@ -113,8 +111,6 @@ class StructureQuery:
         return itself if artefact in self.asked else along
 
 
-# How the routes of SDMX are described in the OpenAPI document.
-
 _TEXT = {"type": "string"}
 _NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "flow": ("a dataflow: ID, AGENCY,ID or AGENCY,ID,VERSION", _TEXT),
@@ -194,8 +190,6 @@ def _parameter(
 ) -> dict[str, Any]:
     return {"name": name, "in": place, "required": required, "description": description, "schema": schema}
 
-
-# The routes of SDMX REST 2.1.
 
 BASE = "/sdmx/2.1"
 """Where the routes are mounted."""

@@ -73,8 +73,6 @@ def obs_status(answer: Answer) -> NDArray[np.str_]:
     return _BY_NUMBER[answer.said()].ravel()
 
 
-# The answer to a data query, in the order in which messages are written: series, and observations inside them.
-
 Writing = Callable[[str, int, str], str]
 """How a code is written, from the identifier of its dimension, its place and itself."""
 

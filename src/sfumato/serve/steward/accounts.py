@@ -25,8 +25,6 @@ from sfumato.serve.page.writing import figure
 from sfumato.statistics.method import Method
 from sfumato.statistics.registry import KEYED, METHODS, build
 
-# Budgets as the steward sees them: what every account has left, and what was charged.
-
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
 
