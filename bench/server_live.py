@@ -15,7 +15,7 @@ from sfumato.release_file import load
 from sfumato.serve.core.selection import everything
 from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options
-from sfumato.serve.live.answer_table import made_table
+from sfumato.serve.live.answer_table import answer_table
 from sfumato.serve.live.question import LiveQuestion
 
 _PLAIN = f"select {', '.join(ATTRIBUTES)}, sum(turnover) as total from read_parquet('{{path}}') group by all"
@@ -45,6 +45,6 @@ def _answered(live: Live) -> pa.Table:
     """Everything the server does with a question, but for reading the request and sending the answer."""
     question = LiveQuestion(statistic="total", measure="turnover", by=list(ATTRIBUTES))
     planned = question.planned(live)
-    table = made_table(live, planned, live.answered(planned))
+    table = answer_table(live, planned, live.answered(planned))
     content = write_json_stat(table.answer(everything(table)), Options())
     return pa.table({"answer": [content]})

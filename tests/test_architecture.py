@@ -61,6 +61,20 @@ ORDER = (
 )
 """Each room imports only from itself and from the rooms before it."""
 
+SERVE = {
+    "core": (),
+    "formats": ("core",),
+    "context": ("core", "formats"),
+    "sdmx": ("core", "formats", "context"),
+    "pxweb": ("core", "formats", "context"),
+    "page": ("core", "formats", "context", "pxweb"),
+    "live": ("core", "formats", "context", "pxweb", "page"),
+    "steward": ("core", "context", "page", "live"),
+    "app": ("core", "formats", "context", "sdmx", "pxweb", "page", "live", "steward"),
+    "run": ("core", "page", "live", "app"),
+}
+"""What each folder of serve imports beside itself: only folders before it, and only the application sees all."""
+
 
 def room(module: str) -> str:
     return module.removeprefix("sfumato").removeprefix(".").split(".")[0]
@@ -145,3 +159,31 @@ def test_seeded_randomness_cannot_be_reached_from_a_release() -> None:
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_a_file_holds_one_idea(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
+def imported_within_serve(path: Path) -> set[str]:
+    """The folders and loose modules of serve that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    within = (name.split(".") for name in names if name.startswith("sfumato.serve."))
+    return {parts[2] for parts in within}
+
+
+def test_folders_of_serve_have_no_cycles() -> None:
+    found = {path.stem for path in (PACKAGE / "serve").iterdir() if path.name[0] not in "_."}
+    assert found == set(SERVE)
+    order = list(SERVE)
+    for name, others in SERVE.items():
+        assert set(others) <= set(order[: order.index(name)]), f"{name} comes before what it imports"
+
+
+@pytest.mark.parametrize("name", SERVE)
+def test_a_folder_of_serve_imports_only_what_is_allowed(name: str) -> None:
+    place = PACKAGE / "serve" / name
+    for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
+        more = imported_within_serve(path) - {name, *SERVE[name]}
+        assert not more, f"{path.relative_to(PACKAGE)} must not import {', '.join(sorted(more))}"

@@ -18,7 +18,7 @@ from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
 from sfumato.serve.core.users import Role, Users
-from sfumato.serve.core.worker_queue import Turns
+from sfumato.serve.core.worker_queue import WorkerQueue
 from sfumato.serve.live.queue import WAITING
 from sfumato.serve.pxweb.request import LONG
 from tests.serve.in_thread import asking
@@ -95,13 +95,13 @@ class Busy:
     """Send something as the client whose address ends so."""
     download: Callable[..., socket.socket]
     """Ask for the code of a number, as the client whose address ends so, with any headers."""
-    turns: Turns
+    queue: WorkerQueue
     tokens: tuple[str, ...]
     """The headers of two analysts."""
 
     def heard_of(self, number: int) -> bool:
         """Ask something else until the server has heard of so many downloads."""
-        return any(self.client.get("/health") and self.turns.waiting == number for _ in range(10_000))
+        return any(self.client.get("/health") and self.queue.waiting == number for _ in range(10_000))
 
     def quick(self, last: int, *headers: str) -> Said:
         """What the client whose address ends so is told when it asks for two figures."""
@@ -129,8 +129,9 @@ def busy(catalogue: Catalogue, tmp_path: Path, **settings: Any) -> Iterator[Busy
             target = f"/api/v2/tables/long/data?outputFormat=xlsx&valueCodes[a]=c{code}&valueCodes[b]=*"
             return sent(request("GET", target, *headers), last)
 
-        turns = app.state.served.turns
-        yield Busy(held=held, client=client, sent=sent, download=download, turns=turns, tokens=tokens)
+        yield Busy(
+            held=held, client=client, sent=sent, download=download, queue=app.state.context.worker_queue, tokens=tokens
+        )
 
 
 def test_others_get_pages_and_downloads_while_one_client_waits_for_many(catalogue: Catalogue, tmp_path: Path) -> None:

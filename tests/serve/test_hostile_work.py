@@ -1,8 +1,7 @@
-"""Work is bounded: so many questions at a time, each for so long, and so many connections."""
+"""Work is bounded: so many questions at a time, each for so long."""
 
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -15,13 +14,9 @@ from starlette.responses import Response
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.core.connections import patient_protocol
 from tests.serve.in_thread import asking
-from tests.serve.raw import closed, request
 
 pytestmark = pytest.mark.slow  # it fills a server with work until it refuses
-
-LARGE = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -99,44 +94,3 @@ def test_a_fault_of_the_server_is_a_problem_that_tells_nothing_of_its_inside(
         assert "content-security-policy" in failed.headers
         assert "secret" not in failed.text
         assert server.client.get("/api/v2/config").status_code == 200
-
-
-def test_connections_without_a_question_make_room_for_new_ones(catalogue: Catalogue, tmp_path: Path) -> None:
-    app = make_app(catalogue, Settings(state=tmp_path / "state"))
-    with asking(app, http=patient_protocol(patience=60, most=5, most_unread=1_000_000)) as client, ExitStack() as stack:
-        address = (client.base_url.host, client.base_url.port or 0)
-        idle = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(20)]
-        assert client.get("/api/v2/config").status_code == 200
-        assert all(closed(connection) for connection in idle[:15])
-
-
-def test_answers_that_nobody_reads_are_bounded(catalogue: Catalogue, tmp_path: Path) -> None:
-    app = make_app(catalogue, Settings(state=tmp_path / "state"))
-
-    @app.get("/large")
-    async def large() -> Response:
-        return Response(bytes(LARGE))
-
-    protocol = patient_protocol(patience=60, most=100, most_unread=3 * LARGE // 2)
-    with asking(app, http=protocol) as client, ExitStack() as stack:
-        address = (client.base_url.host, client.base_url.port or 0)
-        both = [stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(2)]
-        for connection in both:
-            connection.sendall(request("GET", "/large"))
-            connection.recv(1)
-        assert [len(everything(connection)) > LARGE for connection in both] == [False, True]
-        assert client.get("/api/v2/config").status_code == 200
-
-
-def everything(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection, or has sent the answer."""
-    content = b""
-    while len(content) < LARGE + 100:
-        try:
-            part = connection.recv(1_000_000)
-        except ConnectionResetError:
-            break
-        if not part:
-            break
-        content += part
-    return content

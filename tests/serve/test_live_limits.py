@@ -13,7 +13,7 @@ from sfumato.release_file import load
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.live.queue import Desk
+from sfumato.serve.live.queue import LiveQueue
 from tests.serve.in_thread import asking
 from tests.serve.live_serving import of_businesses, users
 
@@ -43,7 +43,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 @pytest.fixture
 def opened(live: Live, catalogue: Catalogue, tmp_path: Path) -> Opened:
     analyst, _ = users(tmp_path / "state")
-    app = make_app(catalogue, Settings(state=tmp_path / "state", calls=0), desk=Desk(live=live))
+    app = make_app(catalogue, Settings(state=tmp_path / "state", calls=0), queue=LiveQueue(live=live))
     return Opened(app=app, live=live, analyst=analyst)
 
 

@@ -19,7 +19,7 @@ from sfumato.release_file import load
 from sfumato.serve.core.model import Answer, ServedTable
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.status import APART, NUMBERS
-from sfumato.serve.live.answer_table import few_units_apart, live_tables, made_table
+from sfumato.serve.live.answer_table import answer_table, few_units_apart, live_tables
 from sfumato.serve.live.question import LiveQuestion
 from tests.live.test_live_tables import one_less
 from tests.serve.live_serving import live_serving, of_businesses
@@ -206,7 +206,7 @@ def test_the_same_cells_get_the_same_answer_at_every_address(
             totals=totals,
         )  # fmt: skip
         planned = question.planned(live)
-        table = made_table(live, planned, live.answered(planned))
+        table = answer_table(live, planned, live.answered(planned))
         return cells(table.answer(replace(everything(table), metrics=(0,))))
 
     def pxweb(live: Live) -> dict[Cell, Any]:

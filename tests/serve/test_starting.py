@@ -8,11 +8,12 @@ import pytest
 
 from sfumato.live import FormalLive, open_formal
 from sfumato.release_file import load
+from sfumato.serve.app import addresses
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, Users
-from sfumato.serve.live.queue import Desk
-from sfumato.serve.run import addresses, warnings
+from sfumato.serve.live.queue import LiveQueue
+from sfumato.serve.run import warnings
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import of_jobs
 
@@ -26,7 +27,7 @@ def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
 
 
 def said(live: FormalLive, state: Path, budget: str = "2") -> list[str]:
-    return list(warnings(Settings(state=state), Desk(live=live), budget=budget))
+    return list(warnings(Settings(state=state), LiveQueue(live=live), budget=budget))
 
 
 def ask(live: FormalLive, epsilon: str) -> None:
@@ -69,5 +70,5 @@ def test_every_interface_is_named_and_only_what_is_on(catalogue: Catalogue, live
     for path in ("/", "/api/v2", "/api/v1", "/sdmx/2.1"):
         assert any(f"{address}{path}" in line for line in public)
     assert not any(path in line for line in public for path in ("/live", "/steward"))
-    both = list(addresses(catalogue, address, Desk(live=live)))
+    both = list(addresses(catalogue, address, LiveQueue(live=live)))
     assert [line for line in both if f"{address}/live" in line or f"{address}/steward" in line] == both[-2:]

@@ -15,7 +15,7 @@ from sfumato.cli.screen import messages, progress, screen
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.serve.live.queue import Desk
+    from sfumato.serve.live.queue import LiveQueue
 
 
 class Addresses(StrEnum):
@@ -62,9 +62,6 @@ def serve(
         str, typer.Option(metavar="CALLS/SECONDS", help="How often one client may ask; 0 sets no limit.")
     ] = "1000/10",
     seconds: Annotated[float, typer.Option(min=0.1, help="The longest that one answer may take.")] = 30,
-    patience: Annotated[
-        float, typer.Option(min=0.1, help="Seconds a client has to send a question, or to go on reading.")
-    ] = 10,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="A proxy to be believed when it says who asks. May be repeated."),
@@ -80,11 +77,11 @@ def serve(
     """
     calls, window = _rate(rate)
     proxies = _proxies(trusted_proxy or ())
-    from sfumato.serve import run as starting
+    from sfumato.serve.app import addresses as where
     from sfumato.serve.core.access import Settings
     from sfumato.serve.core.catalogue import BundleSource, open_catalogue
     from sfumato.serve.core.selection import read_groupings
-    from sfumato.serve.run import run_server
+    from sfumato.serve.run import run_server, warnings
     from sfumato.serve.sdmx.flow import checked_agency
 
     checked_agency(agency)
@@ -104,25 +101,24 @@ def serve(
         calls=calls,
         window=window,
         seconds=seconds,
-        patience=patience,
         proxies=proxies,
         audit=state / "audit",
         addresses=addresses.value,
     )
 
     with ExitStack() as stack:
-        desk = None if live is None else _desk(stack, live, budget_epsilon)
+        queue = None if live is None else _live_queue(stack, live, budget_epsilon)
 
         def ready(address: str) -> None:
-            for line in starting.addresses(catalogue, address, desk):
+            for line in where(catalogue, address, queue):
                 screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
-            for line in starting.warnings(settings, desk, budget=budget_epsilon):
+            for line in warnings(settings, queue, budget=budget_epsilon):
                 messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)
 
         # The server takes these signals, ends what is under way, and hands them on: it was asked to, and all is well.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
-        run_server(catalogue, settings, host=host, port=port, desk=desk, ready=ready)
+        run_server(catalogue, settings, host=host, port=port, queue=queue, ready=ready)
 
 
 def _stopped(*_: object) -> NoReturn:
@@ -157,13 +153,13 @@ def _proxies(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _desk(stack: ExitStack, file: Path, budget: str) -> "Desk":
+def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
     """Open the data of a release for ad-hoc questions, for as long as the server runs."""
     from sfumato.frame import exact
     from sfumato.live import open_formal, open_live
     from sfumato.microdata import Microdata
     from sfumato.release_file import load
-    from sfumato.serve.live.queue import Desk
+    from sfumato.serve.live.queue import LiveQueue
 
     release = load(file)
     try:
@@ -176,5 +172,5 @@ def _desk(stack: ExitStack, file: Path, budget: str) -> "Desk":
             update(f"opening the confidential data: {step}", 0, 1)
 
         if isinstance(release.data, Microdata):
-            return Desk(live=stack.enter_context(open_live(release, tell)))
-        return Desk(live=stack.enter_context(open_formal(release, epsilon=epsilon, progress=tell)))
+            return LiveQueue(live=stack.enter_context(open_live(release, tell)))
+        return LiveQueue(live=stack.enter_context(open_formal(release, epsilon=epsilon, progress=tell)))

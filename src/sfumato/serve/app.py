@@ -1,20 +1,20 @@
 """The application: routers put together, errors as problems, and a complete OpenAPI document.
 
-To add a router: write `router(served: Served) -> APIRouter` in a module of its own, work with `served.catalogue`,
-`served.settings` and `served.rendered`, raise `RefusedError` for what is refused, and name it in `ROUTERS` with the
-path it is mounted at.
+To add a router: write `router(context: ServerContext) -> APIRouter` in a module of its own, work with
+`context.catalogue`, `context.settings` and `context.rendered`, raise `RefusedError` for what is refused, and name it in
+`ROUTERS` with the path it is mounted at.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, Field
+from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve import context as health
-from sfumato.serve import reference_page
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.audit import Audit
 from sfumato.serve.core.catalogue import Catalogue
@@ -29,49 +29,86 @@ from sfumato.serve.core.http import (
     responses,
 )
 from sfumato.serve.core.worker_queue import RateLimit, WorkLimits
+from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
-from sfumato.serve.live.queue import Desk
-from sfumato.serve.page import heads as access_pages
-from sfumato.serve.page import heads as error_page
+from sfumato.serve.live.queue import LiveQueue
+from sfumato.serve.page import heads, reference
 from sfumato.serve.page import routes as page
 from sfumato.serve.pxweb import v1, v2
 from sfumato.serve.sdmx import routes as sdmx
 from sfumato.serve.steward import routes as steward
 
-ROUTERS: tuple[tuple[str, Callable[[Served], APIRouter]], ...] = (
-    ("/api/v2", v2.router),
+HEALTH = "/health"
+_OK = b'{"status":"ok"}'  # nothing is worked out: what is left is what every answer costs
+
+
+class Health(BaseModel):
+    """That the server answers."""
+
+    status: str = Field(description="always ok: a server that is not does not answer")
+
+
+def health(_context: ServerContext) -> APIRouter:
+    """An address that does nothing, for those who watch the server and those who measure it."""
+    api = APIRouter(tags=["Server"])
+
+    @api.get(HEALTH, response_model=Health)
+    async def answers() -> Response:
+        """That the server answers."""
+        return Response(_OK, media_type="application/json")
+
+    return api
+
+
+ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
+    (BASE, v2.router),
     ("/api", v1.router),
     (sdmx.BASE, sdmx.router),
-    ("", health.router),
-    ("", access_pages.router),
-    ("", reference_page.router),
+    ("", health),
+    ("", heads.router),
+    ("", reference.router),
     ("", page.router),
 )
 """Where each interface is mounted."""
 
 
-def make_app(catalogue: Catalogue, settings: Settings | None = None, *, desk: Desk | None = None) -> FastAPI:
-    """The application that serves a catalogue, and at a desk, if there is one, ad-hoc tables."""
-    served = Served.of(catalogue, settings or Settings(), live=desk is not None)
+def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> Iterator[str]:
+    """Lines that say what can be opened where; the first has the address itself."""
+    first = next(iter(catalogue))
+    yield f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C."
+    yield f"  page for people  {address}/"
+    yield f'  PxWebApi 2       {address}{BASE}/tables   Python: PxApi("{address}{BASE}")'
+    old = f"{address}/api/v1/{LANGUAGE}"
+    yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
+    yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
+    yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
+    if queue is not None:
+        yield f"  ad-hoc tables    {address}{heads.LIVE}   with a token"
+        yield f"  steward          {address}{heads.STEWARD}   with the token of a steward"
+
+
+def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: LiveQueue | None = None) -> FastAPI:
+    """The application that serves a catalogue, and if there is a queue for them, ad-hoc questions."""
+    context = ServerContext.of(catalogue, settings or Settings(), live=queue is not None)
     # The pages of documentation that come with FastAPI load scripts from elsewhere; the document itself does not.
     app = FastAPI(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
-    app.state.served = served
-    app.state.error_page = error_page.writer(served)
-    _guard(app, served)
+    app.state.context = context
+    app.state.error_page = heads.error_page(context)
+    _guard(app, context)
     handle_errors(app)
     redirect_slashes(app)
     for path, router in ROUTERS:
-        app.include_router(router(served), prefix=path)
-    if desk is not None:
-        app.include_router(live.router(served, desk))
-        app.include_router(steward.router(served, desk))
+        app.include_router(router(context), prefix=path)
+    if queue is not None:
+        app.include_router(live.router(context, queue))
+        app.include_router(steward.router(context, queue))
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
 
-def _guard(app: FastAPI, served: Served) -> None:
+def _guard(app: FastAPI, context: ServerContext) -> None:
     """Put the guards before the application, from the innermost to the outermost."""
-    settings, access = served.settings, served.access
+    settings, access = context.settings, context.access
     app.add_middleware(
         WorkLimits,
         most=settings.most_running,
@@ -79,7 +116,7 @@ def _guard(app: FastAPI, served: Served) -> None:
         threads=settings.threads,
         seconds=settings.seconds,
     )
-    app.add_middleware(RequestLimits, most=settings.most_body, patience=settings.patience)
+    app.add_middleware(RequestLimits, most=settings.most_body)
     app.add_middleware(Preflight)
     if settings.calls > 0:
         app.add_middleware(RateLimit, access=access, calls=settings.calls, window=settings.window)
@@ -108,6 +145,6 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 _ANYWHERE = responses(414, 429, 431, 503)
 """Problems that any request may meet, before it reaches its route."""
-_OF_BODIES = responses(408, 413, 415)
-"""Those of a request with a body: it comes too slowly, is too long, or is compressed."""
+_OF_BODIES = responses(413, 415)
+"""Those of a request with a body: it is too long, or compressed."""
 _SUMMARY = "Protected tables, with error figures and guarantees, for the tools statisticians use"

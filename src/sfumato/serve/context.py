@@ -5,8 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field
+from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -16,7 +15,7 @@ from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import BoundedCache, CubeFigures
 from sfumato.serve.core.model import Selection, ServedTable
-from sfumato.serve.core.worker_queue import Turns, client_of
+from sfumato.serve.core.worker_queue import WorkerQueue, client_of
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.sheets import Options
 
@@ -46,29 +45,31 @@ class Rendered:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Served:
+class ServerContext:
     """Everything a router needs."""
 
     catalogue: Catalogue
     settings: Settings
     cache: BoundedCache[Rendered] = field(repr=False)
     access: Access = field(repr=False)
-    turns: Turns = field(repr=False)
+    worker_queue: WorkerQueue = field(repr=False)
     live: bool = False
     """Whether ad-hoc questions are answered, and so people may sign in."""
 
     @classmethod
-    def of(cls, catalogue: Catalogue, settings: Settings, *, live: bool = False) -> "Served":
+    def of(cls, catalogue: Catalogue, settings: Settings, *, live: bool = False) -> "ServerContext":
         """A server's state, with an empty cache."""
         cache = BoundedCache[Rendered](settings.cache_bytes)
-        turns = Turns.of(
+        worker_queue = WorkerQueue.of(
             pages=settings.threads,
             downloads=settings.downloads,
             most=settings.most_waiting,
             in_all=settings.most_lined_up,
         )
         access = Access(settings)
-        return cls(catalogue=catalogue, settings=settings, cache=cache, access=access, turns=turns, live=live)
+        return cls(
+            catalogue=catalogue, settings=settings, cache=cache, access=access, worker_queue=worker_queue, live=live
+        )
 
     async def rendered(
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
@@ -80,17 +81,17 @@ class Served:
         if found is not None:
             return found
         if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
-            made = self._made(table, selection, name, options)
+            answer = self._render(table, selection, name, options)
         else:
             noted(table, selection).put(scope)  # before it waits, perhaps in vain
-            made = await self.turns.download(
-                lambda: self._made(table, selection, name, options), client=self.client(scope)
+            answer = await self.worker_queue.download(
+                lambda: self._render(table, selection, name, options), client=self.client(scope)
             )
-        self.keep(key, made, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
-        return made
+        self.keep(key, answer, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
+        return answer
 
     def client(self, scope: Scope) -> str:
-        """Who counts as one client, for rates and turns."""
+        """Who counts as one client, for rates and for turns in the queue."""
         return client_of(self.access, scope)
 
     def keep(self, key: Hashable, rendered: Rendered, length: int) -> None:
@@ -108,7 +109,7 @@ class Served:
                 status=403,
             )
 
-    def _made(self, table: ServedTable, selection: Selection, name: str, options: Options) -> Rendered:
+    def _render(self, table: ServedTable, selection: Selection, name: str, options: Options) -> Rendered:
         written = FORMATS[name]
         content = written.write(table.answer(selection), options)
         place = "attachment" if written.download else "inline"
@@ -142,27 +143,3 @@ def rendered(
     if disposition:
         headers["Content-Disposition"] = disposition
     return Rendered(content=content, headers=headers, noted=noted)
-
-
-# Whether the server answers at all: an address that does nothing, for those who watch it and those who measure it.
-
-HEALTH = "/health"
-_CONTENT = b'{"status":"ok"}'  # nothing is worked out: what is left is what every answer costs
-
-
-class Health(BaseModel):
-    """That the server answers."""
-
-    status: str = Field(description="always ok: a server that is not does not answer")
-
-
-def router(_served: Served) -> APIRouter:
-    """The one route."""
-    api = APIRouter(tags=["Server"])
-
-    @api.get(HEALTH, response_model=Health)
-    async def health() -> Response:
-        """That the server answers."""
-        return Response(_CONTENT, media_type="application/json")
-
-    return api

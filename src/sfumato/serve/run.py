@@ -1,6 +1,5 @@
-"""Listen on a port until stopped, with plain words about where everything is and what can go wrong."""
+"""Listen on a port until stopped, with plain words about what is probably not as it was meant."""
 
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -13,43 +12,23 @@ from sfumato.live import FormalLive
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.core.connections import patient_protocol
 from sfumato.serve.core.http import MOST_ADDRESS, MOST_HEADERS
+from sfumato.serve.core.protocol import StrictProtocol
 from sfumato.serve.core.users import Users, make_folder
-from sfumato.serve.formats.json_stat import BASE, LANGUAGE
-from sfumato.serve.live.queue import Desk
-from sfumato.serve.page.heads import LIVE, STEWARD
+from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page.writing import figure
-from sfumato.serve.sdmx.routes import BASE as SDMX
-
-# What a server says when it starts: where everything is, and what those who run it should know.
 
 NEARLY = Fraction(1, 10)
 """The share of a budget that is left when those who run the server are told."""
 
 
-def addresses(catalogue: Catalogue, address: str, desk: Desk | None) -> Iterator[str]:
-    """Lines that say what can be opened where; the first has the address itself."""
-    first = next(iter(catalogue))
-    yield f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C."
-    yield f"  page for people  {address}/"
-    yield f'  PxWebApi 2       {address}{BASE}/tables   Python: PxApi("{address}{BASE}")'
-    old = f"{address}/api/v1/{LANGUAGE}"
-    yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
-    yield f"  SDMX 2.1         {address}{SDMX}/dataflow"
-    yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
-    if desk is not None:
-        yield f"  ad-hoc tables    {address}{LIVE}   with a token"
-        yield f"  steward          {address}{STEWARD}   with the token of a steward"
-
-
-def warnings(settings: Settings, desk: Desk | None, *, budget: str) -> Iterator[str]:
+def warnings(settings: Settings, queue: LiveQueue | None, *, budget: str) -> Iterator[str]:
     """What is probably not as it was meant; `budget` is what was typed for ad-hoc questions."""
-    formal = desk.live if desk is not None and isinstance(desk.live, FormalLive) else None
+    formal = queue.live if queue is not None and isinstance(queue.live, FormalLive) else None
     if budget and formal is None:
-        reason = "no release is asked: add --live" if desk is None else "questions about records cost nothing"
+        reason = "no release is asked: add --live" if queue is None else "questions about records cost nothing"
         yield f"--budget-epsilon has no effect: {reason}."
-    if desk is not None and not any(user.active(datetime.now(UTC)) for user in Users(settings.state).all()):
+    if queue is not None and not any(user.active(datetime.now(UTC)) for user in Users(settings.state).all()):
         yield f"Nobody can ask yet: sfumato users add NAME --role analyst --state {settings.state}"
     if formal is not None:
         yield from _spent(formal)
@@ -80,10 +59,6 @@ BACKLOG = 2_048
 """How many connections may wait until they are taken."""
 
 
-FILES = 100
-"""How many files are left for everything that is no connection."""
-
-
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens on an address; with port 0, on a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -110,23 +85,19 @@ def run_server(
     *,
     host: str,
     port: int,
-    desk: Desk | None = None,
+    queue: LiveQueue | None = None,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve a catalogue until the process is told to stop; `ready` gets the address once it listens.
 
-    At a `desk`, if there is one, ad-hoc tables are asked for.
+    In a `queue`, if there is one, ad-hoc questions wait for their answer.
     """
     with listening(host, port) as bound:
         make_folder(settings.state)
         Users(settings.state).seen()  # a list that cannot be read is noticed now, not by the first user
         config = uvicorn.Config(
-            make_app(catalogue, settings, desk=desk),
-            http=patient_protocol(
-                patience=settings.patience,
-                most=_connections(settings.most_connections),
-                most_unread=settings.most_unread,
-            ),
+            make_app(catalogue, settings, queue=queue),
+            http=StrictProtocol,
             ws="none",
             proxy_headers=bool(settings.proxies),
             forwarded_allow_ips=list(settings.proxies),
@@ -151,9 +122,3 @@ def shown(host: str, port: int) -> str:
     if host in ("127.0.0.1", "0.0.0.0", "::"):  # noqa: S104 — only compared
         return f"http://localhost:{port}"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _connections(most: int) -> int:
-    """As many connections as are wished, if the system lets this process open as many files."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(min(most, allowed - FILES), 1)

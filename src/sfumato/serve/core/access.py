@@ -20,8 +20,6 @@ from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import TOKEN, Role, User, Users
 
-# What the office that serves tables can set.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -37,10 +35,6 @@ class Settings:
     """Questions that are worked on or wait at a time; further ones are asked to come back."""
     most_of_one: int = 75
     """Questions of one address among them, whatever tokens it shows."""
-    most_connections: int = 4_000
-    """Connections that are open at a time; the ones that wait longest for a question make room for new ones."""
-    most_unread: int = 500_000_000
-    """Bytes of answers that clients have not read yet, of all together; whoever reads longest is left."""
     threads: int = 4
     """Pages that are written at a time."""
     downloads: int = 2
@@ -51,8 +45,6 @@ class Settings:
     """Such answers that all clients together may wait for: other places are left for what is answered at once."""
     seconds: float = 30
     """How long a question may take."""
-    patience: float = 10
-    """Seconds that a client may take to send a question, or to read a part of the answer."""
     most_saved: int = 10_000
     """Queries that are kept; the ones used least recently make room for new ones."""
     most_saved_bytes: int = 50_000_000
@@ -131,8 +123,6 @@ def _key(name: str) -> bytes:
     return sha256(name.encode("utf-8", "surrogatepass")).digest()
 
 
-# Who asks: a bearer token from a program, a cookie from a browser, or nobody in particular.
-#
 # A route that is not for everybody takes `user: Annotated[User, require(Role.analyst)]`. That alone makes its answers
 # private: they are not cached, not shown to other sites, and not given without a token.
 
@@ -223,7 +213,7 @@ def require(role: Role, *, page: bool = False) -> Any:
         request: Request,
         _shown: HTTPAuthorizationCredentials | None = Security(_bearer),  # noqa: B008
     ) -> User:
-        access: Access = request.app.state.served.access
+        access: Access = request.app.state.context.access
         request.scope[PRIVATE] = True
         user = access.user(request.scope)
         by_token = "authorization" in request.headers  # a program: there is nothing for it to sign in with

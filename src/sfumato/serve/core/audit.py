@@ -26,14 +26,12 @@ from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, gr
 from sfumato.serve.core.users import PUBLIC, TOKEN, make_folder
 from sfumato.serve.core.worker_queue import UNKNOWN, address, network
 
-# Files that only ever grow, a line for every entry; full ones get a name of their own and are left alone.
-#
-# An entry is handed to the operating system at once, so that a server that is killed loses none. What has to outlast a
-# failure of the power too is waited for.
+# Full files get a name of their own and are left alone. An entry is handed to the operating system at once, so that a
+# server that is killed loses none. What has to outlast a failure of the power too is waited for.
 
 LARGEST = 50_000_000
 """Bytes after which a file is full."""
-_LONGEST = 8_000
+_LONGEST_ENTRY = 8_000
 
 
 class AuditLog:
@@ -111,7 +109,7 @@ class AuditLog:
 def _line(entry: Mapping[str, Any]) -> bytes:
     """An entry as one line of ASCII: nothing that a client sends can end it, or looks like a token in it."""
     text = TOKEN.sub("(token)", json.dumps(entry, separators=(",", ":")))
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST_ENTRY:
         short = {name: thing for name, thing in entry.items() if name not in ("asked", "query")}
         text = TOKEN.sub("(token)", json.dumps({**short, "asked": "too long to be kept"}, separators=(",", ":")))
     return text.encode() + b"\n"
@@ -183,7 +181,7 @@ KEPT = 20
 _NO_ANSWER = 499
 _SOON = 1.0
 _THREADS = 4
-_LONGEST_AUDIT = 2_000
+_LONGEST_QUERY = 2_000
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -278,4 +276,4 @@ def _asked(scope: Scope) -> dict[str, Any]:
     if found is not None:
         return {"table": found.table, "asked": found.asked, "cells": found.cells}
     query = scope["query_string"].decode("latin-1")
-    return {"query": query[:_LONGEST_AUDIT]} if query else {}
+    return {"query": query[:_LONGEST_QUERY]} if query else {}

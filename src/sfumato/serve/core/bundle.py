@@ -226,8 +226,6 @@ def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tu
     return (*statement.promises, f"This table by itself: {own}.")
 
 
-# Read the tables and cubes of a bundle, every file checked against the manifest as it is read.
-
 _FIRST, _SECOND = (f"{end}_" for end in ENDS[False])
 _LARGE = 1_000_000  # cells of a cube that are summed in about a millisecond
 _ONCE = "each once"

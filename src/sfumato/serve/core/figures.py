@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, within
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Places, Selection
+from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Marks, Places, Selection
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.query import PublishedCube
@@ -107,7 +107,6 @@ class RememberingCube(Cube):
 
 Found = NDArray[np.bool_] | None
 """Which combinations of codes have a row; None where all do."""
-Status = NDArray[np.int8]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,7 +131,7 @@ class StoredFigures:
     """Where the rows lie in the product, ascending; None if every combination has a row, in order."""
     columns: tuple[Column, ...] = field(repr=False)
     """For every metric the figures of all rows."""
-    status: Status | None = field(repr=False)
+    status: Marks | None = field(repr=False)
     """The status of every row, the same for all its figures; None if the table has none."""
     mirrored: tuple[int, ...] | None = None
     """For pairs without direction, which are listed once: the axis whose code each axis takes from the other end."""
@@ -213,7 +212,7 @@ class StoredFigures:
             flat = flat * length + place
         return flat
 
-    def _status(self, rows: Places, found: Found, shape: tuple[int, ...]) -> Status | None:
+    def _status(self, rows: Places, found: Found, shape: tuple[int, ...]) -> Marks | None:
         if self.status is None or not len(self.status):
             return None
         status = self.status[rows]
@@ -222,7 +221,7 @@ class StoredFigures:
         return status.reshape(shape) if status.any() else None
 
     @staticmethod
-    def _column(column: Column, rows: Places, found: Found, status: Status | None, shape: tuple[int, ...]) -> Column:
+    def _column(column: Column, rows: Places, found: Found, status: Marks | None, shape: tuple[int, ...]) -> Column:
         if not len(column.values):
             return Column(values=np.zeros(shape, dtype=column.values.dtype))
         values = column.values[rows]

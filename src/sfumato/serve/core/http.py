@@ -1,6 +1,5 @@
 """What every response shares: headers of security, problems (RFC 7807), HEAD, slashes, sizes of requests."""
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -304,7 +303,7 @@ def redirect_slashes(app: FastAPI) -> None:
     app.router.default = redirected
 
 
-# Requests of a bounded size that are read in a bounded time, before anybody works on them.
+# Requests of a bounded size, read before anybody works on them.
 #
 # Bodies are small, so each is read to its end first: whoever sends one slowly keeps nobody else waiting.
 
@@ -312,8 +311,6 @@ MOST_ADDRESS = 16_000
 """Bytes that the address of a request may have."""
 MOST_HEADERS = 32_000
 """Bytes that its headers may have."""
-MOST_HELD = 100_000_000
-"""Bytes of bodies that have not come to their end yet, of all clients together."""
 MOST_DEPTH = 20
 """How deep lists and objects may be inside one another."""
 MOST_PARTS = 1_000
@@ -323,11 +320,10 @@ _OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 class RequestLimits:
-    """An application that refuses requests that are too long, too deep or too slow."""
+    """An application that refuses requests that are too long or too deep."""
 
-    def __init__(self, app: ASGIApp, *, most: int, patience: float) -> None:
-        self._app, self._most, self._patience = app, most, patience
-        self._held = 0
+    def __init__(self, app: ASGIApp, *, most: int) -> None:
+        self._app, self._most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, once its body is there."""
@@ -362,24 +358,15 @@ class RequestLimits:
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """The body, or what refuses it."""
         parts, read, more = [], 0, True
-        try:
-            async with asyncio.timeout(self._patience):
-                while more:
-                    message = await receive()
-                    part, more = message.get("body", b""), message.get("more_body", False)
-                    parts.append(part)
-                    read += len(part)
-                    self._held += len(part)
-                    if read > self._most:
-                        return self._too_long(scope)
-                    if self._held > MOST_HELD:
-                        words = "The server reads as much as it can. To do: ask again in a few seconds."
-                        return problem(Request(scope), 503, words, {"Retry-After": "5"})
-        except TimeoutError:
-            words = f"The body took more than {self._patience:g} s to come. To do: send it faster, or in parts."
-            return problem(Request(scope), 408, words)
-        finally:
-            self._held -= read
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":  # what came so far may look whole, but nobody waits for an answer
+                return problem(Request(scope), 400, "The body ended too early. To do: send all of it.")
+            part, more = message.get("body", b""), message.get("more_body", False)
+            parts.append(part)
+            read += len(part)
+            if read > self._most:
+                return self._too_long(scope)
         body = b"".join(parts)
         parts_of_it, deepest = nested(body)
         if deepest > MOST_DEPTH:

@@ -13,7 +13,7 @@ from sfumato.frame import Described
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, grouped
 
-Asked = Mapping[str, Sequence[str]]
+CodesByName = Mapping[str, Sequence[str]]
 """By the name of a dimension its codes, or expressions that stand for codes."""
 DEFAULT_CELLS = 2_000
 """About how many figures a question without any selection is answered with."""
@@ -25,7 +25,7 @@ _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOT
 _COUNT = re.compile(r"[1-9]\d{0,8}(?:,\d{1,9})?")
 
 
-def select(table: ServedTable, asked: Asked, *, codelists: Mapping[str, str] | None = None) -> Selection:
+def select(table: ServedTable, asked: CodesByName, *, codelists: Mapping[str, str] | None = None) -> Selection:
     """The selection that a client asks for; names do not mind the case.
 
     Codes come in the order of the table, each once. A dimension that is not named is left out; metrics are all then.

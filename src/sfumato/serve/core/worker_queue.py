@@ -22,8 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sfumato.serve.core.access import Access
 from sfumato.serve.core.http import FAILED, problem
 
-# How often one client may ask: a bucket of calls for each, which fills up again at a steady rate.
-
 MOST_CLIENTS = 100_000
 """Clients that are remembered; whoever asked least recently is forgotten first."""
 UNKNOWN = "unknown"
@@ -127,22 +125,22 @@ def network(text: str, fourth: int, sixth: int) -> str:
 COME_BACK = {"Retry-After": "5"}
 
 
-class Waited:
-    """A request whose client waits for the answer, until it leaves or is told that it took too long."""
+class ClientPresence:
+    """Whether the client of a request waits for the answer: until it leaves, or is told that it took too long."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
-    def over(self) -> bool:
+    def gone(self) -> bool:
         """Whether nobody waits any more."""
-        return self._over.done()
+        return self._gone.done()
 
     def end(self) -> None:
         """Say that the client was told, or left."""
-        if not self._over.done():
-            self._over.set_result(None)
+        if not self._gone.done():
+            self._gone.set_result(None)
 
     async def turn(self, turn: "asyncio.Future[None]") -> None:
         """Return when it is the turn of this request, or when nobody waits for it any more."""
@@ -150,7 +148,7 @@ class Waited:
             return
         watching = asyncio.ensure_future(self._watch())
         try:
-            await asyncio.wait({turn, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({turn, self._gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             watching.cancel()
 
@@ -161,14 +159,14 @@ class Waited:
         self.end()
 
 
-WAITED: ContextVar[Waited | None] = ContextVar("waited", default=None)
+PRESENCE: ContextVar[ClientPresence | None] = ContextVar("presence", default=None)
 """The request that is worked on, also in the threads that work on it."""
 
 
-def refuse_unwaited() -> None:
+def refuse_if_gone() -> None:
     """Go no further if nobody waits: called before a question is charged."""
-    waited = WAITED.get()
-    if waited is not None and waited.over:
+    presence = PRESENCE.get()
+    if presence is not None and presence.gone:
         raise HTTPException(503, "Nobody waits for the answer any more. To do: ask again.", headers=COME_BACK)
 
 
@@ -194,7 +192,7 @@ class FairThreads:
         """Do something in a thread, when it is the turn of the client."""
         await self._turn(client)
         try:
-            refuse_unwaited()
+            refuse_if_gone()
             return await to_thread.run_sync(work, limiter=self._limiter)
         finally:
             self._end(client)
@@ -203,11 +201,11 @@ class FairThreads:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(client, deque()).append(turn)
         self._next()
-        waited = WAITED.get()
+        presence = PRESENCE.get()
         try:
-            await (asyncio.wait({turn}) if waited is None else waited.turn(turn))
+            await (asyncio.wait({turn}) if presence is None else presence.turn(turn))
             if not turn.done():
-                refuse_unwaited()
+                refuse_if_gone()
         except BaseException:
             self._leave(client, turn)
             raise
@@ -278,7 +276,7 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Turns:
+class WorkerQueue:
     """Who works in which thread, and how many answers each client waits for."""
 
     pages: FairThreads
@@ -286,7 +284,7 @@ class Turns:
     counts: Counts = field(repr=False)
 
     @classmethod
-    def of(cls, *, pages: int, downloads: int, most: int, in_all: int) -> "Turns":
+    def of(cls, *, pages: int, downloads: int, most: int, in_all: int) -> "WorkerQueue":
         """So many threads of each kind, and nobody waiting."""
         return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most, in_all))
 
@@ -339,7 +337,7 @@ class WorkLimits:
             return
         answered = False
         refusing: asyncio.Task[None] | None = None
-        waited = Waited(receive)
+        presence = ClientPresence(receive)
 
         async def watched(message: Message) -> None:
             nonlocal answered
@@ -352,12 +350,12 @@ class WorkLimits:
         def expire() -> None:
             nonlocal refusing
             if not answered:
-                waited.end()
+                presence.end()
                 words = f"The answer took more than {self._seconds:g} s. To do: choose fewer codes, or ask later."
                 refusing = asyncio.ensure_future(problem(request, 503, words, COME_BACK)(scope, receive, send))
 
         self._running[asking] += 1
-        here = WAITED.set(waited)
+        here = PRESENCE.set(presence)
         timer = asyncio.get_running_loop().call_later(self._seconds, expire)
         try:
             await self._app(scope, receive, watched)
@@ -368,7 +366,7 @@ class WorkLimits:
             await problem(request, 500, FAILED)(scope, receive, watched)
         finally:
             timer.cancel()
-            WAITED.reset(here)
+            PRESENCE.reset(here)
             if not answered:
                 self._leave(asking)
             if refusing is not None:

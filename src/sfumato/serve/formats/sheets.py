@@ -96,8 +96,6 @@ class Options:
         )
 
 
-# An answer laid out in rows and columns, as sheets and pages show it.
-
 T = TypeVar("T", bound=np.generic)
 _SYMBOLS = np.array(SYMBOLS, dtype=object)
 

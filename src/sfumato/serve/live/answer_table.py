@@ -60,7 +60,7 @@ class Described(OpenBundle):
         return dict(found)
 
 
-def made_table(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> ServedTable:
+def answer_table(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
     described = Described.of(live, planned)
     table = described.of_rows(described.about, _marked(rows), prefix="")
@@ -195,7 +195,7 @@ class LiveFigures:
         """The cells of a selection, each protected by itself; a dimension that is left out is a question without it."""
         chosen = self._chosen(selection)
         planned = self._planned(chosen)
-        table = made_table(self.live, planned, self.live.answered(planned, shown=chosen))
+        table = answer_table(self.live, planned, self.live.answered(planned, shown=chosen))
         places = (tuple(axis.places[code] for code in chosen[axis.name]) for axis in table.dimensions)
         found = table.source.figures(Selection(places=tuple(places), metrics=selection.metrics))
         shape = tuple(len(places) for places in selection.places if places is not None)

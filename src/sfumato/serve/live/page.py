@@ -10,14 +10,14 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.live.question import LiveQuestion, as_told, in_words
-from sfumato.serve.live.queue import Desk, as_refused, quota_of
+from sfumato.serve.live.question import LiveQuestion, in_words, shown_price
+from sfumato.serve.live.queue import LiveQueue, as_refused, quota_of
 from sfumato.serve.page.heads import site
 from sfumato.serve.page.question import ALL, Question, Variable
 from sfumato.serve.page.sheet import Sheet, sheet_of
@@ -29,11 +29,11 @@ _NUMBERS = ("epsilon", "alpha", "delta")
 Analyst = Annotated[User, require(Role.analyst, page=True)]
 
 
-def router(served: Served, desk: Desk) -> APIRouter:
+def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     """The page; it is for people, so the OpenAPI document leaves it out."""
     api = APIRouter(prefix="/live", include_in_schema=False)
-    template = make_templates(Assets.read(), served.settings, "sfumato.serve.live").get_template("live.html")
-    live = desk.live
+    template = make_templates(Assets.read(), context.settings, "sfumato.serve.live").get_template("live.html")
+    live = queue.live
 
     async def shown(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
         chosen = fields(sent)
@@ -45,10 +45,10 @@ def router(served: Served, desk: Desk) -> APIRouter:
                     given.update(found(read(chosen), request, user, ask=ask))
                 except SfumatoError as error:
                     given["error"] = as_refused(error)
-            given["config"] = desk.config(user)
+            given["config"] = queue.config(user)
 
-        await desk.work(work, client=served.client(request.scope))
-        about = {"user": user, "site": site(served, user), "chosen": chosen, "sent": _kept(sent)}
+        await queue.work(work, client=context.client(request.scope))
+        about = {"user": user, "site": site(context, user), "chosen": chosen, "sent": _kept(sent)}
         status = 200 if given["error"] is None else given["error"].status
         return Response(template.render(about | given), status_code=status, media_type=HTML)
 
@@ -59,8 +59,8 @@ def router(served: Served, desk: Desk) -> APIRouter:
         if isinstance(live, FormalLive) and not ask:
             price = live.price(planned, analyst=quota_of(user))
             refusal = None if price.refusal is None else as_refused(price.refusal)
-            return {"price": as_told(planned, price), "refusal": refusal}
-        table = desk.answered(planned, user)
+            return {"price": shown_price(planned, price), "refusal": refusal}
+        table = queue.answered(planned, user)
         return {"table": table, "sheet": whole(table)}
 
     @api.get("")

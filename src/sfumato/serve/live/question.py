@@ -32,7 +32,7 @@ _PROMISES: dict[Definition, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offered:
+class MethodsOnOffer:
     """The methods that new questions may name, with a restriction in words or none; and why others are not there."""
 
     methods: dict[str, str]
@@ -52,7 +52,7 @@ class _Shape:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def offered(live: FormalLive) -> Offered:
+def methods_on_offer(live: FormalLive) -> MethodsOnOffer:
     """Try every method at the largest epsilon, with all numbers of workers' codes, and with a filter on workers.
 
     Nothing is charged, and nothing is read.
@@ -73,7 +73,7 @@ def offered(live: FormalLive) -> Offered:
         methods[name] = "; ".join([*_never(least), *filter(None, limits)])
         if _FOR_SOME in least and least[_FOR_SOME] is None:
             for_some.append(name)
-    return Offered(methods=methods, for_some_workers=tuple(for_some), others=others)
+    return MethodsOnOffer(methods=methods, for_some_workers=tuple(for_some), others=others)
 
 
 def _never(reasons: Mapping[str, str | None]) -> Iterable[str]:
@@ -163,8 +163,6 @@ def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:
     return f"it {_PROMISES[together]}, which is less than the {budget.definition} definition of the budget promises"
 
 
-# What analysts ask for, as programs write it.
-
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
 
@@ -204,7 +202,7 @@ class LiveQuestion(BaseModel):
         if self.method not in METHODS:
             raise RefusedError(
                 "method",
-                expected=f"one of {', '.join(offered(live).methods)}",
+                expected=f"one of {', '.join(methods_on_offer(live).methods)}",
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
@@ -264,9 +262,6 @@ def in_words(planned: PublishedTable) -> dict[str, Any]:
         if guarantee.delta:
             words["delta"] = float(guarantee.delta)
     return words
-
-
-# What programs get beside the tables themselves: what can be asked, and what a question costs.
 
 
 class LiveAttribute(BaseModel):
@@ -345,7 +340,7 @@ class Price(BaseModel):
     )
 
 
-def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered | None) -> LiveConfig:
+def live_config(live: Live | FormalLive, left: Balance | None, methods: MethodsOnOffer | None) -> LiveConfig:
     """What can be asked of open data; where that costs something, what is left and which methods there are."""
     release, data = live.release, live.release.data
     formal = isinstance(live, FormalLive)
@@ -389,20 +384,18 @@ def live_config(live: Live | FormalLive, left: Balance | None, methods: Offered 
     )
 
 
-# What a question would cost, and how far its answer would be off, in numbers and words.
-
 SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""
 
 
-def priced(live: Live | FormalLive, planned: PublishedTable, *, analyst: str | None) -> Price:
+def price_of(live: Live | FormalLive, planned: PublishedTable, *, analyst: str | None) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
     if isinstance(live, Live):
         return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
-    return as_told(planned, live.price(planned, analyst=analyst))
+    return shown_price(planned, live.price(planned, analyst=analyst))
 
 
-def as_told(planned: PublishedTable, price: FormalPrice) -> Price:
+def shown_price(planned: PublishedTable, price: FormalPrice) -> Price:
     """The price of a question that costs something, in numbers and words."""
     guarantee, refusal = price.guarantee, price.refusal
     return Price(

@@ -13,9 +13,9 @@ from sfumato.serve.core.errors import RefusedError, unable
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_unwaited
-from sfumato.serve.live.answer_table import made_table
-from sfumato.serve.live.question import LiveConfig, Offered, live_config, offered
+from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_if_gone
+from sfumato.serve.live.answer_table import answer_table
+from sfumato.serve.live.question import LiveConfig, MethodsOnOffer, live_config, methods_on_offer
 from sfumato.statistics.published import PublishedTable
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _LONGEST = 700
 
 
 @dataclass(eq=False, kw_only=True)
-class Desk:
+class LiveQueue:
     """Open data, the answers that were given lately, and the queue of questions."""
 
     live: Live | FormalLive
@@ -50,12 +50,12 @@ class Desk:
         return self._counts.total
 
     @cached_property
-    def methods(self) -> Offered | None:
+    def methods(self) -> MethodsOnOffer | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
-        return offered(self.live) if isinstance(self.live, FormalLive) else None
+        return methods_on_offer(self.live) if isinstance(self.live, FormalLive) else None
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
-        """Do all that a question needs in a thread of the desk, in turn; errors are problems of the question."""
+        """Do all that a question needs in a thread of the queue, in turn; errors are problems of the question."""
         with refusing(), self._counts.one_more(client):
             return await self._threads.work(work, client=client)
 
@@ -63,12 +63,12 @@ class Desk:
         """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest_as_laid_out("")  # the same question in another order is another page
         if isinstance(self.live, FormalLive):
-            refuse_unwaited()  # the last moment: what comes now is charged
+            refuse_if_gone()  # the last moment: what comes now is charged
             self.live.count(planned, quota_of(user))
         found = self.answers.get(key)
         if found is None:
-            refuse_unwaited()
-            found = made_table(self.live, planned, self.live.answered(planned))
+            refuse_if_gone()
+            found = answer_table(self.live, planned, self.live.answered(planned))
             self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
         return found
 

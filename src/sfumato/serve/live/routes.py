@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from sfumato.live import Live
-from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note, noted
 from sfumato.serve.core.catalogue import Catalogue
@@ -18,18 +18,18 @@ from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.formats import FORMATS
+from sfumato.serve.formats.json_stat import BASE
 from sfumato.serve.formats.sheets import Options
 from sfumato.serve.live import page
 from sfumato.serve.live import question as schemas
 from sfumato.serve.live.answer_table import live_tables
-from sfumato.serve.live.question import LiveQuestion, in_words, priced
-from sfumato.serve.live.queue import Desk, quota_of, refusing
+from sfumato.serve.live.question import LiveQuestion, in_words, price_of
+from sfumato.serve.live.queue import LiveQueue, quota_of, refusing
 from sfumato.serve.page.heads import LIVE
 from sfumato.serve.pxweb import v2
-from sfumato.serve.pxweb.request import data_responses, documented_body, read_json
+from sfumato.serve.pxweb.request import data_responses, openapi_body, read_json
 from sfumato.statistics.published import PublishedTable
 
-PXWEB = "/api/v2"
 Written = Literal["json-stat2", "csv", "xlsx", "html", "px", "json-px", "parquet"]
 Word = Literal[
     "UseCodes", "UseTexts", "UseCodesAndTexts", "IncludeTitle", "SeparatorTab", "SeparatorSpace",
@@ -39,19 +39,19 @@ Analyst = require(Role.analyst)
 Asker = Annotated[User, Analyst]
 
 
-def router(served: Served, desk: Desk) -> APIRouter:
+def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     """The routes of ad-hoc tables, for analysts."""
     api = APIRouter()
     programs = APIRouter(prefix=LIVE, tags=["Live tables"], dependencies=[Analyst])
-    live = desk.live
+    live = queue.live
 
     @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
     async def config(request: Request, user: Asker) -> Any:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
         if isinstance(live, Live):
-            return desk.config(user)
-        with refusing():  # in threads of pages: long questions at the desk keep nobody from it
-            return await served.turns.page(lambda: desk.config(user), client=served.client(request.scope))
+            return queue.config(user)
+        with refusing():  # in threads of pages: long questions keep nobody from it
+            return await context.worker_queue.page(lambda: queue.config(user), client=context.client(request.scope))
 
     async def planned_of(request: Request) -> PublishedTable:
         """What is asked; the log has it also of those who wait for their turn in vain."""
@@ -61,7 +61,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
             return read_json(LiveQuestion, body, request).planned(live)
 
         with refusing():
-            planned = await served.turns.page(plan, client=served.client(request.scope))
+            planned = await context.worker_queue.page(plan, client=context.client(request.scope))
         note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
         return planned
 
@@ -69,16 +69,16 @@ def router(served: Served, desk: Desk) -> APIRouter:
         "/prices",
         response_model=schemas.Price,
         responses=responses(400, 401, 403, 413),
-        openapi_extra=documented_body(LiveQuestion),
+        openapi_extra=openapi_body(LiveQuestion),
     )
     async def price(request: Request, user: Asker) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
         planned = await planned_of(request)
-        return await desk.work(
-            lambda: priced(live, planned, analyst=quota_of(user)), client=served.client(request.scope)
+        return await queue.work(
+            lambda: price_of(live, planned, analyst=quota_of(user)), client=context.client(request.scope)
         )
 
-    @programs.post("/tables", responses=data_responses(400, 401, 403, 413), openapi_extra=documented_body(LiveQuestion))
+    @programs.post("/tables", responses=data_responses(400, 401, 403, 413), openapi_extra=openapi_body(LiveQuestion))
     async def table(
         request: Request,
         user: Asker,
@@ -86,29 +86,34 @@ def router(served: Served, desk: Desk) -> APIRouter:
         outputFormatParams: Annotated[list[Word] | None, Query(description="how it is written")] = None,  # noqa: N803
     ) -> Response:
         """The protected table; a new question about jobs is charged first, a repeated one gets the stored answer."""
-        settings = served.settings
+        settings = context.settings
         options = replace(
             Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
         )
         planned = await planned_of(request)
 
         def work() -> Rendered:
-            return written(desk.answered(planned, user), outputFormat, options)
+            return written(queue.answered(planned, user), outputFormat, options)
 
-        return (await desk.work(work, client=served.client(request.scope))).respond(request)
+        return (await queue.work(work, client=context.client(request.scope))).respond(request)
 
     if isinstance(live, Live):
         tables = Catalogue(tables={table.id: table for table in live_tables(live)})
-        settings = replace(served.settings, state=served.settings.state / "live", url=f"{served.settings.url}{LIVE}")
+        settings = replace(context.settings, state=context.settings.state / "live", url=f"{context.settings.url}{LIVE}")
         cache = BoundedCache[Rendered](settings.cache_bytes)  # of its own: no public route can reach it
-        asking = LiveServed(
-            catalogue=tables, settings=settings, cache=cache, access=served.access, turns=served.turns, desk=desk
+        asking = LiveContext(
+            catalogue=tables,
+            settings=settings,
+            cache=cache,
+            access=context.access,
+            worker_queue=context.worker_queue,
+            queue=queue,
         )
         api.include_router(
-            v2.router(asking), prefix=f"{LIVE}{PXWEB}", dependencies=[Analyst], responses=responses(401, 403)
+            v2.router(asking), prefix=f"{LIVE}{BASE}", dependencies=[Analyst], responses=responses(401, 403)
         )
     api.include_router(programs)
-    api.include_router(page.router(served, desk))
+    api.include_router(page.router(context, queue))
     return api
 
 
@@ -121,10 +126,10 @@ def written(table: ServedTable, name: str, options: Options) -> Rendered:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LiveServed(Served):
-    """The tables of any attributes as PxWebApi serves them: every answer waits for its turn at the desk."""
+class LiveContext(ServerContext):
+    """The tables of any attributes as PxWebApi serves them: every answer waits for its turn in the queue."""
 
-    desk: Desk
+    queue: LiveQueue
 
     async def rendered(
         self,
@@ -141,6 +146,8 @@ class LiveServed(Served):
         found = self.cache.get(key)
         if found is None:
             noted(table, selection).put(scope)  # before it waits, perhaps in vain
-            found = await self.desk.work(lambda: self._made(table, selection, name, options), client=self.client(scope))
+            found = await self.queue.work(
+                lambda: self._render(table, selection, name, options), client=self.client(scope)
+            )
             self.keep(key, found, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
         return found

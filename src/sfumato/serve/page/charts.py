@@ -182,7 +182,7 @@ def _parts(view: View) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     return rows, columns
 
 
-def _labels_charts(view: View) -> tuple[list[str], list[str]]:
+def _joined_labels(view: View) -> tuple[list[str], list[str]]:
     rows, columns = ([", ".join(parts) for parts in every] for every in _parts(view))
     return rows, columns
 
@@ -300,7 +300,7 @@ def _matrix(view: View, title: str, name: str) -> Chart:
     """A square for every row and column, the darker the larger the figure."""
     rows = _without_totals(view.order, view.row_totals().tolist())
     columns = _without_totals(range(view.values.shape[1]), view.column_totals().tolist())
-    row_texts, column_texts = _labels_charts(view)
+    row_texts, column_texts = _joined_labels(view)
     shown_rows, shown_columns = rows[:MOST_CODES], columns[:MOST_CODES]
     drawn = draw_matrix(
         view.values[np.ix_(shown_rows, shown_columns)][..., view.first],

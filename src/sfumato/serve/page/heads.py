@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.context import Rendered, Served
+from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import LASTS, PRIVATE, SIGN_IN, local
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.users import Role, User
@@ -38,20 +38,20 @@ class Site(NamedTuple):
     """Whether somebody is signed in, who may want to sign out."""
 
 
-def site(served: Served, user: User | None) -> Site:
+def site(context: ServerContext, user: User | None) -> Site:
     """What somebody may open; who is not signed in is led to signing in, where there is anything to sign in for."""
     found = [Link("/", "All tables")]
-    if served.live and user is None:
+    if context.live and user is None:
         found.append(Link(f"{SIGN_IN}?next={LIVE}", "Sign in"))
-    elif served.live and user is not None:
+    elif context.live and user is not None:
         may = ((Role.analyst, Link(LIVE, "Ad-hoc tables")), (Role.steward, Link(STEWARD, "Steward")))
         found += [link for role, link in may if user.may(role)]
-    return Site(links=tuple(found), live=served.live, user=served.live and user is not None)
+    return Site(links=tuple(found), live=context.live, user=context.live and user is not None)
 
 
-def reader(served: Served, request: Request) -> User | None:
+def reader(context: ServerContext, request: Request) -> User | None:
     """Who reads a public page, where its links depend on that; then the answer is for nobody else."""
-    user = served.access.user(request.scope) if served.live else None
+    user = context.access.user(request.scope) if context.live else None
     if user is not None:
         request.scope[PRIVATE] = True
     return user
@@ -62,32 +62,30 @@ def role_of(user: User | None) -> str:
     return "" if user is None else user.role.value
 
 
-def for_everybody(served: Served, page: Rendered) -> Rendered:
+def for_everybody(context: ServerContext, page: Rendered) -> Rendered:
     """A page that may be kept on the way, unless who is signed in sees other links."""
-    if not served.live:
+    if not context.live:
         return page
     headers = {**page.headers, "Vary": "Authorization, Cookie"}
     return Rendered(content=page.content, headers=headers, noted=page.noted)
 
 
-# Sign in with a token and sign out again, in a browser.
-
 SIGN_OUT = "/sign-out"
 _FIELDS = 10
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of signing in and out; they are for people, so the OpenAPI document leaves them out."""
     api = APIRouter(include_in_schema=False)
-    access = served.access
-    template = make_templates(Assets.read(), served.settings).get_template("sign_in.html")
+    access = context.access
+    template = make_templates(Assets.read(), context.settings).get_template("sign_in.html")
 
     def page(request: Request, status: int = 200, **given: Any) -> Response:
         request.scope[PRIVATE] = True
         there = local(request.query_params.get("next", "/"))
         user = access.user(request.scope)
-        context = {"user": user, "next": there, "refused": False, "sign_out": SIGN_OUT, "site": site(served, user)}
-        return Response(template.render(context | given), status, media_type=HTML)
+        about = {"user": user, "next": there, "refused": False, "sign_out": SIGN_OUT, "site": site(context, user)}
+        return Response(template.render(about | given), status, media_type=HTML)
 
     @api.get(SIGN_IN)
     async def form(request: Request) -> Response:
@@ -145,8 +143,6 @@ async def _sent(request: Request) -> dict[str, str]:
         return {}
 
 
-# What goes wrong as a page, for people: the words of a problem, in the head and foot of every other page.
-
 Writer = Callable[[Request, int, SfumatoError | str, Mapping[str, str]], Response]
 _TITLES = {
     HTTPStatus.NOT_FOUND: "There is no such page",
@@ -159,9 +155,9 @@ _TITLES = {
 _OTHERS = "This is not possible"
 
 
-def writer(served: Served) -> Writer:
+def error_page(context: ServerContext) -> Writer:
     """What writes such pages for a server."""
-    template = make_templates(Assets.read(), served.settings).get_template("error.html")
+    template = make_templates(Assets.read(), context.settings).get_template("error.html")
 
     def write(request: Request, status: int, error: SfumatoError | str, headers: Mapping[str, str]) -> Response:
         """The page of a problem; the words are those that programs get."""
@@ -171,8 +167,8 @@ def writer(served: Served) -> Writer:
             title=_TITLES.get(HTTPStatus(status), _OTHERS),
             fault=error if isinstance(error, SfumatoError) else None,
             words=error if isinstance(error, str) else "",
-            sign_in=served.live and status == HTTPStatus.UNAUTHORIZED,
-            site=site(served, reader(served, request)),
+            sign_in=context.live and status == HTTPStatus.UNAUTHORIZED,
+            site=site(context, reader(context, request)),
         )
         return Response(content, status, headers={"Cache-Control": "no-store", **headers}, media_type=HTML)
 

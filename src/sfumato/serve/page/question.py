@@ -12,8 +12,6 @@ from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, gr
 from sfumato.serve.core.selection import select, valueset
 from sfumato.serve.pxweb.request import split
 
-# What a reader asks of a table: where each variable goes, which codes, which figures, and how they are shown.
-
 Place = Literal["rows", "columns", "filter", "out"]
 PLACES: tuple[Place, ...] = ("rows", "columns", "filter", "out")
 CHARTS = {

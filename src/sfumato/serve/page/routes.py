@@ -10,7 +10,7 @@ from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.audit import noted
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.model import grouped
@@ -27,11 +27,11 @@ T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of the page; they are for people, so the OpenAPI document leaves them out."""
     api = APIRouter(include_in_schema=False)
     assets = Assets.read()
-    pages = Pages(served=served, assets=assets, templates=make_templates(assets, served.settings))
+    pages = Pages(context=context, assets=assets, templates=make_templates(assets, context.settings))
     for path, handler in (
         ("/", pages.start),
         ("/tables/{id}", pages.table),
@@ -47,27 +47,27 @@ def router(served: Served) -> APIRouter:
 class Pages:
     """What the addresses of the page answer with."""
 
-    served: Served
+    context: ServerContext
     assets: Assets
     templates: Environment
 
     async def start(self, request: Request) -> Response:
         """The list of tables."""
-        user = reader(self.served, request)
+        user = reader(self.context, request)
         key = ("start", role_of(user), request.scope["query_string"])
-        kept = self.served.cache.get(key)
+        kept = self.context.cache.get(key)
         if kept is None:
-            found = listing(self.served.catalogue, dict(request.query_params))
-            total = len(self.served.catalogue)
+            found = listing(self.context.catalogue, dict(request.query_params))
+            total = len(self.context.catalogue)
             kept = self._written("start.html", user, found=found, filters=FILTERS, total=total)
-            self.served.keep(key, kept, len(request.scope["query_string"]))
+            self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
     async def table(self, id: str, request: Request) -> Response:  # noqa: A002
         """A table; a form that was sent is answered with the address of what it asks for."""
-        base, user = _base(self.served, request), reader(self.served, request)
+        base, user = _base(self.context, request), reader(self.context, request)
         key = ("page", id, base, role_of(user), request.scope["query_string"])
-        kept = self.served.cache.get(key)
+        kept = self.context.cache.get(key)
         if kept is not None:
             return kept.respond(request)
         asked = request.query_params.multi_items()
@@ -76,7 +76,7 @@ class Pages:
         except RefusedError as error:
             page: Response = request.app.state.error_page(request, error.status, error, {})
             return page
-        pages = TablePage(served=self.served, templates=self.templates, site=site(self.served, user))
+        pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
         try:
             if "form" in request.query_params and not question.finds:
                 question.selection()
@@ -85,17 +85,17 @@ class Pages:
         except SfumatoError as error:
             status = error.status if isinstance(error, RefusedError) else 400
             return _unkept(pages.refuse(question, error, asked, base), status)
-        self.served.keep(key, kept, len(request.scope["query_string"]))
+        self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
         question = await self._question(id, request.query_params.multi_items(), request)
-        return (await self._in_turn(lambda: _chart(self.served, question), request)).respond(request)
+        return (await self._in_turn(lambda: _chart(self.context, question), request)).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
-        table = self.served.catalogue[id]
+        table = self.context.catalogue[id]
         name = request.query_params.get("variable", "")
         axis = table.by_name.get(name.lower(), len(table.dimensions))
         if axis == len(table.dimensions):
@@ -118,15 +118,15 @@ class Pages:
 
     async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> Question:  # noqa: A002
         """What an address asks for: in a thread, because the first look at a table may need figures of it."""
-        table = self.served.catalogue[id]
+        table = self.context.catalogue[id]
         return await self._in_turn(lambda: read(table, asked), request)
 
     async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
-        return await self.served.turns.page(write, client=self.served.client(request.scope))
+        return await self.context.worker_queue.page(write, client=self.context.client(request.scope))
 
     def _written(self, template: str, user: User | None, **given: Any) -> Rendered:
-        content = self.templates.get_template(template).render(given, site=site(self.served, user)).encode()
-        return for_everybody(self.served, rendered(content, media_type=HTML))
+        content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()
+        return for_everybody(self.context, rendered(content, media_type=HTML))
 
 
 def _unkept(page: Rendered, status: int) -> Response:
@@ -134,9 +134,9 @@ def _unkept(page: Rendered, status: int) -> Response:
     return Response(page.content, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
 
 
-def _chart(served: Served, question: Question) -> Rendered:
+def _chart(context: ServerContext, question: Question) -> Rendered:
     selection = question.selection()
-    served.refuse_large(selection)
+    context.refuse_large(selection)
     view = view_of(question, selection)
     drawn = chart_of(view, question, name=titled(view, question))
     if drawn is None:
@@ -146,9 +146,9 @@ def _chart(served: Served, question: Question) -> Rendered:
     return rendered(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, noted=about)
 
 
-def _base(served: Served, request: Request) -> str:
+def _base(context: ServerContext, request: Request) -> str:
     """The address of the server as readers write it: what the office set, or else what the browser asked for."""
-    if served.settings.url:
-        return served.settings.url
+    if context.settings.url:
+        return context.settings.url
     host = request.headers.get("host", "")
     return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else ""

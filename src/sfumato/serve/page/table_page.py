@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.audit import noted
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
@@ -207,8 +207,6 @@ def _options(name: str, tables: Sequence[ServedTable], chosen: str) -> tuple[Opt
     return tuple(Option(text, counts[text]) for text in sorted(counts))
 
 
-# The page of a table: the form with what was asked, and the answer in every way the page shows it.
-
 DOWNLOADS = (
     ("xlsx", "Excel", "workbook with notes"),
     ("csv", "CSV", "text, one row for each combination"),
@@ -225,7 +223,7 @@ _MOST_ASKED = 40
 class TablePage:
     """Writes pages of tables."""
 
-    served: Served
+    context: ServerContext
     templates: Environment
     site: Site
     """What the head of the page offers."""
@@ -233,7 +231,7 @@ class TablePage:
     def write(self, question: Question, base: str) -> Rendered:
         """The page that answers a question; `base` is the address of the server."""
         selection = question.selection()
-        self.served.refuse_large(selection)
+        self.context.refuse_large(selection)
         view = view_of(question, selection)
         title = titled(view, question)
         answer = {
@@ -252,7 +250,7 @@ class TablePage:
             "most_shown": MOST_SHOWN,
         }
         page = self._page(question, base, answer=answer, cells=selection.cells)
-        return for_everybody(self.served, rendered(page, media_type=HTML, noted=noted(question.table, selection)))
+        return for_everybody(self.context, rendered(page, media_type=HTML, noted=noted(question.table, selection)))
 
     def refuse(self, question: Question, error: SfumatoError, asked: Sequence[tuple[str, str]], base: str) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
@@ -266,7 +264,7 @@ class TablePage:
     def _page(self, question: Question, base: str, **given: Any) -> bytes:
         table = question.table
         chosen = set(question.metrics) if question.metrics != ("*",) else {metric.code for metric in table.metrics}
-        context = {
+        about = {
             "site": self.site,
             "answer": None,
             "error": None,
@@ -277,10 +275,10 @@ class TablePage:
             "metrics": [(metric, metric.code in chosen) for metric in table.metrics],
             "displays": _displays(table),
             "permalink": f"{base}/tables/{table.id}?{question.query()}",
-            "most_cells": self.served.settings.most_cells,
+            "most_cells": self.context.settings.most_cells,
             "has_totals": any(dimension.eliminable for dimension in table.dimensions),
         }
-        return self.templates.get_template("table.html").render(context | given).encode()
+        return self.templates.get_template("table.html").render(about | given).encode()
 
 
 def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:

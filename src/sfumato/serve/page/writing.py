@@ -15,8 +15,6 @@ from sfumato import __version__
 from sfumato.serve.context import Rendered, rendered
 from sfumato.serve.core.access import Settings
 
-# Styles and modules of the page, read once; their address changes when one of them does.
-
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -26,7 +24,7 @@ _TYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Assets:
-    """Files by name, and the version that their addresses have."""
+    """Files by name, and the version that their addresses have: it changes when one of them does."""
 
     version: str
     files: dict[str, Rendered]
@@ -52,14 +50,12 @@ def _kept(name: str, content: bytes) -> Rendered:
     return Rendered(content=content, headers={**made.headers, "Cache-Control": "public, max-age=31536000, immutable"})
 
 
-# Templates, compiled once; every text that comes from data or from a reader is escaped by them.
-
 HTML = "text/html; charset=utf-8"
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def make_templates(assets: Assets, settings: Settings, *packages: str) -> Environment:
-    """The templates of the page and of other packages beside it, with what all of them say."""
+    """The templates of the page and of other packages beside it, with what all of them say; they escape every text."""
     templates = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in ("sfumato.serve.page", *packages)]),
         autoescape=True,

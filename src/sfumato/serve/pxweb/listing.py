@@ -6,30 +6,28 @@ from typing import Any
 
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, Served
+from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.formats.sheets import Options, placement
-from sfumato.serve.pxweb.request import Asked
-
-# From a question of PxWebApi version 2 to its answer, and a selection written as PxWebApi writes it.
+from sfumato.serve.pxweb.request import DataRequest
 
 
-async def answered(served: Served, id: str, asked: Asked, scope: Scope) -> Rendered:  # noqa: A002
+async def answered(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Rendered:  # noqa: A002
     """The finished answer to a question about a table."""
-    table = served.catalogue[id]
-    options, selection = checked(served, table, asked)
-    return await served.rendered(table, selection, name=asked.format, options=options, scope=scope)
+    table = context.catalogue[id]
+    options, selection = checked(context, table, asked)
+    return await context.rendered(table, selection, name=asked.format, options=options, scope=scope)
 
 
-def checked(served: Served, table: ServedTable, asked: Asked) -> tuple[Options, Selection]:
+def checked(context: ServerContext, table: ServedTable, asked: DataRequest) -> tuple[Options, Selection]:
     """How a question is to be answered, and with what; refused where it is not understood, or is too large."""
-    options, selection = asked.options(served.settings), asked.selection(table)
+    options, selection = asked.options(context.settings), asked.selection(table)
     kept = [axis.name for axis, places in zip(table.dimensions, selection.places, strict=True) if places is not None]
     placement([*kept, table.contents.name], options.heading, options.stub)  # refuses what is not in the answer
-    served.refuse_large(selection)
+    context.refuse_large(selection)
     return options, selection
 
 
@@ -53,8 +51,6 @@ def written(table: ServedTable, selection: Selection) -> dict[str, Any]:
 def _codes(axis: ServedDimension, grouping: str | None) -> list[str]:
     return next((list(one.groups) for one in axis.groupings if one.id == grouping), list(axis.codes))
 
-
-# The list of tables as PxWebApi shows it: search, pages, and what a table is in short.
 
 MOST_DAYS = 36_500
 

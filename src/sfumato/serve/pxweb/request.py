@@ -9,7 +9,7 @@ from fastapi import Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.http import responses
@@ -26,7 +26,7 @@ _INDEXED = re.compile(rf"({'|'.join(_SELECTING)})\[(.*)\]", re.IGNORECASE | re.D
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class DataRequest:
     """A question about a table, as it was written."""
 
     codes: dict[str, list[str]] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Asked:
     stub: tuple[str, ...] | None = None
 
     @classmethod
-    def read(cls, query: Iterable[tuple[str, str]]) -> "Asked":
+    def read(cls, query: Iterable[tuple[str, str]]) -> "DataRequest":
         """Read the query of an address; names do not mind the case. What selects nothing that is known is refused."""
         codes: dict[str, list[str]] = {}
         codelists: dict[str, str] = {}
@@ -66,7 +66,7 @@ class Asked:
             stub=_names(words.get("stub")),
         )
 
-    def with_body(self, body: VariablesSelection | None) -> "Asked":
+    def with_body(self, body: VariablesSelection | None) -> "DataRequest":
         """The same question with the selection of a body."""
         if body is None:
             return self
@@ -77,7 +77,7 @@ class Asked:
             if one.valueCodes or not one.codelist:
                 codes.setdefault(one.variableCode, []).extend(one.valueCodes)
         placed = body.placement
-        return Asked(
+        return DataRequest(
             codes=codes,
             codelists=codelists,
             format=self.format,
@@ -153,8 +153,6 @@ def _names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
-# How routes of PxWebApi version 2 are described in the OpenAPI document.
-
 Id = Annotated[str, Path(description="identifier", max_length=400)]
 Language = Annotated[
     str, Query(description="language; there is one", json_schema_extra={"enum": [LANGUAGE], "default": LANGUAGE})
@@ -210,12 +208,12 @@ _MARK = b"\xef\xbb\xbf"
 """Some programs write it before a text in UTF-8."""
 
 
-async def understood(served: Served, request: Request, understand: Callable[[bytes], T]) -> T:
+async def understood(context: ServerContext, request: Request, understand: Callable[[bytes], T]) -> T:
     """What a body means; nobody else waits while a long one is read."""
     body = (await request.body()).removeprefix(_MARK)
     if len(body) <= LONG:
         return understand(body)
-    return await served.turns.download(lambda: understand(body), client=served.client(request.scope))
+    return await context.worker_queue.download(lambda: understand(body), client=context.client(request.scope))
 
 
 def read_json(model: type[Model], body: bytes, request: Request) -> Model:
@@ -235,7 +233,7 @@ def first_fault(error: ValidationError) -> Mapping[str, Any]:
     return error.errors(include_url=False, include_context=False, include_input=False)[0]
 
 
-def documented_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
+def openapi_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """How a route describes a body that it reads itself, for the OpenAPI document."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from sfumato.durable import write_durably
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
@@ -27,12 +27,12 @@ from sfumato.serve.pxweb import schemas
 from sfumato.serve.pxweb.listing import answered, checked, link, written
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
-    Asked,
+    DataRequest,
     Id,
     Language,
     data_responses,
-    documented_body,
     format_named,
+    openapi_body,
     parameters,
     read_json,
     refuse_language,
@@ -171,13 +171,10 @@ def smallest(selection: Selection) -> Selection:
     return replace(selection, places=places, metrics=selection.metrics[:1])
 
 
-# Saved queries: keep a question under a short address, and answer it again.
-
-
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of saved queries."""
     api = APIRouter()
-    settings = served.settings
+    settings = context.settings
     saved = SavedQueries(
         folder=settings.state / "saved-queries", most=settings.most_saved, most_bytes=settings.most_saved_bytes
     )
@@ -187,16 +184,16 @@ def router(served: Served) -> APIRouter:
         status_code=201,
         response_model=schemas.SavedQueryResponse,
         responses=responses(400, 403, 404, 413),
-        openapi_extra=documented_body(schemas.SavedQuery),
+        openapi_extra=openapi_body(schemas.SavedQuery),
     )
     async def save_query(request: Request) -> Any:
         """Keep a question, so that it has a short address."""
         sent = await request.body()
         refuse_long(sent)  # before anything is read of it
         body = read_json(schemas.SavedQuery, sent, request)
-        described = served.catalogue[body.tableId]
+        described = context.catalogue[body.tableId]
         refuse_language(body.language)
-        _, selection = checked(served, described, asked_of(body))
+        _, selection = checked(context, described, saved_request(body))
 
         def save() -> tuple[str, dict[str, Any]]:
             if described.kind != "live":  # whose answers are remembered: they are given to those who ask for them
@@ -217,10 +214,10 @@ def router(served: Served) -> APIRouter:
         """The selection of a question that was kept, with codes in place of expressions."""
         refuse_language(lang)
         query = schemas.SavedQuery(**saved.read(id))
-        described = served.catalogue[query.tableId]
+        described = context.catalogue[query.tableId]
         return {
             "language": LANGUAGE,
-            **written(described, asked_of(query).selection(described)),
+            **written(described, saved_request(query).selection(described)),
             "links": [link("self", f"/savedqueries/{id}/selection", settings)],
         }
 
@@ -232,7 +229,7 @@ def router(served: Served) -> APIRouter:
     async def saved_data(id: Id, request: Request) -> Response:  # noqa: A002
         """The answer to a question that was kept, as of now."""
         query = schemas.SavedQuery(**saved.read(id))
-        wished, asked = Asked.read(request.query_params.multi_items()), asked_of(query)
+        wished, asked = DataRequest.read(request.query_params.multi_items()), saved_request(query)
         wished.refuse_selection("the saved query")
         names = {name.lower() for name in request.query_params}
         if "outputformat" in names:  # what another format was to be like says nothing of this one
@@ -241,7 +238,7 @@ def router(served: Served) -> APIRouter:
             asked = replace(asked, parameters=wished.parameters)
         if names & {"heading", "stub"}:
             asked = replace(asked, heading=wished.heading, stub=wished.stub)
-        return (await answered(served, query.tableId, asked, request.scope)).respond(request)
+        return (await answered(context, query.tableId, asked, request.scope)).respond(request)
 
     def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         links = [link("self", f"/savedqueries/{id}", settings), link("data", f"/savedqueries/{id}/data", settings)]
@@ -250,7 +247,9 @@ def router(served: Served) -> APIRouter:
     return api
 
 
-def asked_of(query: schemas.SavedQuery) -> Asked:
+def saved_request(query: schemas.SavedQuery) -> DataRequest:
     """The question that was kept."""
-    written = Asked(format=format_named(query.outputFormat or DEFAULT_FORMAT), parameters=query.outputFormatParams)
+    written = DataRequest(
+        format=format_named(query.outputFormat or DEFAULT_FORMAT), parameters=query.outputFormatParams
+    )
     return written.with_body(query.selection)

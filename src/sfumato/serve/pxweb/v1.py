@@ -1,73 +1,27 @@
-"""PxWebApi version 1, as much as its clients need."""
+"""PxWebApi version 1, cut to what R's pxweb calls: folders, the variables of a table, and its figures.
+
+R sends the body of a question without a content type. Nothing in it is ignored: what is not known is refused.
+"""
 
 import json
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, Served, rendered
-from sfumato.serve.core.audit import noted
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
-from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
+from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
-from sfumato.serve.formats import FORMATS as WRITTEN
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, Asked, first_fault, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, DataRequest, first_fault, openapi_body, refuse_language, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
-from sfumato.serve.sdmx.flow import Flow
-from sfumato.serve.sdmx.formats import WRITERS
-from sfumato.serve.sdmx.query import DataQuery
-from sfumato.serve.sdmx.series import Arranged
 
-# What a client of PxWebApi version 1 asks for: the body of a question, of which nothing is ignored.
-
-FORMATS = {
-    "json": "json-px",
-    "json-stat": "json-stat2",
-    "json-stat2": "json-stat2",
-    "px": "px",
-    "csv": "csv",
-    "xlsx": "xlsx",
-    "sdmx": "sdmx",
-}
+FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
 """The formats of this version, each with the one that it is made of."""
-SHAPE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "query": {
-            "type": "array",
-            "maxItems": MOST_DIMENSIONS,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["code", "selection"],
-                "properties": {
-                    "code": {"type": "string", "description": "name of a variable"},
-                    "selection": {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "properties": {
-                            "filter": {"type": "string", "description": "item, all, top, agg:… or vs:…"},
-                            "values": {"type": "array", "items": {"type": "string"}},
-                        },
-                    },
-                },
-            },
-        },
-        "response": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {"format": {"type": "string", "enum": list(FORMATS)}},
-        },
-    },
-}
-"""The same for the OpenAPI document: FastAPI takes a body without a content type, as R sends it, for no body."""
 _LISTS = ("agg", "vs")
 
 
@@ -75,34 +29,34 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Chosen(_Part):
+class QuerySelection(_Part):
     """The codes of a variable: these, all, the latest, or those of a code list."""
 
-    filter: str = "item"
+    filter: str = Field("item", description="item, all, top, agg:… or vs:…")
     values: Annotated[tuple[str, ...], Field(fail_fast=True)] = ()
 
 
-class Variable(_Part):
+class QueryVariable(_Part):
     """A variable and its codes."""
 
     code: str
-    selection: Chosen
+    selection: QuerySelection
 
 
-class Written(_Part):
+class ResponseFormat(_Part):
     """How the answer is to be written."""
 
-    format: str = "json"
+    format: Literal["json", "json-stat", "px", "csv"] = "json"
 
 
-class Question(_Part):
+class TableQuery(_Part):
     """The body of a question."""
 
-    query: Annotated[tuple[Variable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
-    response: Annotated[Written, Field(default_factory=Written)]
+    query: Annotated[tuple[QueryVariable, ...], Field(fail_fast=True, max_length=MOST_DIMENSIONS)] = ()
+    response: Annotated[ResponseFormat, Field(default_factory=ResponseFormat)]
 
     @classmethod
-    def read(cls, body: bytes) -> "Question":
+    def read(cls, body: bytes) -> "TableQuery":
         """Read a body, whatever its content type says."""
         try:
             return cls.model_validate_json(body)
@@ -115,16 +69,6 @@ class Question(_Part):
             raise _wrong("JSON that is no object")
         unknown = first["type"] == "extra_forbidden"
         raise _wrong(f"{place}, which is unknown" if unknown else f"{place}: {first['msg']}")
-
-    @property
-    def format(self) -> str:
-        """The format of the answer, which is one that there is."""
-        name = self.response.format
-        if name not in FORMATS:
-            raise RefusedError(
-                "response.format", expected=f"one of {', '.join(FORMATS)}", found=name, do="choose one of them"
-            )
-        return name
 
     def selected(self, table: ServedTable) -> Selection:
         """The selection of a table; a variable that is not named is left out, or whole where it cannot be."""
@@ -146,7 +90,7 @@ class Question(_Part):
         return select(table, {name: codes for name, codes in asked.items() if codes}, codelists=codelists)
 
 
-def _codes(chosen: Chosen, kind: str, listed: str) -> tuple[str, ...]:
+def _codes(chosen: QuerySelection, kind: str, listed: str) -> tuple[str, ...]:
     if kind == "top":
         if len(chosen.values) != 1:
             found = ", ".join(chosen.values) or "none"
@@ -168,58 +112,22 @@ def _wrong(found: str) -> RefusedError:
     )
 
 
-# Answers that only PxWebApi version 1 has: JSON-stat in its first version, and SDMX inside of PxWeb.
-
-
-async def answered(served: Served, table: ServedTable, selection: Selection, name: str, scope: Scope) -> Rendered:
+async def answered(
+    context: ServerContext, table: ServedTable, selection: Selection, name: str, scope: Scope
+) -> Rendered:
     """The finished answer to a question, in a format of this version."""
-    if name == "sdmx":
-        return await _as_sdmx(served, table, selection, scope)
-    made = await served.rendered(
-        table, selection, name=FORMATS[name], options=Asked().options(served.settings), scope=scope
+    made = await context.rendered(
+        table, selection, name=FORMATS[name], options=DataRequest().options(context.settings), scope=scope
     )
     if name != "json-stat":
         return made
     key = ("v1", table.id, selection)
-    kept = served.cache.get(key)
+    kept = context.cache.get(key)
     if kept is None:
-        content = await served.turns.page(lambda: _first_version(made.content), client=served.client(scope))
+        content = await context.worker_queue.page(lambda: _first_version(made.content), client=context.client(scope))
         kept = rendered(content, media_type=JSON, noted=made.noted)
-        served.keep(key, kept, len(selection.places))
+        context.keep(key, kept, len(selection.places))
     return kept
-
-
-async def _as_sdmx(served: Served, table: ServedTable, selection: Selection, scope: Scope) -> Rendered:
-    """Generic data of SDMX, in which every dimension has codes: the total stands for one that was left out."""
-    if selection.groupings:
-        raise _refused("codes of the table", f"the code list {selection.groupings[0][1]}")
-    places = tuple(
-        (_total(dimension),) if some is None else some
-        for dimension, some in zip(table.dimensions, selection.places, strict=True)
-    )
-    whole = replace(selection, places=places)
-    served.refuse_large(whole)
-    flow = Flow(table=table, agency=served.settings.agency)
-    offer, write = next(iter(WRITERS.items()))
-
-    def made() -> bytes:
-        query = DataQuery(selection=whole, at_observation=flow.at_observation)
-        return write(Arranged.of(flow, query), served.settings.source)
-
-    content = await served.turns.download(made, client=served.client(scope))
-    return rendered(content, media_type=offer.content_type(offer.media_types[0]), noted=noted(table, whole))
-
-
-def _total(dimension: ServedDimension) -> int:
-    if dimension.total is None or dimension.total not in dimension.places:
-        raise _refused(f"codes of {dimension.name}, which has no total", "none")
-    return dimension.places[dimension.total]
-
-
-def _refused(expected: str, found: str) -> RefusedError:
-    return RefusedError(
-        "response.format sdmx", expected=expected, found=found, do="choose codes, or another format than sdmx"
-    )
 
 
 def _first_version(content: bytes) -> bytes:
@@ -232,18 +140,22 @@ def _first_version(content: bytes) -> bytes:
 
 
 Language = Annotated[str, Path(description="language; there is one", json_schema_extra={"enum": [LANGUAGE]})]
-Documented = dict[int | str, dict[str, Any]]
+OpenApiResponses = dict[int | str, dict[str, Any]]
 DATABASE = "tables"
 """The one database."""
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of PxWebApi version 1; mounted at /api, because clients look for a configuration at every level."""
     api = APIRouter(tags=["PxWebApi v1"])
-    settings = served.settings
+    settings = context.settings
     some: dict[str, Any] = {"description": "The configuration where `?config` is asked for, otherwise a list"}
-    listed: Documented = {200: {**some, "content": {"application/json": {"schema": {}}}}}
-    figures: Documented = {200: {"description": "The figures, in the format that was asked for", "content": _content()}}
+    listed: OpenApiResponses = {200: {**some, "content": {JSON: {"schema": {}}}}}
+    written = {JSON: {"schema": {"type": "object"}}, "text/csv": {"schema": {"type": "string"}}}
+    written |= {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    figures: OpenApiResponses = {
+        200: {"description": "The figures, in the format that was asked for", "content": written}
+    }
     configuration = {
         "maxValues": settings.most_cells,
         "maxCells": settings.most_cells,
@@ -279,7 +191,7 @@ def router(served: Served) -> APIRouter:
         _refuse_database(database)
         return [
             {"id": table.id, "type": "t", "text": table.title, "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%S")}
-            for table in served.catalogue
+            for table in context.catalogue
         ]
 
     @api.get("/v1/{language}/{database}/{id}", responses=listed | responses(400, 404))
@@ -289,35 +201,27 @@ def router(served: Served) -> APIRouter:
             return configuration
         refuse_language(language)
         _refuse_database(database)
-        return _variables(served.catalogue[id])
+        return _variables(context.catalogue[id])
 
     @api.post(
         "/v1/{language}/{database}/{id}",
         responses=figures | responses(400, 403, 404, 413),
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": SHAPE}}}},
+        openapi_extra=openapi_body(TableQuery),
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
         refuse_language(language)
         _refuse_database(database)
-        table = served.catalogue[id]
+        table = context.catalogue[id]
 
         def understand(body: bytes) -> tuple[str, Selection]:
-            question = Question.read(body)
-            return question.format, question.selected(table)
+            question = TableQuery.read(body)
+            return question.response.format, question.selected(table)
 
-        name, selection = await understood(served, request, understand)
-        return (await answered(served, table, selection, name, request.scope)).respond(request)
+        name, selection = await understood(context, request, understand)
+        return (await answered(context, table, selection, name, request.scope)).respond(request)
 
     return api
-
-
-def _content() -> dict[str, Any]:
-    """The media types of the formats."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    some = {WRITTEN[made].media_type.split(";")[0]: binary for made in FORMATS.values() if made in WRITTEN}
-    sdmx = next(iter(WRITERS)).media_types[0]
-    return some | {"application/json": {"schema": {"type": "object"}}, sdmx: {"schema": {"type": "string"}}}
 
 
 def _refuse_database(database: str) -> None:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve.context import Rendered, Served, rendered
+from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection
@@ -20,11 +20,11 @@ from sfumato.serve.pxweb.listing import about, answered, checked, found, link, p
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     JSON,
-    Asked,
+    DataRequest,
     Id,
     Language,
     data_responses,
-    documented_body,
+    openapi_body,
     parameters,
     read_json,
     refuse_language,
@@ -36,10 +36,10 @@ API_VERSION = "2.0.0"
 PAGE_SIZE = 20
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of PxWebApi version 2, over a catalogue."""
     api = APIRouter(tags=["PxWebApi v2"])
-    settings = served.settings
+    settings = context.settings
 
     @api.get("/config", response_model=schemas.ConfigResponse, responses=responses(400))
     async def config(lang: Language = LANGUAGE) -> Any:
@@ -71,31 +71,31 @@ def router(served: Served) -> APIRouter:
     ) -> Any:
         """The tables, found by words, in pages."""
         refuse_language(lang)
-        return page(found(list(served.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings)
+        return page(found(list(context.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings)
 
     @api.get("/tables/{id}", response_model=schemas.TableResponse, responses=responses(400, 404))
     async def table(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
         """One table in short."""
         refuse_language(lang)
-        return {**about(served.catalogue[id], settings), "language": LANGUAGE}
+        return {**about(context.catalogue[id], settings), "language": LANGUAGE}
 
     @api.get("/tables/{id}/metadata", response_model=schemas.Dataset, responses=responses(400, 404))
     async def table_metadata(id: Id, request: Request, lang: Language = LANGUAGE) -> Response:  # noqa: A002
         """The dimensions of a table with all codes, its notes and its guarantee, as JSON-stat 2."""
         refuse_language(lang)
-        described = served.catalogue[id]
+        described = context.catalogue[id]
         key = ("metadata", described.id)
-        kept = served.cache.get(key)
+        kept = context.cache.get(key)
         if kept is None:
-            kept = _json(metadata(described, Asked().options(settings)))
-            served.keep(key, kept, 0)
+            kept = _json(metadata(described, DataRequest().options(settings)))
+            context.keep(key, kept, 0)
         return kept.respond(request)
 
     @api.get("/tables/{id}/defaultselection", response_model=schemas.SelectionResponse, responses=responses(400, 404))
     async def default_selection(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
         """The part of a table that is given where nothing is selected."""
         refuse_language(lang)
-        described = served.catalogue[id]
+        described = context.catalogue[id]
         return {
             "language": LANGUAGE,
             **written(described, default(described)),
@@ -106,10 +106,10 @@ def router(served: Served) -> APIRouter:
     async def data(id: Id, request: Request) -> Response:  # noqa: A002
         """Figures of a table: the codes of every dimension that is named; others are left out."""
         key = ("data", id, request.scope["query_string"])
-        kept = served.cache.get(key)
+        kept = context.cache.get(key)
         if kept is None:
-            kept = await answered(served, id, Asked.read(request.query_params.multi_items()), request.scope)
-            served.keep(key, kept, len(request.scope["query_string"]))
+            kept = await answered(context, id, DataRequest.read(request.query_params.multi_items()), request.scope)
+            context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
     @api.post(
@@ -117,19 +117,19 @@ def router(served: Served) -> APIRouter:
         responses=data_responses(400, 403, 404, 413),
         openapi_extra={
             "parameters": parameters(selecting=False),
-            **documented_body(schemas.VariablesSelection, required=False),
+            **openapi_body(schemas.VariablesSelection, required=False),
         },
     )
     async def data_of_selection(id: Id, request: Request) -> Response:  # noqa: A002
         """The same, with the selection in the body."""
-        table, wished = served.catalogue[id], Asked.read(request.query_params.multi_items())
+        table, wished = context.catalogue[id], DataRequest.read(request.query_params.multi_items())
 
         def understand(body: bytes) -> tuple[Options, Selection]:
             selected = read_json(schemas.VariablesSelection, body, request) if body else None
-            return checked(served, table, wished.with_body(selected))
+            return checked(context, table, wished.with_body(selected))
 
-        options, selection = await understood(served, request, understand)
-        made = served.rendered(table, selection, name=wished.format, options=options, scope=request.scope)
+        options, selection = await understood(context, request, understand)
+        made = context.rendered(table, selection, name=wished.format, options=options, scope=request.scope)
         return (await made).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
@@ -139,9 +139,9 @@ def router(served: Served) -> APIRouter:
     ) -> Any:
         """The codes of a dimension, or groups of them."""
         refuse_language(lang)
-        return _codelist(served, id)
+        return _codelist(context, id)
 
-    api.include_router(saved_router(served))
+    api.include_router(saved_router(context))
     return api
 
 
@@ -149,8 +149,8 @@ def _json(content: dict[str, Any]) -> Rendered:
     return rendered(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), media_type=JSON)
 
 
-def _codelist(served: Served, id: str) -> dict[str, Any]:  # noqa: A002
-    for table in served.catalogue:
+def _codelist(context: ServerContext, id: str) -> dict[str, Any]:  # noqa: A002
+    for table in context.catalogue:
         for axis in table.dimensions:
             for known, label, kind in codelists(table, axis):
                 if known.lower() == id.lower():
@@ -167,6 +167,6 @@ def _codelist(served: Served, id: str) -> dict[str, Any]:  # noqa: A002
                             {"code": code, "label": text, "valueMap": list(members)}
                             for code, (text, members) in (groups or alone).items()
                         ],
-                        "links": [link("self", f"/codelists/{known}", served.settings)],
+                        "links": [link("self", f"/codelists/{known}", context.settings)],
                     }
     raise not_found("code list", id, "the metadata of a table name its code lists")

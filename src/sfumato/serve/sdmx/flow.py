@@ -98,8 +98,6 @@ def own_id(agency: str) -> str:
     return agency.rpartition(".")[-1]
 
 
-# A table as SDMX sees it: a dataflow whose dimensions are those of the table, the metrics, and time last.
-
 VERSION = "1.0"
 """Of everything: a new release of a table replaces the old one."""
 ALL_DIMENSIONS = "AllDimensions"

@@ -8,15 +8,15 @@ from typing import Any
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.sdmx.flow import DECIMALS, OBS_STATUS, UNIT_MEASURE
-from sfumato.serve.sdmx.series import NAMES, Arranged, Chosen, write_csv_1, write_csv_2
+from sfumato.serve.sdmx.series import OBS_STATUSES, Chosen, SeriesData, write_csv_1, write_csv_2
 from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_specific
 
 # Data as SDMX-JSON 1.0, with header, structure and data sets at the top, where clients look for them.
 
-_STATUS_PLACES = {letter: str(place) for place, letter in enumerate(NAMES)}
+_STATUS_PLACES = {letter: str(place) for place, letter in enumerate(OBS_STATUSES)}
 
 
-def write_json(data: Arranged, source: str) -> bytes:
+def write_json(data: SeriesData, source: str) -> bytes:
     """The data as an SDMX-JSON message."""
     flow = data.flow
     notes = [*(("NOTE", note) for note in data.notes), *flow.annotations]
@@ -47,7 +47,7 @@ def write_json(data: Arranged, source: str) -> bytes:
     return message.encode("utf-8", "replace")
 
 
-def _dimension(data: Arranged, one: Chosen) -> dict[str, Any]:
+def _dimension(data: SeriesData, one: Chosen) -> dict[str, Any]:
     described = {
         "id": one.id,
         "name": one.component.dimension.label,
@@ -57,12 +57,12 @@ def _dimension(data: Arranged, one: Chosen) -> dict[str, Any]:
     return described | ({"role": "time"} if one.component.is_time else {})
 
 
-def _attributes(data: Arranged) -> dict[str, list[dict[str, Any]]]:
+def _attributes(data: SeriesData) -> dict[str, list[dict[str, Any]]]:
     """The attributes of series and those of observations, with the values that may be named by their places."""
     found: dict[str, list[dict[str, Any]]] = {"dataSet": [], "series": [], "observation": []}
     if not data.query.has_attributes:
         return found
-    statuses = [{"id": letter, "name": name} for letter, name in NAMES.items()]
+    statuses = [{"id": letter, "name": name} for letter, name in OBS_STATUSES.items()]
     found["observation"].append({"id": OBS_STATUS, "name": "Observation status", "values": statuses})
     units, decimals = _units(data)
     found["series" if data.flow.contents in [one.component for one in data.series] else "observation"] += [
@@ -72,11 +72,11 @@ def _attributes(data: Arranged) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _units(data: Arranged) -> tuple[list[str], list[int]]:
+def _units(data: SeriesData) -> tuple[list[str], list[int]]:
     return sorted({metric.unit for metric in data.metrics}), sorted({metric.decimals for metric in data.metrics})
 
 
-def _series(data: Arranged) -> Iterator[str]:
+def _series(data: SeriesData) -> Iterator[str]:
     """Every series with its key; the one object of observations if there are no series."""
     units, decimals = _units(data)
     places = [f"{units.index(metric.unit)},{decimals.index(metric.decimals)}" for metric in data.metrics]
@@ -105,8 +105,6 @@ def _series(data: Arranged) -> Iterator[str]:
 def _place(_id: str, place: int, _code: str) -> str:
     return str(place)
 
-
-# Which format a client wants: by the header Accept, or by name.
 
 _LONGEST = 4_000
 
@@ -195,11 +193,9 @@ def _short(version: str) -> str:
     return re.sub(r"(?:\.0+)+$", "", version)
 
 
-# The formats of data and of structures, each with the media types it is asked for by.
-
 _CSV = "application/vnd.sdmx.data+csv"
 _XML = ("application/xml", "text/xml")
-Writer = Callable[[Arranged, str], bytes]
+Writer = Callable[[SeriesData, str], bytes]
 
 WRITERS: Mapping[Offer, Writer] = {
     Offer(

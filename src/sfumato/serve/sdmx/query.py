@@ -74,8 +74,6 @@ def _asked(name: str, period: str) -> Days:
         ) from None
 
 
-# A data query: the key and the parameters of an address, checked, as a selection and a layout.
-
 Detail = Literal["full", "dataonly", "serieskeysonly", "nodata"]
 OF_TIME = ("startPeriod", "endPeriod", "firstNObservations", "lastNObservations")
 """What only a table with a dimension of time can be asked."""

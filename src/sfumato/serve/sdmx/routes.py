@@ -9,7 +9,7 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.context import Rendered, Served, is_quick, rendered
+from sfumato.serve.context import Rendered, ServerContext, is_quick, rendered
 from sfumato.serve.core.audit import noted
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
@@ -25,10 +25,8 @@ from sfumato.serve.sdmx.flow import (
 )
 from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS, Offer, negotiated
 from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, read_words
-from sfumato.serve.sdmx.series import Arranged, count
+from sfumato.serve.sdmx.series import SeriesData, count
 from sfumato.serve.sdmx.xml import Office, Shown, write_structures
-
-# A structure query: which structures, with which others, and how much of each.
 
 DETAILS: Mapping[str, tuple[Shown, Shown]] = {
     "full": ("full", "full"),
@@ -113,8 +111,6 @@ class StructureQuery:
         return itself if artefact in self.asked else along
 
 
-# How the routes of SDMX are described in the OpenAPI document.
-
 _TEXT = {"type": "string"}
 _NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "flow": ("a dataflow: ID, AGENCY,ID or AGENCY,ID,VERSION", _TEXT),
@@ -195,19 +191,17 @@ def _parameter(
     return {"name": name, "in": place, "required": required, "description": description, "schema": schema}
 
 
-# The routes of SDMX REST 2.1.
-
 BASE = "/sdmx/2.1"
 """Where the routes are mounted."""
 _DATA_PARTS = ("flow", "key", "provider")
 _FLOW_PARTS = 3
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The routes of SDMX, over a catalogue."""
     api = APIRouter(tags=["SDMX REST 2.1"])
-    sdmx = Sdmx(served=served, agency=checked_agency(served.settings.agency))
-    some = [table.id for table in served.catalogue]
+    sdmx = Sdmx(context=context, agency=checked_agency(context.settings.agency))
+    some = [table.id for table in context.catalogue]
     examples = {"flow": min(some, default=""), "kind": "dataflow", "version": "latest"}
     # Parts of a path may be left out from its end: the same question under a path for each of them.
     for length in range(1, len(_DATA_PARTS) + 1):
@@ -233,13 +227,13 @@ def router(served: Served) -> APIRouter:
 class Sdmx:
     """The tables of a server as dataflows, and the answers to requests about them."""
 
-    served: Served
+    context: ServerContext
     agency: str
 
     @cached_property
     def artefacts(self) -> Artefacts:
         """All structures."""
-        flows = tuple(Flow(table=table, agency=self.agency) for table in self.served.catalogue)
+        flows = tuple(Flow(table=table, agency=self.agency) for table in self.context.catalogue)
         return Artefacts(agency=self.agency, flows=flows)
 
     @cached_property
@@ -262,11 +256,11 @@ class Sdmx:
                 query = replace(query, at_observation=ALL_DIMENSIONS)  # a row is an observation: there are no series
 
             def write() -> bytes:
-                return WRITERS[offer](Arranged.of(flow, query), self.served.settings.source)
+                return WRITERS[offer](SeriesData.of(flow, query), self.context.settings.source)
 
             quick = is_quick(flow.table, query.selection, number)
-            client = self.served.client(request.scope)
-            content = write() if quick else await self.served.turns.download(write, client=client)
+            client = self.context.client(request.scope)
+            content = write() if quick else await self.context.worker_queue.download(write, client=client)
             return rendered(content, media_type=content_type, noted=noted(flow.table, query.selection))
 
         return await self._answered(request, content_type, make)
@@ -278,15 +272,15 @@ class Sdmx:
 
         def write() -> bytes:
             query = StructureQuery.read(self.artefacts, request.path_params, words)
-            settings = self.served.settings
+            settings = self.context.settings
             office = Office(agency=self.agency, name=settings.source, address=f"{settings.url}{BASE}")
-            changed = [table.updated for table in self.served.catalogue]
+            changed = [table.updated for table in self.context.catalogue]
             prepared = max(changed, default=datetime.fromtimestamp(0, UTC))
             return write_structures(query.every, shown=query.shown_of, office=office, prepared=prepared)
 
         async def make() -> Rendered:
-            client = self.served.client(request.scope)
-            return rendered(await self.served.turns.page(write, client=client), media_type=content_type)
+            client = self.context.client(request.scope)
+            return rendered(await self.context.worker_queue.page(write, client=client), media_type=content_type)
 
         return await self._answered(request, content_type, make)
 
@@ -294,11 +288,11 @@ class Sdmx:
         """The answer to a request, from the cache if the same was asked for before."""
         path, query = request.scope["path"], request.scope["query_string"]
         key = (BASE, path, query, content_type)
-        kept = self.served.cache.get(key)
+        kept = self.context.cache.get(key)
         if kept is None:
             made = await make()
             kept = replace(made, headers={**made.headers, "Vary": "Accept"})
-            self.served.keep(key, kept, len(path) + len(query))
+            self.context.keep(key, kept, len(path) + len(query))
         return kept.respond(request)
 
     def _flow(self, path: dict[str, str]) -> Flow:
@@ -310,10 +304,10 @@ class Sdmx:
         if not known or provider not in ("all", self.agency):
             found = path["flow"] if not known else path["provider"]
             raise not_found("dataflow", found, f"the agency and the provider are {self.agency}, the version {VERSION}")
-        return self.flows[self.served.catalogue[id].id]
+        return self.flows[self.context.catalogue[id].id]
 
     def _refuse_large(self, number: int) -> None:
-        most = self.served.settings.most_cells
+        most = self.context.settings.most_cells
         if number > most:
             raise RefusedError(
                 "data query",

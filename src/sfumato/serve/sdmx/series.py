@@ -47,7 +47,7 @@ _LETTERS = {
 }
 # An observation has one status: that of the bundle goes before what its error says.
 _BY_NUMBER = np.array([_LETTERS[said.parts[0].text] if said.parts else _NORMAL for said in SAID])
-NAMES = {
+OBS_STATUSES = {
     _NORMAL: "Normal value",
     "D": "Definition differs",
     "E": "Estimated value",
@@ -59,7 +59,7 @@ NAMES = {
 """The statuses that occur, under the codes and names of the SDMX list of observation statuses."""
 
 
-def meaning(letter: str) -> str:
+def obs_status_meaning(letter: str) -> str:
     """What a status says of a figure, in the words that every interface has for it."""
 
     def said(status: CellStatus) -> bool:
@@ -68,12 +68,10 @@ def meaning(letter: str) -> str:
     return "; or ".join(status.meaning for status in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if said(status))
 
 
-def statuses(answer: Answer) -> NDArray[np.str_]:
+def obs_status(answer: Answer) -> NDArray[np.str_]:
     """The code of every figure's status, in the order of the answer's values: the metric changes fastest."""
     return _BY_NUMBER[answer.said()].ravel()
 
-
-# The answer to a data query, in the order in which messages are written: series, and observations inside them.
 
 Writing = Callable[[str, int, str], str]
 """How a code is written, from the identifier of its dimension, its place and itself."""
@@ -106,7 +104,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Arranged:
+class SeriesData:
     """Series and observations: every series has the same ones; without series, one block has all observations."""
 
     flow: Flow
@@ -123,7 +121,7 @@ class Arranged:
     """What is to be said of this answer beside the notes of the table."""
 
     @classmethod
-    def of(cls, flow: Flow, query: DataQuery) -> "Arranged":
+    def of(cls, flow: Flow, query: DataQuery) -> "SeriesData":
         """Ask the table, unless no observation is wanted."""
         series, observation = _dimensions(flow, query)
         if not query.has_observations:
@@ -131,7 +129,7 @@ class Arranged:
         answer = flow.table.answer(query.selection)
         order = _order(answer, (*series, *observation))
         values = answer.values()
-        letters = statuses(answer)[order].tolist() if query.has_attributes else ()
+        letters = obs_status(answer)[order].tolist() if query.has_attributes else ()
         return cls(
             flow=flow,
             query=query,
@@ -217,21 +215,21 @@ def _told_apart(dimensions: Sequence[Chosen], texts: Sequence[str]) -> list[str]
 _END = "\r\n"
 
 
-def write_csv_1(data: Arranged, _source: str) -> bytes:
+def write_csv_1(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 1.0."""
     return _written(data, {"DATAFLOW": _reference(data)})
 
 
-def write_csv_2(data: Arranged, _source: str) -> bytes:
+def write_csv_2(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 2.0."""
     return _written(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
 
 
-def _reference(data: Arranged) -> str:
+def _reference(data: SeriesData) -> str:
     return f"{data.flow.agency}:{data.flow.id}({VERSION})"
 
 
-def _written(data: Arranged, before: dict[str, str]) -> bytes:
+def _written(data: SeriesData, before: dict[str, str]) -> bytes:
     query = data.query
     shown = data.observation if query.has_observations else data.series
     names = [
@@ -251,12 +249,12 @@ def _metrics_among(shown: Sequence[Chosen]) -> bool:
     return any(one.component.dimension.role == "metric" for one in shown)
 
 
-def _series(data: Arranged) -> Iterator[str]:
+def _series(data: SeriesData) -> Iterator[str]:
     of_series, _ = data.of_metrics(_units(data))
     return (key + said for key, said in zip(data.series_keys(_code, ","), of_series, strict=True))
 
 
-def _observations(data: Arranged) -> Iterator[str]:
+def _observations(data: SeriesData) -> Iterator[str]:
     _, of_observations = data.of_metrics(_units(data))
     keys = data.observation_keys(_code, ",")
     marks = {letter: f",{letter}" if letter else "" for letter in {*data.status, ""}}
@@ -265,7 +263,7 @@ def _observations(data: Arranged) -> Iterator[str]:
             yield f"{key},{value or ''}{marks[letter]}{said}"
 
 
-def _units(data: Arranged) -> Sequence[str]:
+def _units(data: SeriesData) -> Sequence[str]:
     """Of every metric its unit and decimals, each with the comma before it."""
     if not data.query.has_attributes:
         return [""] * len(data.metrics)

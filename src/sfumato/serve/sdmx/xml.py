@@ -20,7 +20,7 @@ from sfumato.serve.sdmx.flow import (
     Kind,
     own_id,
 )
-from sfumato.serve.sdmx.series import NAMES, Arranged, Writing, meaning
+from sfumato.serve.sdmx.series import OBS_STATUSES, SeriesData, Writing, obs_status_meaning
 
 # What all XML messages share: escaped text, namespaces, the header.
 
@@ -125,9 +125,9 @@ def codes(flow: Flow, component: Component) -> Iterator[str]:
         yield _item("Code", id, label, described.get(code, ""), original)
 
 
-def statuses() -> Iterator[str]:
+def obs_status_codes() -> Iterator[str]:
     """The codes of the list of statuses."""
-    return (_item("Code", letter, name, meaning(letter)) for letter, name in NAMES.items())
+    return (_item("Code", letter, name, obs_status_meaning(letter)) for letter, name in OBS_STATUSES.items())
 
 
 def annotations(said: Iterable[tuple[str, str]]) -> str:
@@ -272,7 +272,7 @@ def _content(one: Artefact, office: Office) -> str:
         name = worded("com:Name", office.name or office.agency)
         return f'<str:Agency id="{own_id(office.agency)}">{name}</str:Agency>'
     if one.flow is None:
-        return "".join(statuses())
+        return "".join(obs_status_codes())
     if one.component is not None:
         return "".join(codes(one.flow, one.component))
     if one.kind == "conceptscheme":
@@ -304,7 +304,7 @@ class Style:
     """A series of a key, attributes and observations."""
 
 
-def write_generic(data: Arranged, source: str) -> bytes:
+def write_generic(data: SeriesData, source: str) -> bytes:
     """The data as a GenericData message."""
     structure = structured_by(data.flow, data.query.at_observation)
     begin = (
@@ -314,7 +314,7 @@ def write_generic(data: Arranged, source: str) -> bytes:
     return _joined(begin, _parts(data, _GENERIC), f"</mes:DataSet>{footer(data.notes)}</mes:GenericData>")
 
 
-def write_structure_specific(data: Arranged, source: str) -> bytes:
+def write_structure_specific(data: SeriesData, source: str) -> bytes:
     """The data as a StructureSpecificData message."""
     flow, at_observation = data.flow, data.query.at_observation
     urn = (
@@ -336,12 +336,12 @@ def _joined(begin: str, parts: Iterator[str], end: str) -> bytes:
     return b"".join(part.encode() for part in chain((begin,), parts, (end,)))
 
 
-def _header(data: Arranged, structure: str, source: str) -> str:
+def _header(data: SeriesData, structure: str, source: str) -> str:
     flow = data.flow
     return header(flow.agency, message=flow.id, prepared=flow.table.updated, structure=structure, source=source)
 
 
-def _parts(data: Arranged, style: Style) -> Iterator[str]:
+def _parts(data: SeriesData, style: Style) -> Iterator[str]:
     """The series of a data set one after the other, or its observations if there are no series."""
     units = [
         style.attribute(UNIT_MEASURE, metric.unit) + style.attribute(DECIMALS, str(metric.decimals))

@@ -21,11 +21,9 @@ from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_mo
 from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
-from sfumato.serve.live.queue import Desk
+from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page.writing import figure
 from sfumato.statistics.registry import KEYED, METHODS, build
-
-# Budgets as the steward sees them: what every account has left, and what was charged.
 
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
@@ -67,19 +65,19 @@ class Charged(BaseModel):
     note: str
 
 
-def ledger_of(desk: Desk) -> Ledger | None:
+def ledger_of(queue: LiveQueue) -> Ledger | None:
     """The ledger of the release that is asked; a release of records may have none."""
-    if isinstance(desk.live, FormalLive):
-        return desk.live.ledger
-    path = desk.live.release.ledger
+    if isinstance(queue.live, FormalLive):
+        return queue.live.ledger
+    path = queue.live.release.ledger
     return Ledger.open(path) if path.exists() else None
 
 
-def budgets(desk: Desk) -> Budgets:
+def budgets(queue: LiveQueue) -> Budgets:
     """What every account has left."""
-    ledger = ledger_of(desk)
+    ledger = ledger_of(queue)
     known = [] if ledger is None else [a for a in ledger.accounts() if ledger.has_budget(a)]
-    live = desk.live
+    live = queue.live
     part = None
     if isinstance(live, FormalLive):
         spent = live.ledger.balance_of(live.release.account, LIVE, live.most)
@@ -104,9 +102,9 @@ def _left(name: str, balance: Balance) -> AccountLeft:
     )
 
 
-def history(desk: Desk, most: int = SHOWN) -> list[Charged]:
+def history(queue: LiveQueue, most: int = SHOWN) -> list[Charged]:
     """The latest entries of the ledger, the newest first."""
-    ledger = ledger_of(desk)
+    ledger = ledger_of(queue)
     entries = () if ledger is None else ledger.history()[-most:]
     return [Charged(**_line(entry)) for entry in reversed(entries)]
 

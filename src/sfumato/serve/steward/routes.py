@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
 from sfumato.live import FormalLive
-from sfumato.serve.context import Served
+from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.live.queue import Desk, as_refused, refusing
+from sfumato.serve.live.queue import LiveQueue, as_refused, refusing
 from sfumato.serve.page.heads import STEWARD, site
 from sfumato.serve.page.writing import HTML, Assets, figure, make_templates
 from sfumato.serve.steward.accounts import (
@@ -37,28 +37,28 @@ _DEFAULT = {"method": "smooth-pareto", "alpha": "0.1", "epsilon": "1", "delta": 
 Parameter = Annotated[float, Query(gt=0, le=1_000, allow_inf_nan=False)]
 
 
-def router(served: Served, desk: Desk) -> APIRouter:
+def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     """The routes of the steward."""
     api = APIRouter(prefix=STEWARD, tags=["Steward"])
-    template = make_templates(Assets.read(), served.settings, "sfumato.serve.steward").get_template("steward.html")
+    template = make_templates(Assets.read(), context.settings, "sfumato.serve.steward").get_template("steward.html")
     steward = require(Role.steward)
-    defaults = _defaults(desk)
+    defaults = _defaults(queue)
 
     async def work(request: Request, work: Callable[[], T]) -> T:
         with refusing():  # in threads of pages: long questions of analysts keep no steward waiting
-            return await served.turns.page(work, client=served.client(request.scope))
+            return await context.worker_queue.page(work, client=context.client(request.scope))
 
     @api.get("/budget", response_model=Budgets, responses=responses(401, 403), dependencies=[steward])
     async def budget(request: Request) -> Any:
         """What every account has left."""
-        return await work(request, lambda: budgets(desk))
+        return await work(request, lambda: budgets(queue))
 
     @api.get("/history", response_model=list[Charged], responses=responses(400, 401, 403), dependencies=[steward])
     async def charged(
         request: Request, most: Annotated[int, Query(ge=1, le=10_000, description="how many entries")] = SHOWN
     ) -> Any:
         """The latest entries of the ledger, the newest first."""
-        return await work(request, lambda: history(desk, most))
+        return await work(request, lambda: history(queue, most))
 
     @api.get("/what-if", response_model=WhatIf, responses=responses(400, 401, 403), dependencies=[steward])
     async def expected(
@@ -76,7 +76,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
     @api.get("/queries", response_model=Queries, responses=responses(401, 403), dependencies=[steward])
     async def asked(request: Request) -> Any:
         """What was asked most often, and who asked lately."""
-        return await work(request, lambda: queries(served.settings.audit))
+        return await work(request, lambda: queries(context.settings.audit))
 
     @api.get("", include_in_schema=False)
     async def page(request: Request, user: Annotated[User, require(Role.steward, page=True)]) -> Response:
@@ -90,8 +90,8 @@ def router(served: Served, desk: Desk) -> APIRouter:
                 return as_refused(refused)
 
         def shown() -> dict[str, Any]:
-            asked = queries(served.settings.audit)
-            return {"budgets": budgets(desk), "history": history(desk), "queries": asked, "tried": tried()}
+            asked = queries(context.settings.audit)
+            return {"budgets": budgets(queue), "history": history(queue), "queries": asked, "tried": tried()}
 
         given = await work(request, shown)
         outcome = given.pop("tried")
@@ -99,7 +99,7 @@ def router(served: Served, desk: Desk) -> APIRouter:
         content = template.render(
             given,
             user=user,
-            site=site(served, user),
+            site=site(context, user),
             methods=[name for name in METHODS if name not in KEYED],
             chosen=chosen,
             found=found,
@@ -112,8 +112,8 @@ def router(served: Served, desk: Desk) -> APIRouter:
     return api
 
 
-def _defaults(desk: Desk) -> dict[str, str]:
-    live = desk.live
+def _defaults(queue: LiveQueue) -> dict[str, str]:
+    live = queue.live
     if not isinstance(live, FormalLive):
         return _DEFAULT
     numbers = {"alpha": live.most.alpha, "epsilon": live.most.epsilon / 4}

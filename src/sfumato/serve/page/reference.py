@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.context import Served, rendered
+from sfumato.serve.context import ServerContext, rendered
 from sfumato.serve.page.heads import for_everybody, reader, role_of, site
 from sfumato.serve.page.writing import HTML, Assets, make_templates
 
@@ -29,21 +29,21 @@ class Operation:
     token: bool
 
 
-def router(served: Served) -> APIRouter:
+def router(context: ServerContext) -> APIRouter:
     """The route of the page; it is for people, so the OpenAPI document leaves it out."""
     api = APIRouter(include_in_schema=False)
-    template = make_templates(Assets.read(), served.settings).get_template("reference.html")
+    template = make_templates(Assets.read(), context.settings).get_template("reference.html")
 
     @api.get(REFERENCE)
     async def reference(request: Request) -> Response:
         """All operations, by interface."""
-        user = reader(served, request)
+        user = reader(context, request)
         key = (REFERENCE, role_of(user))
-        kept = served.cache.get(key)
+        kept = context.cache.get(key)
         if kept is None:
-            content = template.render(groups=groups(request.app.openapi()), site=site(served, user)).encode()
-            kept = for_everybody(served, rendered(content, media_type=HTML))
-            served.keep(key, kept, 0)
+            content = template.render(groups=groups(request.app.openapi()), site=site(context, user)).encode()
+            kept = for_everybody(context, rendered(content, media_type=HTML))
+            context.keep(key, kept, 0)
         return kept.respond(request)
 
     return api

@@ -15,7 +15,7 @@ from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import FormalLive, open_formal
 from sfumato.release_file import load
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.live.question import LiveQuestion, in_words, offered, priced
+from sfumato.serve.live.question import LiveQuestion, in_words, methods_on_offer, price_of
 from sfumato.statistics.registry import METHODS, options_of
 from sfumato_lab.economy.jobs.generate import Economy
 
@@ -80,7 +80,7 @@ BUDGETS = {
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDGETS))
 def test_what_is_offered_is_answered_and_what_is_not_is_refused(budget: str, economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, budget) as live:
-        found = offered(live)
+        found = methods_on_offer(live)
         assert {*found.methods} | {*found.others} == {*METHODS}
         for method, restriction in found.methods.items():
             assert not refused(live, method, WORKPLACES)
@@ -105,7 +105,7 @@ def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
     epsilon: int, economy: Economy, tmp_path: Path
 ) -> None:
     with opened(economy, tmp_path, BUDGETS["weak"], epsilon) as live:
-        found = offered(live)
+        found = methods_on_offer(live)
         told = {
             method: int(match[1])
             for method, words in found.methods.items()
@@ -119,7 +119,7 @@ def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
 
 def test_a_budget_of_which_two_sexes_have_enough_offers_a_method_by_sex(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["weak"], 1) as live:
-        words = offered(live).methods["smooth-gamma"]
+        words = methods_on_offer(live).methods["smooth-gamma"]
         assert not refused(live, "smooth-gamma", ("sex",))
         assert refused(live, "smooth-gamma", ("age",))
     assert words.startswith("by attributes of workers up to 2 combinations of their codes (Sex); with 4 combinations")
@@ -143,7 +143,7 @@ def test_a_refusal_names_the_methods_that_would_answer_and_no_others(
             if error is None:
                 continue
             *_, methods = error.do.rpartition("can be answered by ")
-            works = [name for name in offered(live).methods if not refused(live, name, **question)]
+            works = [name for name in methods_on_offer(live).methods if not refused(live, name, **question)]
             assert methods.split(", ") == works, (method, question, error.do)
             named += 1
     assert named > 5
@@ -165,7 +165,7 @@ def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: E
     for name in ("strong", "with a delta"):
         (tmp_path / name).mkdir()
         with opened(economy, tmp_path / name, BUDGETS[name]) as live:
-            found[name] = offered(live)
+            found[name] = methods_on_offer(live)
     strong, with_delta = found.values()
     needs_it = "smooth-laplace"
     assert needs_it in strong.others
@@ -177,7 +177,7 @@ def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: E
 
 def test_the_attribute_of_workers_with_fewest_codes_says_what_is_possible(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["with a delta"], 2) as live:
-        words = offered(live).methods["smooth-laplace"]
+        words = methods_on_offer(live).methods["smooth-laplace"]
     assert "ln(2/delta)" in words
     assert "2.898" in words, "4 ln(2/0.001) ln(1.1), at all the delta there is"
 
@@ -186,7 +186,7 @@ def test_an_unknown_method_is_told_the_methods_that_are_offered(economy: Economy
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
         with pytest.raises(RefusedError) as error:
             LiveQuestion(by=["industry"], epsilon=1, method="smooth-sailing").planned(live)
-        assert error.value.expected == f"one of {', '.join(offered(live).methods)}"
+        assert error.value.expected == f"one of {', '.join(methods_on_offer(live).methods)}"
         assert "laplace" not in error.value.expected.removeprefix("one of ").split(", ")
 
 
@@ -205,7 +205,7 @@ def test_questions_that_are_charged_apart_are_logged_apart(economy: Economy, tmp
 
 def test_no_cost_is_told_of_what_the_budget_cannot_pay_for(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
-        told = priced(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").planned(live), analyst=None)
+        told = price_of(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").planned(live), analyst=None)
     assert (told.fits, told.epsilon, told.delta) == (False, None, None)
     assert told.refusal
 
@@ -215,7 +215,7 @@ def test_a_weaker_budget_offers_more(economy: Economy, tmp_path: Path) -> None:
     for name in ("strong", "individuals"):
         (tmp_path / name).mkdir()
         with opened(economy, tmp_path / name, BUDGETS[name]) as live:
-            methods.append({*offered(live).methods})
+            methods.append({*methods_on_offer(live).methods})
     strong, individuals = methods
     assert "laplace" in individuals - strong
     assert strong < individuals

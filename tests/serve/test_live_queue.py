@@ -1,4 +1,4 @@
-"""Analysts take turns at the desk, a bounded number wait, and what nobody waits for is neither begun nor charged."""
+"""Analysts take turns in the queue, a bounded number wait, and what nobody waits for is neither begun nor charged."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, Users
 from sfumato.serve.live.question import LiveQuestion
-from sfumato.serve.live.queue import AT_A_TIME, OF_ONE, WAITING, Desk
+from sfumato.serve.live.queue import AT_A_TIME, OF_ONE, WAITING, LiveQueue
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.in_thread import asking
 from tests.serve.live_serving import PLACE, of_jobs
@@ -46,7 +46,7 @@ class Busy:
     """Whose work was begun, in order."""
 
     def held(self, user: str, word: str = "", then: str = "") -> socket.socket:
-        """Keep a thread of the desk busy for a user; `then` asks a question afterwards, in the same turn."""
+        """Keep a thread of the queue busy for a user; `then` asks a question afterwards, in the same turn."""
         return self.send(request("GET", f"/held?word={word}&then={then}", self.token(user)), user)
 
     def asked(self, user: str) -> socket.socket:
@@ -57,7 +57,7 @@ class Busy:
         return f"Authorization: Bearer {self.tokens[user]}"
 
     def until(self, number: int) -> bool:
-        """Ask something else until so many wait at the desk."""
+        """Ask something else until so many wait in the queue."""
         return any(self.client.get("/health") and self.waiting() == number for _ in range(20_000))
 
     def is_charged(self) -> bool:
@@ -80,21 +80,23 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
     tokens = {name: token for name, (_, token) in added.items()}
     tokens["stella"] = kept.add("stella", Role.steward)[1]
     places = {name: f"127.0.0.{last}" for last, name in enumerate(tokens, 2)}
-    desk = Desk(live=live)
-    app = make_app(catalogue, Settings(state=state, calls=0, seconds=seconds, audit=state / "audit"), desk=desk)
+    queue = LiveQueue(live=live)
+    app = make_app(catalogue, Settings(state=state, calls=0, seconds=seconds, audit=state / "audit"), queue=queue)
     begun, finish = Semaphore(0), Semaphore(0)
     order: list[str] = []
 
     @app.get("/held")
     async def held(request: Request, word: str, then: str) -> Response:
+        user = app.state.context.access.user(request.scope)
+
         def work() -> None:
             order.append(word)
             begun.release()
             assert finish.acquire(timeout=30)
             if then:
-                desk.answered(LiveQuestion.model_validate_json(then).planned(live), added["ann"][0])
+                queue.answered(LiveQuestion.model_validate_json(then).planned(live), user)
 
-        await desk.work(work, client=app.state.served.client(request.scope))
+        await queue.work(work, client=app.state.context.client(request.scope))
         return Response("done")
 
     with asking(app) as client, ExitStack() as stack:
@@ -112,7 +114,7 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
             client=client,
             tokens=tokens,
             send=send,
-            waiting=lambda: desk.waiting,
+            waiting=lambda: queue.waiting,
             begun=begun,
             finish=finish,
             order=order,
