@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.release import Release
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import Release, load
+from sfumato.running import run
 
 BY = ("place", "industry", "ownership")
 TABLE = "jobs_by_place_industry"

@@ -114,7 +114,7 @@ def _others(results: Results) -> list[Claim]:
         limited(f"`{code}`, net of Python's start", seconds, f"{seconds:.3f} s", limit, " s")
         for code, seconds, limit in (
             ("import sfumato", imports["sfumato"], 0.3),
-            ("import sfumato.release_file, sfumato.run", imports["what publishing needs"], None),
+            ("import sfumato.release, sfumato.running", imports["what publishing needs"], None),
         )
     ]
     return lines

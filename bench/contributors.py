@@ -24,8 +24,7 @@ from sfumato.live import Live, open_live
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import plan_table
-from sfumato.release import Release
-from sfumato.release_file import load
+from sfumato.release import Release, load
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.top_contributors import TopContributors
 

@@ -15,7 +15,7 @@ from processes import SFUMATO, output_of, seconds_of
 from survey import ATTRIBUTES, CELLS, CUBE, codes_of, write_survey
 
 from sfumato.bundle.read import open_cube
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import Answer
 

@@ -11,9 +11,9 @@ import numpy as np
 from gate import WrongResultError
 from peak import peak_bytes
 
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import ColumnNoise, Figures
 from sfumato.statistics.cube.levels import Measured, effect_variances, table_variance

@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 from sfumato.arrays import Integers
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
-from sfumato.release_file import load
+from sfumato.release import Release, load
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.published import PublishedTable
 

@@ -16,10 +16,9 @@ from gate import WrongResultError
 from processes import SFUMATO, output_of, seconds_of
 
 from sfumato.bundle.write import read_manifest
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.keys import new_key
-from sfumato.release import Release
-from sfumato.release_file import load
+from sfumato.release import Release, load
 
 PERSONS = 2_170_000
 """The size that the targets are about: 2.63 million jobs, 49 million job-quarters."""

@@ -24,10 +24,10 @@ from peer_gate import check_in_place, check_noisy
 from sfumato.arrays import Floats, Integers
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.keys import read_key
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.published import PublishedTable
 

@@ -8,8 +8,8 @@ from time import perf_counter
 import ibis.backends.duckdb  # noqa: F401 (loaded by `run` on first use: only so is it outside of the clock)
 from peak import peak_bytes
 
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from nation_gate import check_release
 from nation_releases import RELEASES, Nation
 from processes import output_of
 
-from sfumato.release_file import load
+from sfumato.release import load
 
 SIZES = (1_000_000, 10_000_000, 50_000_000, 150_000_000)
 """Jobs of the economies."""

@@ -15,9 +15,9 @@ from peer_gate import check_noisy
 from sfumato.arrays import Integers
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells, Dimension
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.published import PublishedTable
 
 

@@ -57,8 +57,8 @@ def _economy(folder: Path, *, jobs: int, establishments: int) -> float:
 def _release(folder: Path, release: str) -> float:
     import ibis.backends.duckdb  # noqa: F401 (loaded by `run` on first use: only so is it outside of the clock)
 
-    from sfumato.release_file import load
-    from sfumato.run import run
+    from sfumato.release import load
+    from sfumato.running import run
 
     begin = perf_counter()
     run(load(folder / f"{release}.toml"))

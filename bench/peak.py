@@ -36,14 +36,14 @@ def main() -> None:
         Floor(path).answer(SAME)
     elif what == "live":
         from sfumato.live import open_live
-        from sfumato.release_file import load
+        from sfumato.release import load
 
         release = load(path)
         with open_live(release) as live:
             live.answer(total=release.tables[0].total, by=release.tables[0].by)
     else:
-        from sfumato.release_file import load
-        from sfumato.run import run
+        from sfumato.release import load
+        from sfumato.running import run
 
         run(load(path))
     print(peak_bytes())

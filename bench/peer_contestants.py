@@ -22,7 +22,7 @@ from peer_expected import (
 from peer_gate import Expected, check_floor, check_noisy, values_of
 from peer_tables import LIMIT, Contested
 
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.jobs.vector import VectorPareto
 from sfumato.statistics.totals.cell_keys import CellKeyTable

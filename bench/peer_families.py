@@ -25,9 +25,9 @@ from peer_gate import Expected, check_exact, check_noisy, values_of
 from peer_tables import KEYS, SHARE, Contested, contested, establishments
 
 from sfumato.arrays import Floats
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.keys import new_key
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.totals.perturbation import NoiseSum
 from sfumato.statistics.totals.top_contributors import TopContributors

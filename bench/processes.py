@@ -16,7 +16,7 @@ _HERE = Path(__file__).parent
 SFUMATO = Path(sys.executable).with_name("sfumato")
 _IMPORTS = {
     "sfumato": "import sfumato",
-    "what publishing needs": "import sfumato.release_file, sfumato.run",
+    "what publishing needs": "import sfumato.release, sfumato.running",
 }
 
 

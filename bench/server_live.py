@@ -11,7 +11,7 @@ from foundation import Tell
 from records import ATTRIBUTES, write_records
 
 from sfumato.live import Live, open_live
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.core.selection import everything
 from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options

@@ -16,7 +16,7 @@ from nation_gate import check_release
 from nation_releases import RELEASES, Nation
 from processes import make_economy, output_of
 
-from sfumato.release_file import load
+from sfumato.release import load
 
 _HERE = Path(__file__).parent
 _NAMES = {"workplace": "place × industry × ownership", "worker": "… × sex × education", "seven": "seven tables"}

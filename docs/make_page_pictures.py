@@ -13,8 +13,8 @@ import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from sfumato.keys import new_key
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue

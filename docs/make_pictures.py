@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 
-from sfumato.assess.drawing import error_by_size, true_against_protected
 from sfumato.charts.svg import PAPER
+from sfumato.measures.drawing import error_by_size, true_against_protected
 from sfumato_lab.commands.demo import run_demo
 
 PICTURE = Path(__file__).parent / "images" / "demo.png"

@@ -9,8 +9,8 @@ import ibis.backends.duckdb  # noqa: F401 (imported by sfumato on first use)
 import pandas as pd  # noqa: F401 (imported by Ibis on first use)
 from job import Job, work
 
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 
 
 def publish(job: Job) -> None:

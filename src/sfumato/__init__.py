@@ -1,3 +1,37 @@
-"""sfumato turns confidential employer-employee data into published, protected tables."""
+"""sfumato turns confidential employer-employee data into published, protected tables.
+
+>>> import sfumato
+>>> release = sfumato.load("release.toml")  # doctest: +SKIP
+>>> sfumato.run(release).bundle  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the doors open when they are used: importing the package imports nothing heavy
+    from sfumato.bundle.read import open_bundle
+    from sfumato.checking import check
+    from sfumato.release import load
+    from sfumato.report.assess import assess
+    from sfumato.running import run
 
 __version__ = "0.2.0.dev0"
+__all__ = ["assess", "check", "load", "open_bundle", "run"]
+_DOORS = {
+    "assess": "sfumato.report.assess",
+    "check": "sfumato.checking",
+    "load": "sfumato.release",
+    "open_bundle": "sfumato.bundle.read",
+    "run": "sfumato.running",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """One of the public doors."""
+    if name not in _DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_DOORS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -13,8 +13,8 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.noise.randomness import Seeded
 from sfumato.plan import Plan
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.jobs.tabulate import tabulate
 from sfumato_lab.economy.jobs.generate import generate
 

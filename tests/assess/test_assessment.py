@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.assess.drawing import error_by_size, true_against_protected
-from sfumato.assess.risk import attack
-from sfumato.assess.utility import FEW_CODES, measure_utility
-from sfumato.assess.views import View
 from sfumato.cells import Cells, Dimension
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.cli.release import assessment_summary
-from sfumato.release_file import load
+from sfumato.measures.drawing import error_by_size, true_against_protected
+from sfumato.measures.risk import attack
+from sfumato.measures.utility import FEW_CODES, measure_utility
+from sfumato.measures.views import View
+from sfumato.release import load
 from sfumato.report.assess import Assessment, assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.views import views
 from tests.assess.economies import factors, noise_infusion, workplaces

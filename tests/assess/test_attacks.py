@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.assess.attacks import (
+from sfumato.measures.attacks import (
     AttackResult,
     growth_attack,
     pooled,

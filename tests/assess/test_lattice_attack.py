@@ -17,9 +17,9 @@ from sfumato.cells import Cells, Dimension
 from sfumato.keys import new_key, read_key
 from sfumato.noise.factors import EARNINGS, LIFE, ONE, Factors, information, least_base, rounded_by_thresholds
 from sfumato.noise.keyed import CellWords, Keyed, hashes
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.statistics.panel.attacks import Series, attack_factors, factors_within, likeliest_factor
 from sfumato.statistics.panel.indicators import CODES, NAME
 from sfumato.statistics.panel.infused_sums import InfusedSums

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
-from sfumato.assess.measures import (
+from sfumato.measures.formulas import (
     SIZE_CLASSES,
     Spread,
     by_class,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.risk import Uniques, ZeroChanges, share_exact, share_within, size_odds, uniques, zero_changes
+from sfumato.measures.risk import Uniques, ZeroChanges, share_exact, share_within, size_odds, uniques, zero_changes
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, largest_step
 from sfumato.privacy.steps import neighbour_steps, steps_between
 

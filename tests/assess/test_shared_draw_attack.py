@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sfumato.arrays import Floats, Integers
 from sfumato.cli.release import assessment_summary
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.statistics.people.attacks import (
     Published,
     attack_estimates,

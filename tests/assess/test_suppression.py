@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.assess.risk import (
+from sfumato.cells import Cells, Dimension
+from sfumato.measures.risk import (
     PublicationChange,
     Suppression,
     below_threshold,
@@ -15,7 +16,6 @@ from sfumato.assess.risk import (
     publishable,
     suppression,
 )
-from sfumato.cells import Cells, Dimension
 
 
 def table(**columns: list[int]) -> Cells:

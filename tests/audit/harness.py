@@ -19,8 +19,8 @@ from sfumato.live.formal import open_formal
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from tests.audit.blocks import BLOCK, REST, Block
 from tests.audit.events import Draws, Loss, largest_loss

@@ -15,8 +15,8 @@ from large_data import METHODS, WORKER_CELLS, Large, write_large
 from large_gate import check_cells, check_large
 from numpy.typing import NDArray
 
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
 
 BLOCKS = np.array([3, 5, 9, 9, 12])

@@ -15,8 +15,8 @@ from nation_gate import check_release
 from nation_releases import RELEASES, Nation, floor_query
 from numpy.typing import NDArray
 
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
 
 JOBS = 30_000

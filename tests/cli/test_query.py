@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.bundle.manifest import read_manifest
 from sfumato.bundle.read import open_cube
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.federal.generate import generate_federal
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.cli.call import call

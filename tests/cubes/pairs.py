@@ -16,8 +16,8 @@ from scipy.stats import beta
 
 from sfumato.arrays import Floats
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.conftest import write
 
 HEAD = """\

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from sfumato.cli.release import run_summary
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.stored import read_figures
 from tests.cubes.survey import release
 

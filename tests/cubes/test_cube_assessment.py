@@ -12,13 +12,13 @@ import pytest
 
 from sfumato.bundle.read import open_cube
 from sfumato.cells import Dimension
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import LedgerError
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.statistics.cube import assess as cubes
 from sfumato.statistics.cube.assess import (
     CubeAssessment,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.cube.attacks import CellsTold, attack_cube, judged, told_by_digits, told_by_ratios
 from sfumato.statistics.cube.calibrate import least_squares, rake
 from sfumato.statistics.cube.controls import PublicTotals, controls_of

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from sfumato.bundle.read import open_cube
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
 from sfumato.statistics.cube.protect import protected_cube

@@ -9,15 +9,15 @@ import pytest
 
 from sfumato.bundle.manifest import read_manifest
 from sfumato.bundle.statement import compared, statement
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import BudgetError, BundleError, DataError, MethodError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.meaning import odds
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.cubes.survey import CODES, CUBE, RELEASE, records, release
 
 CONTROLS = 'controls = [{ by = ["region"], epsilon = 0.5 }, { by = ["level", "job"], epsilon = 0.5 }]'
@@ -210,7 +210,7 @@ def test_tables_and_cubes_can_be_published_together_or_alone(tmp_path: Path) -> 
 
 
 def test_both_engines_make_the_same_true_cube(tmp_path: Path, engine: str) -> None:
-    from sfumato.check import checked
+    from sfumato.checking import checked
 
     found = []
     for name in ("duckdb", engine):

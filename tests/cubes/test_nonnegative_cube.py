@@ -14,8 +14,8 @@ from sfumato.agree.whole_numbers import make_a_chain
 from sfumato.bundle.read import open_cube
 from sfumato.cells import Dimension
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.cube import MILLION
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.section import CubeSection

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.read import open_cube
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import SfumatoError
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.controls import LARGEST_TOTAL
 from tests.cli.call import call
 from tests.cubes.survey import CODES, release

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.bundle.read import open_cube
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.cube.cube import MILLION
 from sfumato.statistics.cube.levels import compared
 from tests.cli.call import call

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.read import open_cube
-from sfumato.check import checked, stored_answers
+from sfumato.checking import checked, stored_answers
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.release_file import load
-from sfumato.run import keep_answer, open_ledger, run
+from sfumato.release import load
+from sfumato.running import keep_answer, open_ledger, run
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.model import ServedTable
 from sfumato.statistics.cube.cube import MILLION

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.privacy.guarantee import NoFormalGuarantee
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from tests.docs.blocks import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

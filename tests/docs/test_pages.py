@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import check
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.checking import check
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
 from tests.docs.blocks import PAGES, ROOT, blocks, is_shown, run_block
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import DataError, SfumatoError
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.federal.agencies import AGENCIES
 from sfumato_lab.economy.federal.codes import STATES, distances
 from sfumato_lab.economy.federal.draws import draw_careers

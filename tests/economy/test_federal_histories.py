@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.keys import new_key
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.federal.draws import Careers, draw_careers, draw_spells
 from sfumato_lab.economy.federal.generate import FederalWorkforce, generate_federal
 from sfumato_lab.economy.federal.mobility import draw_employers, mobility_between

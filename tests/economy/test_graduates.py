@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.graduates.draws import (
     AFTER,
     GROWTH,

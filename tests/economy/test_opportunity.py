@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.federal.codes import STATE
 from sfumato_lab.economy.opportunity import states
 from sfumato_lab.economy.opportunity.draws import FEWEST_CHILDREN, MOST_RANK, SLOPES, Tracts, draw_children, draw_tracts

@@ -18,8 +18,8 @@ from sfumato.bundle.read import open_cube
 from sfumato.errors import DataError, SfumatoError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata, Replicates
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.requirements.design import WORKERS, draw_design
 from sfumato_lab.economy.requirements.draws import FEWEST_JOBS, MOST_DAYS, MOST_JOBS, NAMES, WEIGHT_DIGITS
 from sfumato_lab.economy.requirements.generate import CHUNK, FEWEST, RequirementsSurvey, generate_requirements

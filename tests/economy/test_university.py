@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import SfumatoError
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.university import titles
 from sfumato_lab.economy.university.draws import FEWEST as FEWEST_EMPLOYEES
 from sfumato_lab.economy.university.draws import LEAST_EARNINGS, draw_careers, draw_institutions

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.check import Checked, check, checked
+from sfumato.checking import Checked, check, checked
 from sfumato.chunks import Part, settled
 from sfumato.engine.chunks import Parted, each_part
 from sfumato.engine.connect import connect
@@ -21,8 +21,8 @@ from sfumato.engine.executors import refuse_unshared
 from sfumato.errors import EngineError
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import ProtectPart, run
+from sfumato.release import load
+from sfumato.running import ProtectPart, run
 from sfumato.statistics.jobs.tabulate import parted
 
 

@@ -10,11 +10,11 @@ from tempfile import gettempdir
 
 import pyarrow as pa
 
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.chunks import Part
 from sfumato.keys import Secret
-from sfumato.release_file import load
-from sfumato.run import ProtectPart
+from sfumato.release import load
+from sfumato.running import ProtectPart
 
 
 @dataclass(frozen=True, kw_only=True)

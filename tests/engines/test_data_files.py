@@ -16,14 +16,14 @@ import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, SubTreeFileSystem, copy_files
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.content import Content
 from sfumato.engine.data_files import DataFile, data_files, files
 from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
 from sfumato.frame import Data
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.conftest import tiny_frame
 
 KEYED = """
@@ -284,6 +284,6 @@ def test_a_file_that_appears_right_after_the_files_were_listed_is_noticed(
             (arranged / "none.parquet").rename(people / "none.parquet")
         return found
 
-    monkeypatch.setattr("sfumato.check.data_files", listed)
+    monkeypatch.setattr("sfumato.checking.data_files", listed)
     with pytest.raises(DataError, match="written to meanwhile"), checked(load(arranged / "there.toml")):
         pass

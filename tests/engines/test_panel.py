@@ -11,7 +11,8 @@ from sfumato.engine.memory import DataTotals
 from sfumato.engine.panel import refuse_no_rows
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
-from sfumato.frame import Frame, Span
+from sfumato.frame import Frame
+from sfumato.periods import Span
 from tests.conftest import write
 from tests.engines.panels import EMPLOYERS, WORKERS, Panel, by_hand
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Dimension
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.chunks import Part
 from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, each_part
 from sfumato.engine.records import connect_records
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.tabulate import people_parted, sampled
 from tests.engines.cluster import MASTER, drive

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow.dataset as ds
 import pytest
 
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.chunks import Part
 from sfumato.keys import read_key
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
 from tests.engines.cluster import Driven, drive, releases
 from tests.run.answered import answered

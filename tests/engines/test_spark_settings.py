@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.engine.connect import connect
 from sfumato.errors import EngineError, ReleaseError
-from sfumato.release_file import load
+from sfumato.release import load
 from tests.conftest import tiny_frame
 from tests.docs.blocks import ROOT, blocks
 

@@ -1,6 +1,6 @@
 """A ledger and answers as version 0.1 left them: data known by the bytes of their files, questions by their order."""
 
-from sfumato.check import checked, stored_answers
+from sfumato.checking import checked, stored_answers
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
 from sfumato.privacy.ledger import Ledger

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import _declared_codes
+from sfumato.checking import _declared_codes
 from sfumato.keys import new_key
 from sfumato.plan import Plan, make_plan
-from sfumato.release_file import load
+from sfumato.release import load
 from tests.cubes.survey import CUBE, RELEASE
 from tests.release.people import ALL
 

@@ -12,9 +12,9 @@ import pytest
 from sfumato.bundle.read import all_rows, open_cube
 from sfumato.keys import new_key
 from sfumato.live import open_formal
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import Published, run
+from sfumato.running import Published, run
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 from tests.cubes.survey import release as survey
 from tests.identity.earlier import run_by_version_0_1

@@ -11,14 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.cli import app
 from sfumato.errors import BudgetError
 from sfumato.live import open_formal
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import Release, load
+from sfumato.running import run
 from tests.conftest import write
 from tests.identity.earlier import run_by_version_0_1
 from tests.tiny import TINY

@@ -20,8 +20,8 @@ from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
 from sfumato.live import Live, open_live
 from sfumato.live.released import AnsweredCells, Definitions, Released
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
 
 STATES = ("NSW", "VIC", "QLD", "SA", "WA", "TAS", "NT", "ACT")

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.method import STATUSES
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato_lab.economy.graduates.generate import generate_graduates
 from sfumato_lab.economy.university.generate import generate_university

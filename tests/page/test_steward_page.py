@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.registry import build
 from tests.page.browser import press_until, serious, sideways
 from tests.page.conftest import Visitor

@@ -15,12 +15,12 @@ import pytest
 
 from sfumato.bundle.manifest import read_manifest
 from sfumato.cells import Cells
-from sfumato.check import checked, stored_answers
+from sfumato.checking import checked, stored_answers
 from sfumato.errors import BundleError, DataError, LedgerError
 from sfumato.privacy.account import Overdraft
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 
 
 def test_the_bundle_holds_tables_codelists_structure_statement_and_a_manifest_of_them(release_folder: Path) -> None:

@@ -12,8 +12,8 @@ from sfumato.privacy.account import Account, Charge
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.conftest import write
 from tests.release.test_release_file import GOOD
 from tests.tiny import TINY

@@ -9,11 +9,11 @@ import pytest
 
 from sfumato.bundle.statement import meaning, statement
 from sfumato.bundle.structure import structure
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.plan import Plan
 from sfumato.privacy.account import Account, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, NoFormalGuarantee
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from tests.release.test_release_file import GOOD, written
 

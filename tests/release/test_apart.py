@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import BundleError, DataError, ReleaseError, SfumatoError
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.conftest import tiny_frame, write
 from tests.release.test_release_file import GOOD, written
 from tests.tiny import TINY

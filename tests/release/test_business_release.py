@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import DataError, KeyFileError, ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
 
 TABLES = ("turnover_by_state_industry", "profit_by_industry_size", "businesses_by_state_size")

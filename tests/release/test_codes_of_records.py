@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import DataError, ReleaseError
 from sfumato.keys import new_key
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from tests.conftest import write
 from tests.cubes import survey
 from tests.release.people import EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written

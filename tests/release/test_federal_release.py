@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import DataError, ReleaseError, SfumatoError
 from sfumato.keys import read_key
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.statistics.panel.indicators import CODES
 from sfumato_lab.economy.federal.generate import generate_federal
 from tests.release.federal import A, B, copied, published, values

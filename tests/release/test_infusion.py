@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, read_key, rotate_key
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from tests.release.test_release_file import written
 
 COUNTS = """\

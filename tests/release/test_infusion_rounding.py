@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import KeyFileError, ReleaseError
 from sfumato.keys import new_key, rotate_key
 from sfumato.noise.factors import rounded_by_thresholds
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.panel.infused_sums import InfusedSums
 from sfumato.statistics.published import PublishedTable

@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.statement import statement
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.cli.release import plan_summary, run_summary
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.statistics.people.tune_percentiles import tune_percentiles
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 

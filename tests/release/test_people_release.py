@@ -12,16 +12,16 @@ import pytest
 
 from sfumato.bundle.manifest import read_manifest
 from sfumato.bundle.statement import statement
-from sfumato.check import check, checked, stored_answers
+from sfumato.checking import check, checked, stored_answers
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
 from sfumato.errors import BudgetError, DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import keep_answer, open_ledger, run
+from sfumato.running import keep_answer, open_ledger, run
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.totals.statistic import Totals

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import BudgetError, MethodError, ReleaseError
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release_file import load
+from sfumato.release import load
 from tests.release.test_release_file import GOOD, written
 
 
@@ -147,7 +147,7 @@ def test_too_small_an_epsilon_names_the_inequality_and_the_nearest_parameters(ti
 
 
 def test_a_question_asked_twice_is_paid_once(tiny: Path) -> None:
-    from sfumato.run import run
+    from sfumato.running import run
 
     twin = (
         ('by = ["industry"]', 'by = ["place"]'),

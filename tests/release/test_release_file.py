@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.release_file import line_of, load
+from sfumato.release import line_of, load
 
 GOOD = """\
 [release]

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato_lab.reproduce.abowd2016
 from sfumato.errors import DataError
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.federal.generate import generate_federal
 from sfumato_lab.reproduce.abowd2016.evaluate import (
     ALL,

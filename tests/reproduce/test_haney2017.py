@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.jobs.generate import generate
 from sfumato_lab.reproduce.haney2017.evaluate import Grid, Tabulated, draw_legacy, tabulate_workloads
 from sfumato_lab.reproduce.haney2017.reproduction import (

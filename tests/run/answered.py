@@ -1,7 +1,7 @@
 """The stored answer of a release, as its ledger names it."""
 
 from sfumato.cells import Cells
-from sfumato.check import stored_answers
+from sfumato.checking import stored_answers
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 

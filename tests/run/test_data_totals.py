@@ -7,12 +7,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.cli.release import plan_summary, run_summary
 from sfumato.errors import DataError
-from sfumato.release import Release
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import Release, load
+from sfumato.running import run
 from tests.cli.call import call
 from tests.conftest import write
 from tests.release.test_release_file import GOOD, written

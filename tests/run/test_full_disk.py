@@ -15,7 +15,7 @@ from sfumato.bundle.manifest import read_manifest
 from sfumato.durable import write_durably
 from sfumato.errors import DiskError
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from tests.release.test_release_file import GOOD, written
 
 KIB = 1024

@@ -14,17 +14,16 @@ import pytest
 from sfumato.bundle.manifest import read_manifest
 from sfumato.privacy.entries import Entry
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
-from sfumato.release_file import load
-from sfumato.run import STEPS, run
+from sfumato.release import Release, load
+from sfumato.running import STEPS, run
 from sfumato.statistics.cube.stored import read_stored
 from sfumato_lab.economy.jobs.generate import Economy
 from sfumato_lab.economy.requirements.generate import generate_requirements
 
 CHILD = """
 import sys
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 run(load(sys.argv[1]), progress=lambda step: print(step, flush=True))
 """
 

@@ -17,16 +17,15 @@ import pytest
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.read import MOST_ROWS, all_rows, each_rows, select_rows
 from sfumato.cells import Cells
-from sfumato.check import check, checked, stored_answers
+from sfumato.checking import check, checked, stored_answers
 from sfumato.cli.release import run_summary
 from sfumato.errors import BundleError, LedgerError, ReleaseError
 from sfumato.keys import new_key
 from sfumato.plan import MOST_CELLS
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
-from sfumato.release_file import load
+from sfumato.release import Release, load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from sfumato.statistics.published import PublishedTable
 from sfumato_lab.economy.jobs.generate import generate

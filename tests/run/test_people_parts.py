@@ -12,12 +12,12 @@ import pytest
 
 from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.read import MOST_ROWS, select_rows
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import DataError, ReleaseError
 from sfumato.plan import MOST_CELLS, Plan
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.run import run
+from sfumato.running import run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from tests.run.answered import answered
 from tests.run.test_kill import check_invariants, entries

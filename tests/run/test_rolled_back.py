@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from sfumato.bundle.manifest import read_manifest
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import BudgetError, LedgerError
 from sfumato.live.formal import open_formal
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Release
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import Release, load
+from sfumato.running import run
 from sfumato.safeguards import record_lost
 from tests.release.test_release_file import GOOD, written
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sfumato.durable import alone
 from sfumato.keys import new_key
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
 from sfumato_lab.economy.federal.generate import generate_federal
 from tests.cubes import survey

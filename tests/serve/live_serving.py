@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from sfumato.keys import new_key
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.serve.core.users import Role, Users
 from sfumato_lab.economy.business.generate import generate_business
 from tests.serve.running import Server, serving

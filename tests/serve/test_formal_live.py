@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.live.formal import LIVE
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_jobs
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.live import Live, open_live
-from sfumato.release_file import load
+from sfumato.release import load
 from tests.serve.live_serving import LiveServer, live_serving, of_businesses, serving_again
 
 TURNOVER = {"statistic": "total", "measure": "turnover", "by": ["state", "industry"]}

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from sfumato.live import Live, open_live
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue

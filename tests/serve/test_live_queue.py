@@ -15,7 +15,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from sfumato.live import FormalLive, open_formal
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue

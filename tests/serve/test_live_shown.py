@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.live import Live, open_live
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.core.model import Answer, ServedTable
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.status import APART, NUMBERS

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import FormalLive, open_formal
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.live.question import LiveQuestion, in_words, methods_on_offer, price_of
 from sfumato.statistics.registry import METHODS, options_of

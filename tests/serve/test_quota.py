@@ -12,7 +12,7 @@ import pytest
 from sfumato.errors import BudgetError
 from sfumato.live import open_formal
 from sfumato.live.question import Quotas
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.core.users import Role, Users
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs, serving_again

@@ -5,11 +5,11 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Event, Timer
 
-from sfumato.check import stored_answers
+from sfumato.checking import stored_answers
 from sfumato.live.formal import LIVE
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
-from sfumato.run import run
+from sfumato.release import load
+from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.killing import Asker
 from tests.serve.live_serving import LiveServer, of_jobs, users

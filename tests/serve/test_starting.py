@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.live import FormalLive, open_formal
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.serve.app import addresses
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue

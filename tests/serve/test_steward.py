@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from sfumato.privacy.ledger import Ledger
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_businesses, of_jobs
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from sfumato.cells import Cells, Dimension
-from sfumato.check import check, checked
+from sfumato.checking import check, checked
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.release import Release
-from sfumato.release_file import load
+from sfumato.release import Release, load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import CURVES, planned
 from sfumato.statistics.people.tune_percentiles import EPSILONS, tune_percentiles

@@ -10,7 +10,7 @@ import pytest
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.method import Method
 from sfumato.noise.randomness import Seeded
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.jobs.tune import EXAMPLES, Accuracy, Assumption, Tuned, read_accuracy, tune, tune_table
 from sfumato.statistics.registry import FOR_PEOPLE, KEYED, METHODS, build
 from tests.cli.test_cli import call
@@ -202,7 +202,7 @@ def test_the_mechanism_that_run_would_use_is_tuned_and_its_options_are_kept(
     from rich.console import Console
 
     from sfumato.cli.tune_summaries import tuned_summary
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.statistics.jobs.tune import read_accuracy, tune_table
     from tests.release.test_release_file import GOOD, written
 

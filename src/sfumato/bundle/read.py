@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.bundle.manifest import each_listed, read_listed
+from sfumato.bundle.manifest import each_listed, read_listed, read_manifest
 from sfumato.chunks import name_of
 from sfumato.errors import BundleError, SfumatoError
 from sfumato.statistics.cube.query import PublishedCube
@@ -27,6 +27,7 @@ from sfumato.statistics.cube.question import (
     listed_once,
     unknown,
 )
+from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.panel.indicators import INDICATORS, NAME
 
@@ -107,7 +108,7 @@ def contents(bundle: Path) -> tuple[Part, ...]:
             title=part["title"],
             dimensions={dimension["name"]: dimension["codes"] for dimension in part["dimensions"]},
             method=part["method"],
-            measures=tuple(part["columns"])[2:] if kind == "cube" else (),
+            measures=tuple(name for name in part["columns"] if name not in (COUNT, WEIGHTED)) if kind == "cube" else (),
         )
         for kind in ("cube", "table")
         for part in described.get(f"{kind}s", ())
@@ -231,3 +232,43 @@ def open_cube(bundle: str | Path, name: str) -> PublishedCube:
     return PublishedCube(
         name=name, title=about["title"], cube=cube, figures=figures, rules=Rules(**about["publication_rules"])
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A published bundle: what it has, its statement, rows and figures; every file is checked as it is read."""
+
+    folder: Path
+
+    @property
+    def contents(self) -> tuple[Part, ...]:
+        """Its cubes and tables."""
+        return contents(self.folder)
+
+    @property
+    def statement(self) -> str:
+        """The privacy statement, as Markdown."""
+        return read_listed(self.folder, "statement.md").decode()
+
+    @property
+    def structure(self) -> dict[str, Any]:
+        """Every fact that the bundle states for machines."""
+        return _structure(self.folder)
+
+    def codes(self, dimension: str) -> tuple[str, ...]:
+        """The codes of a dimension, in order."""
+        return codes_of(self.folder, dimension)
+
+    def rows(self, table: str, by: By | None = None, *, where: Where | None = None) -> pa.Table:
+        """The rows of a table with these codes, by all of its dimensions or some of them."""
+        return select_rows(self.folder, table, by, where=where).rows
+
+    def cube(self, name: str) -> PublishedCube:
+        """A cube, ready to be asked for any table of it."""
+        return open_cube(self.folder, name)
+
+
+def open_bundle(folder: str | Path) -> Bundle:
+    """Open a published bundle; one that is not whole is refused."""
+    read_manifest(Path(folder))
+    return Bundle(folder=Path(folder))

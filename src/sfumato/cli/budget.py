@@ -56,7 +56,8 @@ def budget_summary(ledger: "Ledger") -> Summary:
             continue  # these only say that a charge was answered, and what data are known by
         what = "budget set" if entry.kind == "budget" else entry.table
         where = f"{entry.account.population}, {entry.account.period}"
-        epsilon = at_most(entry.guarantee.epsilon) if isinstance(entry.guarantee, EmployerEmployee) else "none"
+        bound = None if entry.guarantee is None else entry.guarantee.bound
+        epsilon = "none" if bound is None else at_most(bound.epsilon)
         time = entry.time.replace("T", " ").removesuffix("+00:00")
         note = " ".join(entry.note.split(" ")[:2]) if entry.note.startswith(KEY_NOTE) else entry.note
         history.add_row(time, where, what, epsilon, note)
@@ -186,7 +187,7 @@ def lost(
 
 def _guarantee(definition: Definition, *, conditional: bool, alpha: str, **typed: str) -> Any:
     """The numbers typed, as a budget or a charge."""
-    from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, EmployerEmployee
+    from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA
 
     alpha = alpha or (str(NO_ALPHA) if definition is Definition.individuals else alpha)
     amounts = {name: typed_number(name, text) for name, text in {"alpha": alpha, **typed}.items()}
@@ -203,7 +204,7 @@ def _ledger_path(path: Path | None) -> Path:
     """The ledger that is meant: a file, or the one that a release file names."""
     path = path or Path("ledger.sqlite")
     if path.suffix == ".toml":
-        from sfumato.release_file import load
+        from sfumato.release import load
 
         return load(path).ledger
     return path

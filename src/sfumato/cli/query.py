@@ -312,7 +312,7 @@ def _folder(bundle: Path) -> Path:
     """The bundle itself; a release file knows where its bundle is."""
     if bundle.suffix != ".toml":
         return bundle
-    from sfumato.release_file import load
+    from sfumato.release import load
 
     return load(bundle).bundle
 

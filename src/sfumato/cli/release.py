@@ -38,12 +38,12 @@ from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
-    from sfumato.assess.risk import Exposure
-    from sfumato.assess.utility import Utility
-    from sfumato.check import Findings
+    from sfumato.checking import Findings
+    from sfumato.measures.risk import Exposure
+    from sfumato.measures.utility import Utility
     from sfumato.plan import Plan
     from sfumato.report.assess import Assessment
-    from sfumato.run import Published
+    from sfumato.running import Published
     from sfumato.statistics.cube.statistic import CubeStatistic
 
 
@@ -340,8 +340,8 @@ def check(
 
     Nothing is charged and nothing is published.
     """
-    from sfumato.check import check as check_release
-    from sfumato.release_file import load
+    from sfumato.checking import check as check_release
+    from sfumato.release import load
 
     with progress(hidden=as_json) as update:
         found = check_release(load(file), data=data, progress=_steps(update))
@@ -355,8 +355,8 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
 
     The same file on the same data again publishes the stored answer, at no charge and without new noise.
     """
-    from sfumato.release_file import load
-    from sfumato.run import run as run_release
+    from sfumato.release import load
+    from sfumato.running import run as run_release
 
     with progress(hidden=as_json) as update:
         published = run_release(
@@ -371,7 +371,7 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Write the confidential report of a published release: true against protected values, error by size of cell."""
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.report.assess import assess as assess_release
 
     with progress(hidden=as_json) as update:
@@ -381,6 +381,6 @@ def assess(
 
 def _steps(update: Callable[[str, int, int], None]) -> Callable[[str], None]:
     """Show named steps as they come, in the order in which a run takes them."""
-    from sfumato.run import STEPS
+    from sfumato.running import STEPS
 
     return lambda step: update(step, STEPS.index(step) if step in STEPS else len(STEPS), len(STEPS))

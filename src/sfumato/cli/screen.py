@@ -68,22 +68,22 @@ def counted_parts(plan: "Plan") -> str:
 
 def charge_of(guarantee: Guarantee, budget: EmployerEmployee | None) -> Fraction:
     """The epsilon that a guarantee costs a budget."""
-    if budget is None or not isinstance(guarantee, EmployerEmployee):
-        return Fraction(0)
-    return guarantee.within(budget).epsilon
+    bound = guarantee.bound
+    return Fraction(0) if budget is None or bound is None else bound.within(budget).epsilon
 
 
 def short(guarantee: Guarantee) -> str:
     """A guarantee in a column."""
-    if not isinstance(guarantee, EmployerEmployee):
+    bound = guarantee.bound
+    if bound is None:
         return "none"
-    condition = ", on a condition" if guarantee.condition else ""
-    return f"{guarantee.definition}, alpha {plain(guarantee.alpha)}{condition}"
+    condition = ", on a condition" if bound.condition else ""
+    return f"{bound.definition}, alpha {plain(bound.alpha)}{condition}"
 
 
 def whole(guarantee: Guarantee) -> str:
     """A guarantee in a sentence."""
-    return str(guarantee) if isinstance(guarantee, EmployerEmployee) else "no formal guarantee"
+    return "no formal guarantee" if guarantee.bound is None else str(guarantee)
 
 
 # Groups of commands in which one need not be named.

@@ -157,8 +157,7 @@ def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
     """Open the data of a release for ad-hoc questions, for as long as the server runs."""
     from sfumato.frame import exact
     from sfumato.live import open_formal, open_live
-    from sfumato.microdata import Microdata
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.serve.live.queue import LiveQueue
 
     release = load(file)
@@ -171,6 +170,6 @@ def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
         def tell(step: str) -> None:
             update(f"opening the confidential data: {step}", 0, 1)
 
-        if isinstance(release.data, Microdata):
+        if not release.data.of_jobs:
             return LiveQueue(live=stack.enter_context(open_live(release, tell)))
         return LiveQueue(live=stack.enter_context(open_formal(release, epsilon=epsilon, progress=tell)))

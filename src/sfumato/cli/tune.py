@@ -35,7 +35,7 @@ def table(
     It is found from public assumptions, which are printed; no data are read and nothing is charged.
     """
     from sfumato.cli.tune_summaries import tuned_summary
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.statistics.jobs.tune import find_table, read_accuracy, tune_table
 
     release, wanted, share = load(file), read_accuracy(accuracy), typed_number("largest-share", largest_share)
@@ -112,9 +112,9 @@ def report(
 
     It is found from cells that are assumed or declared, which are printed; no data are read unless that is told.
     """
-    from sfumato.check import check, checked
+    from sfumato.checking import check, checked
     from sfumato.cli.tune_summaries import report_summary
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.statistics.people.tune_report import (
         Target,
         assumed_cells,
@@ -155,9 +155,9 @@ def percentiles(
 
     It is computed from the bins of the release file; no data are read.
     """
-    from sfumato.check import check
+    from sfumato.checking import check
     from sfumato.cli.tune_summaries import percentiles_summary
-    from sfumato.release_file import load
+    from sfumato.release import load
     from sfumato.statistics.people.tune_percentiles import tune_percentiles
 
     sizes = [_whole("people", size) for size in people.split(",")]

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from sfumato.engine.connect import Tables, text
 from sfumato.errors import DataError
-from sfumato.frame import Frame, Span
+from sfumato.frame import Frame
+from sfumato.periods import Span
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from sfumato.check import Checked, checked, stored_answers
+from sfumato.checking import Checked, checked, stored_answers
 from sfumato.content import Content
 from sfumato.durable import alone
 from sfumato.engine.limits import limit_memory, stopped_after
@@ -27,7 +27,7 @@ from sfumato.privacy.answers import Answers
 from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.run import keep_answer, open_ledger, recorded_late
+from sfumato.running import keep_answer, open_ledger, recorded_late
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import KEYED, METHODS, OF_PEOPLE, options_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
 from sfumato.cells import Cells
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.durable import alone, private_folder
 from sfumato.engine.data import OpenRecords
 from sfumato.engine.limits import limit_memory, stopped_after

@@ -162,7 +162,7 @@ class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
 
 def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> Balance:
     """What a budget has left after the guarantees charged to it; it may be negative."""
-    formal = [guarantee for guarantee in charged if isinstance(guarantee, EmployerEmployee)]  # others promise nothing
+    formal = [guarantee.bound for guarantee in charged if guarantee.bound is not None]  # others promise nothing
     costs = [_at_budget(account, budget, guarantee) for guarantee in formal]
     return Balance(
         account=account,

@@ -101,14 +101,15 @@ class Book:
     def balance(self, account: Account) -> Balance:
         """What the account has left; BudgetError when it was never opened."""
         entry = self.budget(account)
-        if entry is None or not isinstance(entry.guarantee, EmployerEmployee):
+        budget = None if entry is None or entry.guarantee is None else entry.guarantee.bound
+        if budget is None:
             raise BudgetError(
                 self._store.name,
                 expected=f"a budget for {account}",
                 found="none",
                 do="state one in the release file, or open the account with `sfumato budget set`",
             )
-        return balance_of(account, entry.guarantee, self.charged(account))
+        return balance_of(account, budget, self.charged(account))
 
     def answer(self, question: str) -> Entry | None:
         """The entry that recorded a question's answer, whichever account paid for it."""
@@ -134,7 +135,10 @@ class Book:
         paying = {
             entry.account
             for entry in self.entries
-            if entry.kind == "charge" and entry.data in names and isinstance(entry.guarantee, EmployerEmployee)
+            if entry.kind == "charge"
+            and entry.data in names
+            and entry.guarantee is not None
+            and entry.guarantee.bound is not None
         }
         deliberate = any(not entry.data for entry in self.of(account, "budget"))
         if paying and account not in paying and not deliberate:

@@ -15,7 +15,7 @@ from sfumato.privacy import account as spending
 from sfumato.privacy.account import Account, Balance, Charge, in_words
 from sfumato.privacy.book import Book, OverPeriods, PeriodSpent
 from sfumato.privacy.entries import Entry, LastMark, Mark
-from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.store import Store
 
 LOST = "lost ledger"
@@ -262,7 +262,7 @@ class Ledger:
                 charged = book.charged(account)
                 if charged:
                     balance = None if book.budget(account) is None else book.balance(account)
-                    unbounded = sum(isinstance(guarantee, NoFormalGuarantee) for guarantee in charged)
+                    unbounded = sum(guarantee.bound is None for guarantee in charged)
                     found.append(PeriodSpent.of(account.period, balance, unbounded=unbounded))
             return OverPeriods(population=population, periods=tuple(found))
 
@@ -312,7 +312,7 @@ class Ledger:
         for charge in charges:
             first = known.get(charge.question) or new.setdefault(charge.question, charge)
             self._refuse_ambiguous(charge, first)
-        formal = [c for c in new.values() if not isinstance(c.guarantee, NoFormalGuarantee)]
+        formal = [c for c in new.values() if c.guarantee.bound is not None]
         if formal:
             book.refuse_renamed(account, names)
             spending.refuse_overdraft(balance(account), [charge.guarantee for charge in formal])

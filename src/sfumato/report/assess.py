@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.agree.published import agreeing, nested_sums
-from sfumato.assess.risk import Exposure, measure_exposure
-from sfumato.assess.utility import Utility, measure_utility
 from sfumato.cells import Cells
-from sfumato.check import Progress, checked, stored_answers
+from sfumato.checking import Progress, checked, stored_answers
 from sfumato.durable import write_durably
 from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.errors import LedgerError, ReleaseError
+from sfumato.measures.risk import Exposure, measure_exposure
+from sfumato.measures.utility import Utility, measure_utility
 from sfumato.method import STATUSES
 from sfumato.plan import MOST_CELLS, Plan
 from sfumato.privacy.ledger import Ledger

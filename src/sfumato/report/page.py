@@ -5,8 +5,10 @@ from html import escape
 from math import ceil
 from pathlib import Path
 
-from sfumato.assess.drawing import attacks_table, error_by_size, error_by_stratum, table, true_against_protected
-from sfumato.assess.risk import (
+from sfumato.bundle.statement import meaning_of
+from sfumato.durable import write_durably
+from sfumato.measures.drawing import attacks_table, error_by_size, error_by_stratum, table, true_against_protected
+from sfumato.measures.risk import (
     DOMINANCE_PERCENT,
     LEAST_CONTRIBUTORS,
     P_PERCENT,
@@ -15,9 +17,7 @@ from sfumato.assess.risk import (
     Suppression,
     odds_of_sizes,
 )
-from sfumato.assess.utility import Association, ClassUtility, Utility
-from sfumato.bundle.statement import meaning_of
-from sfumato.durable import write_durably
+from sfumato.measures.utility import Association, ClassUtility, Utility
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.assess import CubeAssessment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from sfumato.errors import ReleaseError
 from sfumato.method import OF_TABLE, Method, MethodClass
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee
+from sfumato.privacy.guarantee import Definition, Guarantee
 from sfumato.statistics.jobs.auto import Auto
 from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
 from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
@@ -69,9 +69,8 @@ def requirements(guarantee: Guarantee) -> Requirements:
     >>> print(requirements(table))
     persons, size (weak attackers only)
     """
-    if not isinstance(guarantee, EmployerEmployee) or guarantee.condition:
-        return REQUIREMENTS[None]
-    return REQUIREMENTS[guarantee.definition]
+    bound = guarantee.bound
+    return REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
 
 
 # The methods a release file can name.

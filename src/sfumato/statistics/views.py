@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.assess.views import View
 from sfumato.cells import Cells
+from sfumato.measures.views import View
 from sfumato.method import HIDDEN
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
 from sfumato.statistics.published import PublishedTable

@@ -29,9 +29,9 @@ from sfumato.cli.screen import (
 from sfumato.durable import write_durably
 from sfumato.errors import SfumatoError
 from sfumato.privacy.guarantee import at_most
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.report.assess import Assessment, assess
-from sfumato.run import STEPS, Published, run
+from sfumato.running import STEPS, Published, run
 from sfumato_lab.economy.jobs.generate import Economy, generate
 
 # The demo: an economy, a release of several tables, and the confidential report, in one go.

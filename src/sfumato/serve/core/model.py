@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
 from sfumato.errors import SfumatoError
-from sfumato.frame import Span, number_of
+from sfumato.periods import Span, number_of
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 

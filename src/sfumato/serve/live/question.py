@@ -156,8 +156,8 @@ def _reason(live: FormalLive, method: str, shape: _Shape) -> str | None:
 
 def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:
     """What a method promises, if that is less than the budget does."""
-    assert isinstance(guarantee, EmployerEmployee)
-    together = weakest([guarantee.definition, budget.definition])
+    assert guarantee.bound is not None
+    together = weakest([guarantee.bound.definition, budget.definition])
     if together == budget.definition:
         return ""
     return f"it {_PROMISES[together]}, which is less than the {budget.definition} definition of the budget promises"
@@ -256,8 +256,8 @@ def in_words(planned: PublishedTable) -> dict[str, Any]:
         words["where"] = {name: list(codes) for name, codes in table.where.items()}
     if table.totals:
         words["totals"] = True
-    guarantee = planned.guarantee
-    if isinstance(guarantee, EmployerEmployee):  # as it is charged: the same question in other words is the same line
+    guarantee = planned.guarantee.bound
+    if guarantee is not None:  # as it is charged: the same question in other words is the same line
         words |= {"method": planned.method.name, "alpha": float(guarantee.alpha), "epsilon": float(guarantee.epsilon)}
         if guarantee.delta:
             words["delta"] = float(guarantee.delta)

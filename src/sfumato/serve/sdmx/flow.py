@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from sfumato.errors import SfumatoError
-from sfumato.frame import number_of
+from sfumato.periods import number_of
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import ServedDimension, ServedTable, role_of
 

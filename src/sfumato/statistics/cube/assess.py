@@ -8,8 +8,8 @@ from math import comb, prod
 
 import numpy as np
 
-from sfumato.assess.measures import cramers_v
-from sfumato.assess.risk import SizeOdds
+from sfumato.measures.formulas import cramers_v
+from sfumato.measures.risk import SizeOdds
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.statistics.cube.assess_measures import (
     Beside,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats
-from sfumato.assess.measures import (
+from sfumato.engine.data import OpenRecords
+from sfumato.measures.formulas import (
     by_class,
     coefficient_of_variation,
     error_ratio,
@@ -29,8 +30,7 @@ from sfumato.assess.measures import (
     total_error,
     utility_loss,
 )
-from sfumato.assess.risk import PublicationChange, publication_change, publishable, share_within
-from sfumato.engine.data import OpenRecords
+from sfumato.measures.risk import PublicationChange, publication_change, publishable, share_within
 from sfumato.statistics.cube.figures import Estimates
 from sfumato.statistics.cube.query import PublishedCube
 from sfumato.statistics.cube.question import STATUSES, Answer, Rules

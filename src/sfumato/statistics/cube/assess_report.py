@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.assess.drawing import table
-from sfumato.assess.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
+from sfumato.measures.drawing import table
+from sfumato.measures.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
 from sfumato.statistics.cube.assess import MOST_CELLS, CubeAssessment
 from sfumato.statistics.cube.assess_charts import charts_of
 from sfumato.statistics.cube.assess_measures import PERCENT, SHARES, Beside, Measures, ReplicateErrors

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, Numbers
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.assess.measures import mean
-from sfumato.assess.risk import (
+from sfumato.measures.formulas import mean
+from sfumato.measures.risk import (
     SizeOdds,
     Suppression,
     Uniques,

@@ -14,7 +14,6 @@ from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.frame import Frame, exact
 from sfumato.method import Method
-from sfumato.microdata import Microdata
 from sfumato.noise.randomness import Repeatable
 from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.statistics.jobs.laplace import NodeLaplace
@@ -322,7 +321,7 @@ def tune_table(
 ) -> Tuned:
     """The smallest epsilon for one table of a release; only the release file is opened, no data and no ledger."""
     table = find_table(release, name)
-    if isinstance(release.data, Microdata):
+    if not release.data.of_jobs:
         raise ReleaseError(
             f"table '{table.name}'",
             expected="a count of jobs",

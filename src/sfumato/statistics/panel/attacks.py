@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.assess.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.cells import Cells
+from sfumato.measures.attacks import AttackResult, growth_attack, shape_attack, size_attack
 from sfumato.method import HIDDEN
 from sfumato.noise.factors import ONE, WHOLE_NUMBERS
 from sfumato.statistics.panel.indicators import CODES, NAME

@@ -16,8 +16,9 @@ from sfumato.engine.chunks import positions_of, strides
 from sfumato.engine.connect import Tables, text
 from sfumato.engine.factors import factor_table
 from sfumato.engine.panel import employer_groups, panel
-from sfumato.frame import Frame, Span
+from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors
+from sfumato.periods import Span
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME, Indicator
 from sfumato.statistics.panel.question import IndicatorQuestion
 

@@ -17,9 +17,10 @@ from sfumato.engine.chunks import positions_of
 from sfumato.engine.connect import Tables, text
 from sfumato.engine.panel import bits_of, calendar, gathered, panel, words
 from sfumato.errors import DataError, ReleaseError
-from sfumato.frame import Frame, Span
+from sfumato.frame import Frame
 from sfumato.noise.factors import CHARACTERS, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
+from sfumato.periods import Span
 from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered
 from sfumato.statistics.panel.tabulate_workers import PairSums, people, worker_pairs

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.assess.attacks import AttackResult
-from sfumato.assess.drawing import attacks_table, table
-from sfumato.assess.measures import by_class, mean, size_classes, size_label
-from sfumato.assess.utility import defined
 from sfumato.cells import Cells
+from sfumato.measures.attacks import AttackResult
+from sfumato.measures.drawing import attacks_table, table
+from sfumato.measures.formulas import by_class, mean, size_classes, size_label
+from sfumato.measures.utility import defined
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
 from sfumato.statistics.people.attacks import attack_estimates

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.assess.attacks import AttackResult, pooled
 from sfumato.cells import Cells
+from sfumato.measures.attacks import AttackResult, pooled
 from sfumato.statistics.people.mose import UNCOVERED, Mose
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
 

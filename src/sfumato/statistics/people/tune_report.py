@@ -22,7 +22,7 @@ from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People, periods_of
 
 if TYPE_CHECKING:  # only names for types: tables of a plan are tuned
-    from sfumato.check import Checked
+    from sfumato.checking import Checked
     from sfumato.plan import Plan
     from sfumato.release import Release
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
-from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
+from sfumato.measures.attacks import AttackResult
 from sfumato.method import HIDDEN
 from sfumato.noise.factors import ONE
 from sfumato.statistics.totals.calibration import ATTACKS, Attack

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
-from sfumato.assess.measures import (
+from sfumato.engine.connect import connect
+from sfumato.errors import DataError
+from sfumato.measures.formulas import (
     Spread,
     by_class,
     jensen_shannon_distance,
@@ -18,8 +20,6 @@ from sfumato.assess.measures import (
     root_integrated_squared_error,
     spread,
 )
-from sfumato.engine.connect import connect
-from sfumato.errors import DataError
 from sfumato.noise.factors import Factors, Rule, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.noise.randomness import Repeatable

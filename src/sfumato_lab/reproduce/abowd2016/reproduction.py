@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.noise.factors import Rule
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato_lab.economy.federal.generate import PERSONS, generate_federal
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.reproduce.abowd2016.evaluate import (

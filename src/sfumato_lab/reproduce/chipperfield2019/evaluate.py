@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
-from sfumato.check import Checked, checked
+from sfumato.checking import Checked, checked
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import DataError
 from sfumato.keys import new_key
 from sfumato.method import SUPPRESSED
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem, Repeatable
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.totals.perturbation import contributions, perturbation
 from sfumato.statistics.totals.question import TOTAL

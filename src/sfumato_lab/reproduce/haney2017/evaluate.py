@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
-from sfumato.assess.measures import absolute_error, ranks, ratio, share_near_reference
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.engine.validate import read_public_codes
 from sfumato.errors import DataError, MethodError
+from sfumato.measures.formulas import absolute_error, ranks, ratio, share_near_reference
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.noise.laplace import RoundedLaplace

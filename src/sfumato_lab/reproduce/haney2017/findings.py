@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from sfumato.arrays import Integers
-from sfumato.assess.attacks import BY_CHANCE, AttackResult, growth_attack
-from sfumato.assess.risk import attack
 from sfumato.cells import Cells
+from sfumato.measures.attacks import BY_CHANCE, AttackResult, growth_attack
+from sfumato.measures.risk import attack
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.noise.randomness import Repeatable

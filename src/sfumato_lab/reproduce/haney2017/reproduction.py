@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.cli.screen import printed_table
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.published import number
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.jobs.generate import generate

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
 from sfumato.noise.randomness import Repeatable
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
 from sfumato.statistics.people.question import SampleQuestion

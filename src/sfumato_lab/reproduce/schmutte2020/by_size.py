@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from sfumato.arrays import Floats, Integers
-from sfumato.check import check
+from sfumato.checking import check
 from sfumato.errors import DataError
 from sfumato.method import HIDDEN
 from sfumato.noise.randomness import Repeatable
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression

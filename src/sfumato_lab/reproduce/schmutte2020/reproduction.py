@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.assess.attacks import AttackResult
 from sfumato.cells import Cells
-from sfumato.check import checked
+from sfumato.checking import checked
 from sfumato.errors import DataError
+from sfumato.measures.attacks import AttackResult
 from sfumato.method import HIDDEN
 from sfumato.noise.randomness import Repeatable
-from sfumato.release_file import load
+from sfumato.release import load
 from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.published import PublishedTable, number

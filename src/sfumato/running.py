@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.bundle.write import refuse_foreign, write_bundle
-from sfumato.check import Progress, checked, stored_answers
+from sfumato.checking import Progress, checked, stored_answers
 from sfumato.chunks import Part, write_part
 from sfumato.durable import alone, private_folder
 from sfumato.engine.chunks import PartLayout

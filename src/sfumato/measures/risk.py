@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.assess.attacks import BY_CHANCE, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
-from sfumato.assess.measures import mean
-from sfumato.assess.utility import defined
-from sfumato.assess.views import View
 from sfumato.cells import Cells
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, loss, workforce_steps
+from sfumato.measures.attacks import BY_CHANCE, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
+from sfumato.measures.formulas import mean
+from sfumato.measures.utility import defined
+from sfumato.measures.views import View
+from sfumato.privacy.guarantee import Guarantee, loss, workforce_steps
 
 # Suppression rules, as the comparison: which cells an office would hide if it did not add noise.
 
@@ -213,9 +213,10 @@ def size_odds(guarantee: Guarantee, *, smaller: int, larger: int) -> SizeOdds:
     """
     if not 0 <= smaller <= larger:
         raise ValueError("sizes must not be negative, and the smaller comes first")
-    if not isinstance(guarantee, EmployerEmployee):
+    bound = guarantee.bound
+    if bound is None:
         return SizeOdds(smaller=smaller, larger=larger, steps=None, factor=inf, delta=0.0)
-    found = loss(guarantee, workforce_steps(guarantee, size=smaller, added=larger - smaller))
+    found = loss(bound, workforce_steps(bound, size=smaller, added=larger - smaller))
     factor = exp(found.epsilon) if found.epsilon < _LARGEST_EXPONENT else inf
     return SizeOdds(smaller=smaller, larger=larger, steps=found.steps, factor=factor, delta=float(found.delta))
 

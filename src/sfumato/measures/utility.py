@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
-from sfumato.assess.measures import (
+from sfumato.cells import Cells, Dimension
+from sfumato.frame import Codelist
+from sfumato.measures.formulas import (
     AMOUNT_CLASSES,
     EDGE_CLASSES,
     SIZE_CLASSES,
@@ -29,9 +31,7 @@ from sfumato.assess.measures import (
     spread,
     tail_classification,
 )
-from sfumato.assess.views import View
-from sfumato.cells import Cells, Dimension
-from sfumato.frame import Codelist
+from sfumato.measures.views import View
 
 FEW_CODES = 12
 """A public attribute with at most this many codes makes strata that can be read at a glance."""

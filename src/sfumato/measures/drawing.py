@@ -6,9 +6,9 @@ from math import isnan
 
 import numpy as np
 
-from sfumato.assess.attacks import AttackResult
-from sfumato.assess.utility import ClassUtility, Stratification, Utility
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.measures.attacks import AttackResult
+from sfumato.measures.utility import ClassUtility, Stratification, Utility
 
 # Tables of the confidential report.
 

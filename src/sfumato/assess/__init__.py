@@ -1,1 +1,0 @@
-"""Assess: what the protection costs; confidential by construction, because it sees true values."""
