@@ -311,7 +311,7 @@ class TableStatistic(Statistic):
             **asked,
             "data": data,
             "links": self.links,
-            "method": repr(method) + _unspoken(method),
+            "method": _method_words(method),
             "key": "" if any_key else self.key,
         }
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
@@ -424,6 +424,17 @@ class RoundingNote:
 def sorted_codes(dimensions: Iterable[Dimension]) -> list[Any]:
     """Dimensions with their codes, in the order of their names."""
     return sorted([dimension.name, sorted(dimension.codes)] for dimension in dimensions)
+
+
+def _method_words(method: Method) -> str:
+    """A method with its parameters as digests have it for ever: of this package by its class, of others by its name.
+
+    Two packages may have classes of one name; methods of one name are refused.
+    """
+    if type(method).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return repr(method) + _unspoken(method)
+    found = {part.name: getattr(method, part.name) for part in fields(cast(Any, method))}
+    return f"{method.name}: {sorted(found.items())!r}"
 
 
 def _unspoken(method: Method) -> str:

@@ -8,6 +8,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.book import OverPeriods, PeriodSpent
 from sfumato.privacy.guarantee import Guarantee, at_most, loss, plain
 from sfumato.privacy.meaning import Comparison, comparisons, establishment, odds, person
+from sfumato.statistics.registry import METHODS
 
 # What a statement says of other releases and periods: what they reveal adds up.
 
@@ -235,11 +236,14 @@ def _public(plan: Plan) -> str:
 
 def _documented(plan: Plan) -> list[str]:
     """Where guarantees are proved, if there are any, and that asking again reveals nothing more."""
-    formal = [statistic.guarantee.bound is not None for statistic in plan.statistics]
+    packages = {one.method.name: METHODS.package_of(one.method.name) for one in plan.statistics}
+    others = {name: package for name, package in packages.items() if package}
+    formal = [one.guarantee.bound is not None for one in plan.statistics if one.method.name not in others]
     proved = "What each method guarantees is defined and proved in the documentation of sfumato. "
     some = "Where a method has a guarantee, it is defined and proved in the documentation of sfumato. "
     return [
-        (proved if all(formal) else some if any(formal) else "")
+        ("" if not any(formal) else some if others or not all(formal) else proved)
+        + "".join(f"What {name} guarantees is the claim of the package {by}. " for name, by in others.items())
         + "The same question about the same data always gets the same answer, so asking again reveals nothing more."
     ]
 

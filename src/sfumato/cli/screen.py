@@ -24,10 +24,10 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from sfumato.errors import SfumatoError
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.plan import Plan
+    from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 
 
 # How summaries look: tables, counts, paths and empty lines.
@@ -66,14 +66,16 @@ def counted_parts(plan: "Plan") -> str:
     return " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for what, n in counted.items() if n)
 
 
-def charge_of(guarantee: Guarantee, budget: EmployerEmployee | None) -> Fraction:
+def charge_of(guarantee: "Guarantee", budget: "EmployerEmployee | None") -> Fraction:
     """The epsilon that a guarantee costs a budget."""
     bound = guarantee.bound
     return Fraction(0) if budget is None or bound is None else bound.within(budget).epsilon
 
 
-def short(guarantee: Guarantee) -> str:
+def short(guarantee: "Guarantee") -> str:
     """A guarantee in a column."""
+    from sfumato.privacy.guarantee import plain  # only now: a start that prints help needs no arithmetic
+
     bound = guarantee.bound
     if bound is None:
         return "none"
@@ -81,7 +83,7 @@ def short(guarantee: Guarantee) -> str:
     return f"{bound.definition}, alpha {plain(bound.alpha)}{condition}"
 
 
-def whole(guarantee: Guarantee) -> str:
+def whole(guarantee: "Guarantee") -> str:
     """A guarantee in a sentence."""
     return "no formal guarantee" if guarantee.bound is None else str(guarantee)
 

@@ -1,19 +1,22 @@
-"""The methods a release file can name, and what they protect."""
+"""The methods a release file can name, those of other packages among them, and what they protect."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, fields
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from sfumato.errors import ReleaseError
+from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.method import OF_TABLE, Method, MethodClass
 from sfumato.privacy.guarantee import Definition, Guarantee
 from sfumato.statistics.jobs.auto import Auto
 from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
 from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD
 from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from sfumato.statistics.panel.infused_sums import InfusedSums
@@ -64,7 +67,7 @@ Shares under the weak definition are bounded by single workers only, which is no
 def requirements(guarantee: Guarantee) -> Requirements:
     """What a table with this guarantee protects.
 
-    >>> from fractions import Fraction
+    >>> from sfumato.privacy.guarantee import EmployerEmployee
     >>> table = EmployerEmployee(definition="weak", alpha=Fraction(1, 10), epsilon=Fraction(2))
     >>> print(requirements(table))
     persons, size (weak attackers only)
@@ -98,7 +101,108 @@ _CLASSES: tuple[Any, ...] = (
 
 _COMMON = ("alpha", "epsilon", "worker_cells")
 
-METHODS: Mapping[str, MethodClass] = MappingProxyType({method.name: method for method in _CLASSES})
+PLUGGED_IN = "sfumato.methods"
+"""The group of entry points by which other packages add methods for counts of jobs: any name = a class."""
+OFFERED = COLUMNS - {"distorted", "remainder"}
+"""The columns that a method of another package may need; the others are made with a key, and are confidential."""
+_SAYS = (
+    *("description", "guarantee", "planned_error", "expected_error", "protect"),
+    *("published_error", "published_interval"),
+)
+_RESERVED = frozenset({"form", "rounding", "earnings_rounding"})
+"""Options that releases know without a look at the method."""
+
+
+class _Methods(Mapping[str, MethodClass]):
+    """The methods of this package, and those of others: these are looked for when a method is first asked for."""
+
+    @cached_property
+    def _plugged(self) -> Mapping[str, tuple[MethodClass, str]]:
+        """Methods of other packages, each with its package and the version."""
+        from importlib.metadata import entry_points
+
+        known: dict[str, tuple[MethodClass, str]] = {}
+        taken = dict.fromkeys((method.name for method in _CLASSES), "sfumato itself")
+        for plug in entry_points(group=PLUGGED_IN):
+            package = f"{plug.dist.name} {plug.dist.version}" if plug.dist else plug.value
+            where = f"plug-in '{plug.name}' of {package}"
+            method = _plugged_in(plug, where)
+            if method.name in taken:
+                raise SfumatoError(
+                    where,
+                    expected="a method with a name of its own",
+                    found=f"the name '{method.name}', which a method of {taken[method.name]} has",
+                    do="rename the method, or uninstall one of the two packages",
+                )
+            known[method.name], taken[method.name] = (method, package), package
+        return known
+
+    @cached_property
+    def _known(self) -> Mapping[str, MethodClass]:
+        plugged = {name: method for name, (method, _) in self._plugged.items()}
+        return {**{method.name: method for method in _CLASSES}, **plugged}
+
+    def package_of(self, name: str) -> str:
+        """The package and version that a method comes from; empty for this one."""
+        return self._plugged[name][1] if name in self._plugged else ""
+
+    def __getitem__(self, name: str) -> MethodClass:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _plugged_in(plug: Any, where: str) -> MethodClass:
+    """The class of methods behind an entry point, or an error that says what it lacks."""
+    try:
+        found = plug.load()
+    except Exception as error:
+        raise SfumatoError(
+            where,
+            expected=f"a class of methods at {plug.value}",
+            found=f"an error of type {type(error).__name__}: {error}",
+            do="mend the package, or uninstall it",
+        ) from error
+    lacking = _lacking(found)
+    if lacking:
+        raise SfumatoError(
+            where,
+            expected="a class of methods as sfumato.method.Method describes it",
+            found=f"{plug.value}, which lacks {'; '.join(lacking)}",
+            do="mend the package as CONTRIBUTING.md shows, or uninstall it",
+        )
+    method: MethodClass = found
+    return method
+
+
+def _lacking(found: Any) -> list[str]:
+    """What a class lacks to be a method for counts of jobs."""
+    if not (isinstance(found, type) and is_dataclass(found) and found.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        return ["@dataclass(frozen=True, kw_only=True) before the class"]
+    own = {part.name: part for part in fields(found)}
+    needed = getattr(found, "needs", None)
+    required = {part.name for part in own.values() if part.default is MISSING and part.default_factory is MISSING}
+    lacks = {
+        "a `name` of small letters, digits and hyphens": not re.fullmatch(
+            r"[a-z][a-z0-9]*(-[a-z0-9]+)*", str(getattr(found, "name", ""))
+        ),
+        f"`needs`, a frozenset of some of {', '.join(sorted(OFFERED))}": not (
+            isinstance(needed, frozenset) and needed and needed <= OFFERED
+        ),
+        **{f"`{said}`": not hasattr(found, said) for said in _SAYS},
+        **{f"the parameter `{name}`": name not in own for name in _COMMON},
+        **{f"a default of `{name}`": True for name in sorted(required - set(_COMMON[:2]))},
+        **{f"another name for its option `{name}`": True for name in sorted(_RESERVED & set(own))},
+        f"a `threshold` that is {THRESHOLD} by default": "threshold" in own and own["threshold"].default != THRESHOLD,
+    }
+    return [words for words, true in lacks.items() if true]
+
+
+METHODS = _Methods()
 """Every method of protection by its name in a release file."""
 KEYED = frozenset({NoiseInfusion.name, InfusedSums.name, TopContributors.name})
 """Methods that take their chance from a key file and cost no budget: they have no formal guarantee."""

@@ -11,6 +11,8 @@ COLUMNS = frozenset(
     {"count", "largest", "establishments", "largest_employer", "count_below_threshold", "distorted", "remainder"}
 )
 """The columns that tabulation can supply for every cell of a count of jobs."""
+THRESHOLD = 100
+"""Of the column `count_below_threshold`, where a release names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +23,7 @@ class Question:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
     """Columns beyond count, largest and establishments that the method asked for, such as `largest_employer`."""
-    threshold: int = 100
+    threshold: int = THRESHOLD
     """For the column `count_below_threshold`: establishments with so many workers in all, or more, are left out."""
 
     @property

@@ -16,10 +16,10 @@ from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE
-from sfumato.statistics.jobs.question import COLUMNS, Question
+from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import parted, tabulate
 from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
-from sfumato.statistics.registry import build, epsilon_of, needs, used_options
+from sfumato.statistics.registry import METHODS, build, epsilon_of, needs, used_options
 from sfumato.statistics.table import Table, refuse_other_data, refuse_unknown_codes
 
 if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
@@ -91,7 +91,7 @@ class JobCounts(PublishedTable):
         by = tuple(
             Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_public(name)) for name in table.by
         )
-        threshold = table.protect.options.get("threshold", 100)
+        threshold = table.protect.options.get("threshold", THRESHOLD)
         return Question(by=by, where=table.where, needs=needs(method), threshold=threshold)
 
     @classmethod
@@ -130,6 +130,11 @@ class JobCounts(PublishedTable):
             return 0
         inside = [dimension for dimension in self.by if not dimension.public]
         return prod(map(len, inside)) * LIFE
+
+    def _note(self, data: str) -> str:
+        """Of a method of another package, the ledger keeps whose it was."""
+        package = METHODS.package_of(self.method.name)
+        return f"{self.method.name} of {package}" if package else super()._note(data)
 
     @classmethod
     def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
