@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "run": ("sfumato.cli.release:run", "Publish a release: charge its budget, count, protect, write the bundle."),
     "query": ("sfumato.cli.query:query", "Ask a bundle: any table of a cube, or rows of a published table."),
-    "serve": ("sfumato.cli.serve:serve", "Show bundles in a browser, and to R, Python and Excel."),
+    "serve": ("sfumato.cli.serve:serve", "Serve bundles: a page for readers, PxWebApi 2 and 1 and SDMX for programs."),
     "assess": ("sfumato.cli.release:assess", "What the protection costs and withstands: a confidential report."),
     "tune": (
         "sfumato.cli.tune:tune_app",
