@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "examples/README.md", *(ROOT / "docs").rglob("*.md")])
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PAGES = sorted([ROOT / "README.md", CONTRIBUTING, ROOT / "examples/README.md", *(ROOT / "docs").rglob("*.md")])
 _FENCE = re.compile(r"^(?:<!-- (?P<note>[^>]+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _WILD = re.compile(r"(?P<rest>…)|(?P<number>\d[\d.,]*)|(?P<bar>[█▌▏]+)|(?P<space>\s+)")
 _WIDTH = "120"
@@ -47,8 +48,12 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run_block(block: Block, namespace: dict[str, Any]) -> None:
-    """Run a block in the current folder: Python, commands with the output they show, or an edit of a file."""
-    if block.kind == "python":
+    """Run a block in the current folder: a file or an edit of one, Python, or commands with the output they show."""
+    if block.note.startswith("file: "):
+        file = Path(block.note.removeprefix("file: "))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.text, encoding="utf-8")
+    elif block.kind == "python":
         source = "\n" * (block.line - 1) + block.text  # errors name the line of the page
         exec(compile(source, str(block.page), "exec"), namespace)
     elif block.kind in ("console", "sh"):

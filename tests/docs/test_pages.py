@@ -1,5 +1,6 @@
 """The documentation does what it says: every block runs, every link leads somewhere."""
 
+import pkgutil
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,8 @@ from sfumato.checking import check
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
-from tests.docs.blocks import PAGES, ROOT, blocks, is_shown, run_block
+from tests.docs.blocks import CONTRIBUTING, PAGES, ROOT, blocks, is_shown, run_block
+from tests.test_architecture import ORDER
 
 RUNNABLE = ("python", "console", "sh", "diff")
 
@@ -28,7 +30,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.kind in RUNNABLE for block in blocks(page))], ids=name
+    "page",
+    [page for page in PAGES if page != CONTRIBUTING and any(block.kind in RUNNABLE for block in blocks(page))],
+    ids=name,
 )
 def test_every_block_of_a_page_runs_in_order(
     page: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,3 +128,24 @@ UNTRUE = (
 def test_sentences_that_were_found_false_are_gone(sentence: str) -> None:
     files = [*PAGES, ROOT / "pyproject.toml", *(ROOT / "src").rglob("*.py")]
     assert not [name(file) for file in files if sentence in " ".join(file.read_text(encoding="utf-8").split())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_name_of_the_package_that_a_page_mentions_exists(page: Path) -> None:
+    named = set(re.findall(r"`(sfumato(?:_lab)?(?:\.\w+)+)`", page.read_text(encoding="utf-8")))
+    groups = {"sfumato.commands", "sfumato.methods"}  # of entry points
+    files = {word for word in named if word.endswith((".key", ".toml", ".sqlite"))}
+    assert not [word for word in sorted(named - groups - files) if not _exists(word)]
+
+
+def _exists(word: str) -> bool:
+    try:
+        pkgutil.resolve_name(word)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_the_architecture_lists_the_rooms_in_their_order() -> None:
+    listed = next(block for block in blocks(ROOT / "docs/architecture.md") if block.note == "order of rooms")
+    assert [line.split()[0] for line in listed.text.splitlines()] == list(ORDER)
