@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # only names for types
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
 
-    from sfumato.engine.chunks import Parted
-
 
 # Send work to Spark's executors in two pieces: what is large goes over disks, and the key never with it.
 
@@ -101,7 +99,7 @@ METADATA = "number int, name string, rows bigint, sha256 string, bytes bigint"
 _FAILED = "work on an executor failed"
 
 
-def spark_each_part(backend: "BaseBackend", parted: "Parted", work: Callable[[pa.Table], Part]) -> Iterator[Part]:
+def spark_each_part(backend: "BaseBackend", parted: Any, work: Callable[[pa.Table], Part]) -> Iterator[Part]:
     """Hand every part to an executor, which counts its cells, works on them and writes its file."""
     rows = backend.raw_sql(backend.compile(parted.rows))
     # A number of partitions that is asked for is kept: Spark would join small ones, and one executor do all the work.
