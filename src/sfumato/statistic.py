@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted
+from sfumato.engine.chunks import Chunked
 from sfumato.keys import Secret
 from sfumato.method import ADDED, Method
 from sfumato.noise.factors import WHOLE_NUMBERS
@@ -200,7 +200,7 @@ class Statistic(ABC):
     @classmethod
     def tabulate_in_chunks(
         cls, batch: Mapping[str, Self], data: Any, secret: Secret | None
-    ) -> AbstractContextManager[Mapping[str, Parted]]:
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Some statistics of this kind cut into chunks, which are counted when they are worked on."""
         raise NotImplementedError("a kind that is never in chunks")
 

@@ -6,15 +6,15 @@ from typing import Any
 
 from sfumato.bundle.statement import compared
 from sfumato.plan import Plan
-from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
 
-IN_ONE_PIECE: Mapping[str, AnswerParts] = MappingProxyType({})
+IN_ONE_PIECE: Mapping[str, AnswerChunks] = MappingProxyType({})
 """No table is in chunks."""
 
 
 def structure(
-    plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE, *, spent: OverPeriods | None = None
+    plan: Plan, large: Mapping[str, AnswerChunks] = IN_ONE_PIECE, *, spent: OverPeriods | None = None
 ) -> dict[str, Any]:
     """Describe every statistic of a release.
 

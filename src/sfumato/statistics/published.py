@@ -28,7 +28,7 @@ from sfumato.method import (
     PublishedFigures,
     published_figures,
 )
-from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.answers import AnswerChunks
 from sfumato.statistic import Surroundings, TableStatistic
 from sfumato.statistics.panel.indicators import NAME
 from sfumato.statistics.table import LISTED_CELLS, Table
@@ -216,7 +216,7 @@ class PublishedTable(TableStatistic):
 
     # Facts for machines.
 
-    def describe(self, plan: Surroundings, chunks: AnswerParts | None = None) -> dict[str, Any]:
+    def describe(self, plan: Surroundings, chunks: AnswerChunks | None = None) -> dict[str, Any]:
         """The table in the structure of a bundle; `chunks` is its answer where it is published in chunks."""
         table = self.table
         listed = self.lists_structural_zeros and chunks is None
@@ -237,7 +237,7 @@ class PublishedTable(TableStatistic):
             "files": self._files(chunks),
         }
 
-    def _files(self, chunks: AnswerParts | None) -> dict[str, str | int]:
+    def _files(self, chunks: AnswerChunks | None) -> dict[str, str | int]:
         """Where the rows are: in one file of each kind, or in a folder of so many Parquet files."""
         if chunks is None:
             return {"parquet": f"tables/{self.name}.parquet", "csv": f"tables/{self.name}.csv"}

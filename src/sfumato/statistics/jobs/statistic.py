@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, Self
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted
+from sfumato.engine.chunks import Chunked
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
@@ -139,7 +139,7 @@ class JobCounts(PublishedTable):
     @classmethod
     def tabulate_in_chunks(
         cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None
-    ) -> AbstractContextManager[Mapping[str, Parted]]:
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Counts of jobs that are cut into chunks."""
         questions = {name: one.question for name, one in batch.items()}
         numbers = {name: one.table.parts for name, one in batch.items()}

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted
+from sfumato.engine.chunks import Chunked
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame import Codelist, Data
@@ -40,7 +40,7 @@ from sfumato.statistics.people.tabulate import (
     LARGEST_GROUP,
     clipped_values,
     is_plain_count,
-    people_parted,
+    people_in_chunks,
     refuse_unsuitable,
     sampled,
     samples,
@@ -238,11 +238,11 @@ class People(PublishedTable):
         batch: Mapping[str, Self],
         data: OpenRecords,
         secret: Secret | None,  # noqa: ARG003 (there is no key)
-    ) -> AbstractContextManager[Mapping[str, Parted]]:
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Counts of people that are cut into chunks."""
         questions = {name: one.question for name, one in batch.items()}
         return nullcontext(
-            people_parted(data.tables, questions, {name: one.table.parts for name, one in batch.items()})
+            people_in_chunks(data.tables, questions, {name: one.table.parts for name, one in batch.items()})
         )
 
     @classmethod
