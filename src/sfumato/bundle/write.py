@@ -180,7 +180,7 @@ def _write_files(
         classified = (name for statistic in plan.statistics for name in statistic.classified_by)
         for attribute in dict.fromkeys(classified):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
-        described = structure(plan, large, spent=spent)
+        described = structure(plan, large, answers=answers, spent=spent)
         write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan, answers, spent=spent).encode())
         return {name: future.result() for name, future in writing.items()}

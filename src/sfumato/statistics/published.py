@@ -232,6 +232,9 @@ class PublishedTable(TableStatistic):
             "method": self.method.name,
             "guarantee": self.guarantee.described(),
             "structural_zeros": self.structural_zeros(plan, listed=listed),
+            "additive": self.is_additive,
+            "listed_once": self.is_listed_once,
+            "totals": table.totals,
             "nonnegative": table.nonnegative,
             "reconciled": self.name in plan.reconciled,
             "files": self._files(chunks),
@@ -281,6 +284,16 @@ class PublishedTable(TableStatistic):
     def as_asked_before(self, build_again: Callable[[Any], Any]) -> "PublishedTable | None":  # noqa: ARG002
         """The table as version 0.1.0 asked for it, where that was another question; `build_again` makes its method."""
         return None
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether a sum of its values is a number of the same things: not so of means, percentiles and indicators."""
+        return True
+
+    @property
+    def is_listed_once(self) -> bool:
+        """Whether it lists pairs without a direction, each once."""
+        return False
 
     # Words for the statement.
 
@@ -359,6 +372,7 @@ def _dimension(plan: Surroundings, dimension: Dimension) -> dict[str, Any]:
         "label": plan.label(dimension.name),
         "codes": len(dimension),
         "codelist": f"codelists/{dimension.name}.csv",
+        "role": "time" if dimension.name == plan.release.time else None,
     }
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.bundle.statement import JOBS_ADD_UP, meaning, statement
+from sfumato.bundle.statement import JOBS_ADD_UP, meaning
 from sfumato.bundle.structure import structure
 from sfumato.engine.data_files import data_files
 from sfumato.frame import Codelist
@@ -44,10 +44,11 @@ class Described(OpenBundle):
         """The description of one question."""
         release = live.release.model_copy(update={"tables": (planned.table,), "cubes": ()})
         plan = Plan(release=release, statistics=(planned,), codelists=live.codelists)
+        described = structure(plan)
         return cls(
             folder=Path("live"),
-            structure=structure(plan),
-            statement=Statement.read(statement(plan)),
+            structure=described,
+            statement=Statement.of(described),
             updated=_updated(release),
             digest=planned.digest_as_laid_out(""),
             codelists=live.codelists,

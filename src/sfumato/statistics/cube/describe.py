@@ -35,6 +35,7 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
                 "label": plan.release.data.label(dimension.name),
                 "codes": len(dimension),
                 "codelist": f"codelists/{dimension.name}.csv",
+                "role": "time" if dimension.name == plan.release.time else None,
             }
             for dimension in planned.question.by
         ],

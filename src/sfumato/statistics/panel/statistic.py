@@ -171,6 +171,11 @@ class Indicators(PanelStatistic):
         return prod(map(len, inside)) * ROUNDED_INDICATORS * self._lasting_values
 
     @property
+    def is_additive(self) -> bool:
+        """Indicators are of several kinds."""
+        return False
+
+    @property
     def rounds_earnings(self) -> bool:
         """Payrolls are among the indicators."""
         return True
@@ -398,6 +403,11 @@ class Pairs(PanelStatistic):
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
         return frozenset({"rse", *NOISED, "convergence_ratio", "establishments"})
+
+    @property
+    def is_listed_once(self) -> bool:
+        """Pairs without a direction are."""
+        return not self.table.directed
 
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
         """Every pair of codes is listed, and which employers share a worker is not public."""

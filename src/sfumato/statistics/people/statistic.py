@@ -251,6 +251,11 @@ class People(PublishedTable):
         return clipped_values(data.tables, {name: one.question for name, one in batch.items()})
 
     @property
+    def is_additive(self) -> bool:
+        """Only counts add up."""
+        return not self.question.at
+
+    @property
     def estimates(self) -> bool:
         """Whether its values are predictions, means or percentiles, and not counts."""
         return bool(self.question.at)

@@ -167,6 +167,11 @@ class Totals(PublishedTable):
         return attack_totals(counted, answer) if self.table.total is not None else ()
 
     @property
+    def is_additive(self) -> bool:
+        """Means do not add up."""
+        return self.table.statistic != "mean"
+
+    @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
         return frozenset({"error", "convergence_ratio", "establishments"})
