@@ -20,7 +20,7 @@ from records import ATTRIBUTES, TABLE, write_records
 from sfumato.arrays import Integers
 from sfumato.bundle.write import read_manifest
 from sfumato.cells import Cells
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import plan_table
@@ -47,12 +47,12 @@ LABELS = {
 class _Asked:
     """The table, asked of open records as a release would ask it."""
 
-    live: Live
+    live: GuardedSession
     planned: PublishedTable
     method: TopContributors
 
     @classmethod
-    def of(cls, live: Live) -> "_Asked":
+    def of(cls, live: GuardedSession) -> "_Asked":
         (table,) = live.release.tables
         planned = plan_table(live.release, table, live.codelists)
         assert isinstance(planned.method, TopContributors)
@@ -126,7 +126,7 @@ def opened(release: Release, opening: dict[str, float], name: str, tell: Tell) -
         began[what] = perf_counter()
         tell(f"opening {name} records: {what}")
 
-    with open_live(release, step) as live:
+    with open_guarded(release, step) as live:
         done = perf_counter()
         opening[f"{name}: read and validate"] = began["prepare"] - began[""]
         opening[f"{name}: prepare"] = done - began["prepare"]

@@ -35,11 +35,11 @@ def main() -> None:
 
         Floor(path).answer(SAME)
     elif what == "live":
-        from sfumato.live import open_live
+        from sfumato.live import open_guarded
         from sfumato.release import load
 
         release = load(path)
-        with open_live(release) as live:
+        with open_guarded(release) as live:
             live.answer(total=release.tables[0].total, by=release.tables[0].by)
     else:
         from sfumato.release import load

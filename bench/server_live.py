@@ -10,7 +10,7 @@ from contributors import in_turn
 from foundation import Tell
 from records import ATTRIBUTES, write_records
 
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
 from sfumato.serve.core.selection import everything
 from sfumato.serve.formats.json_stat import write_json_stat
@@ -28,7 +28,7 @@ def measure_live(folder: Path, *, records: int, repeat: int, tell: Tell) -> dict
     floor = Floor(files.records)
     with (
         duckdb.connect() as plain,
-        open_live(load(files.plain), lambda step: tell(f"opening the records: {step}")) as live,
+        open_guarded(load(files.plain), lambda step: tell(f"opening the records: {step}")) as live,
     ):
         turns = {
             "file": lambda: plain.execute(_PLAIN.format(path=files.records)).to_arrow_table(),
@@ -41,7 +41,7 @@ def measure_live(folder: Path, *, records: int, repeat: int, tell: Tell) -> dict
     return {"records": records, "seconds": seconds}
 
 
-def _answered(live: Live) -> pa.Table:
+def _answered(live: GuardedSession) -> pa.Table:
     """Everything the server does with a question, but for reading the request and sending the answer."""
     question = LiveQuestion(statistic="total", measure="turnover", by=list(ATTRIBUTES))
     planned = question.planned(live)

@@ -22,24 +22,28 @@ if TYPE_CHECKING:
 settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
 settings.load_profile("sfumato")
 
-ALWAYS_ON_SPARK = frozenset(
-    {
-        "test_tabulate.py",
-        "test_spark_parts.py",
-        "test_spark_scratch.py",
-        "test_spark_gives_the_columns_that_duckdb_gives",
-    }
-)
-"""Modules and tests that run on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
+ON_SPARK = "test_tabulate.py"
+"""The module that runs on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
+IN_FULL = frozenset({"reproduce"})
+"""Folders whose tests take minutes: the papers' evaluations done again."""
+OF_A_GRID = 4
+"""So many cases of a test run in every round, spread over its parameters; the whole grid runs in `make test-all`."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark starts anew in every process and takes seconds for the smallest table."""
+    """Decide what runs in every round: a few cases of every grid, one module on Spark, nothing that takes minutes."""
+    grids: dict[object, list[pytest.Item]] = {}
     for item in items:
-        always = ALWAYS_ON_SPARK & {item.path.name, getattr(item, "originalname", "")}
-        if item.get_closest_marker("spark") and not always:
+        if hasattr(item, "callspec"):
+            grids.setdefault((item.path, getattr(item, "cls", None), item.originalname), []).append(item)  # type: ignore[attr-defined]
+        if item.path.parent.name in IN_FULL or (item.get_closest_marker("spark") and item.path.name != ON_SPARK):
             item.add_marker(pytest.mark.slow)
+    for cases in grids.values():
+        kept = {round(place * (len(cases) - 1) / (OF_A_GRID - 1)) for place in range(OF_A_GRID)}
+        for place, case in enumerate(cases):
+            if len(cases) > OF_A_GRID and place not in kept:
+                case.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

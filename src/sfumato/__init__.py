@@ -6,14 +6,7 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # the doors open when they are used: importing the package imports nothing heavy
-    from sfumato.bundle.read import open_bundle
-    from sfumato.checking import check
-    from sfumato.release import load
-    from sfumato.report.assess import assess
-    from sfumato.running import run
+from typing import Any
 
 __version__ = "0.2.0.dev0"
 __all__ = ["assess", "check", "load", "open_bundle", "run"]

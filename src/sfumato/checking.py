@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from tempfile import gettempdir
 from typing import Any
 
-from sfumato.chunks import Part
+from sfumato.chunks import Chunk
 from sfumato.durable import FULL, no_room, private_folder
-from sfumato.engine.chunks import OfFile, OfRows, Parted, each_file, each_part
+from sfumato.engine.chunks import Chunked, OfFile, OfRows, each_chunk, each_file
 from sfumato.engine.content import ContentReader
 from sfumato.engine.data import OpenJobs, OpenRecords, open_data
 from sfumato.engine.data_files import DataFile, data_files
@@ -74,7 +74,7 @@ class Checked:
         return dict(self.tabulate(statistics))
 
     @contextmanager
-    def tabulate_in_chunks(self, statistics: Mapping[str, Statistic]) -> Iterator[Mapping[str, Parted]]:
+    def tabulate_in_chunks(self, statistics: Mapping[str, Statistic]) -> Iterator[Mapping[str, Chunked]]:
         """Some statistics cut into chunks; they are tabulated when they are worked on."""
         with ExitStack() as stack:
             kinds = by_kind(statistics).items()
@@ -84,12 +84,12 @@ class Checked:
             ]
             yield {name: chunks for found in cut for name, chunks in found.items()}
 
-    def each_part(self, parted: Parted, work: OfRows) -> Iterator[Part]:
+    def each_chunk(self, parted: Chunked, work: OfRows) -> Iterator[Chunk]:
         """Tabulate a table and work on every part, of the very files that were fingerprinted and validated."""
-        yield from each_part(self.opened.tables.backend, parted, work)
+        yield from each_chunk(self.opened.tables.backend, parted, work)
         _refuse_changed(self.plan.release, self.states)
 
-    def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
+    def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
         """Work on the files of stored parts."""
         yield from each_file(self.opened.tables.backend, numbers, work)
 

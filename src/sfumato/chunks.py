@@ -12,7 +12,7 @@ from sfumato.durable import sync_folder, write_durably
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Chunk:
     """One file of a table in parts: all that is known of it, and all that a worker tells of what it wrote."""
 
     number: int
@@ -23,7 +23,7 @@ class Part:
     bytes: int
 
 
-def write_part(folder: Path, number: int, content: Any, *, rows: int) -> Part:
+def write_chunk(folder: Path, number: int, content: Any, *, rows: int) -> Chunk:
     """Put a part on the disk under a name that no other attempt at it has; `settled` gives it its own name.
 
     A cluster may begin a part twice, when a machine fails or is slow: neither attempt writes over the other.
@@ -33,10 +33,10 @@ def write_part(folder: Path, number: int, content: Any, *, rows: int) -> Part:
     path = folder / f"{name_of(number)}.{secrets.token_hex(8)}"
     write_durably(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    return Part(number=number, name=path.name, rows=rows, sha256=digest, bytes=len(memoryview(content)))
+    return Chunk(number=number, name=path.name, rows=rows, sha256=digest, bytes=len(memoryview(content)))
 
 
-def settled(folder: Path, written: Iterable[Part]) -> tuple[Part, ...]:
+def settled(folder: Path, written: Iterable[Chunk]) -> tuple[Chunk, ...]:
     """Keep one file of every part, the one a worker told of, under the part's own name; remove all others."""
     told = {part.number: part for part in written}
     if sorted(told) != list(range(len(told))):
@@ -59,11 +59,11 @@ def name_of(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def listing(parts: Sequence[Part]) -> bytes:
+def listing(parts: Sequence[Chunk]) -> bytes:
     """What a table in parts consists of; its digest names the whole table."""
     return json.dumps([asdict(part) for part in parts], indent=1).encode() + b"\n"
 
 
-def read_listing(content: bytes) -> tuple[Part, ...]:
+def read_listing(content: bytes) -> tuple[Chunk, ...]:
     """The parts that a listing names."""
-    return tuple(Part(**entry) for entry in json.loads(content))
+    return tuple(Chunk(**entry) for entry in json.loads(content))

@@ -292,6 +292,11 @@ class Data(Described):
         return None
 
     @property
+    def time(self) -> str | None:
+        """The column that says of when a row is."""
+        return self.panel_period
+
+    @property
     def joined(self) -> bool:
         """Whether jobs and workplaces are one table, in which nothing tells where establishments without jobs are."""
         return False

@@ -120,6 +120,11 @@ class Microdata(Data):
         return self
 
     @property
+    def time(self) -> str | None:
+        """The column with the period of a record."""
+        return self.records.period
+
+    @property
     def units(self) -> tuple[str, ...]:
         """The columns that name protected units, that of a record first."""
         return (self.records.unit, *self.records.levels)

@@ -26,7 +26,7 @@ from sfumato.statistics.table import Table
 _Kind = TypeVar("_Kind", bound=Statistic)
 MOST_CELLS = 50_000_000
 """Tables in one piece are held in memory; beyond this many cells a release is refused before it is charged."""
-MOST_CELLS_IN_PARTS = 100_000_000_000
+MOST_CELLS_IN_CHUNKS = 100_000_000_000
 """Of jobs, only the cells in which there is an establishment are made; of people, all."""
 
 
@@ -139,7 +139,7 @@ def plan_table(
         named,
         question,
         do="use fewer or coarser attributes, or split the table with `where`",
-        most=MOST_CELLS_IN_PARTS if in_chunks else MOST_CELLS,
+        most=MOST_CELLS_IN_CHUNKS if in_chunks else MOST_CELLS,
     )
     if in_chunks:
         _refuse_too_wide(named, question)

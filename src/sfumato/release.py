@@ -309,6 +309,11 @@ class Release(Described):
         return self.data.panel_period
 
     @property
+    def time(self) -> str | None:
+        """The column with the period, of a panel or of records."""
+        return self.data.time
+
+    @property
     def frame(self) -> Frame:
         """The description of jobs; a release of records has none."""
         return self.data.as_jobs()

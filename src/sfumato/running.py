@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sfumato.bundle.write import refuse_foreign, write_bundle
 from sfumato.checking import Progress, checked, stored_answers
-from sfumato.chunks import Part, write_part
+from sfumato.chunks import Chunk, write_chunk
 from sfumato.durable import alone, private_folder
-from sfumato.engine.chunks import PartLayout
+from sfumato.engine.chunks import ChunkLayout
 from sfumato.engine.memory import DataTotals
 from sfumato.keys import Secret
 from sfumato.plan import Plan
@@ -26,7 +26,7 @@ from sfumato.statistics.cube.figures import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtectPart:
+class ProtectChunk:
     """The work on one part of a charged table: a plain value, which may be sent to another process.
 
     Formal noise is drawn from the operating system of the process that works; keyed noise follows from the cells alone,
@@ -35,14 +35,14 @@ class ProtectPart:
 
     statistic: Statistic
     secret: Secret | None = field(repr=False)
-    layout: PartLayout
+    layout: ChunkLayout
     folder: Path
     """Where the file goes: a draft, of which nothing counts until all parts are there."""
 
-    def __call__(self, rows: pa.Table) -> Part:
+    def __call__(self, rows: pa.Table) -> Chunk:
         """Protect the cells of one part and put them on the disk."""
         answer = self.statistic.answer(self.layout.cells(rows), self.secret)
-        return write_part(self.folder, rows["_part"][0].as_py(), self.statistic.content(answer), rows=len(answer))
+        return write_chunk(self.folder, rows["_part"][0].as_py(), self.statistic.content(answer), rows=len(answer))
 
 
 # Run a release: check, validate, charge, tabulate, protect, keep the answer, publish.
@@ -119,8 +119,8 @@ def run(release: Release, progress: Progress = lambda _: None, notice: Progress 
                 for name, chunks in cut.items():
                     question = questions[name]
                     folder = answers.draft(question)
-                    work = ProtectPart(statistic=large[name], secret=plan.secret, layout=chunks.layout, folder=folder)
-                    answered[question] = answers.keep_parts(question, ready.each_part(chunks, work))
+                    work = ProtectChunk(statistic=large[name], secret=plan.secret, layout=chunks.layout, folder=folder)
+                    answered[question] = answers.keep_chunks(question, ready.each_chunk(chunks, work))
                     ledger.record_answer(release.account, question, name, answered[question])
 
         progress("publish")
@@ -170,7 +170,7 @@ def keep_answer(content: Any, *, release: Release, ledger: Ledger, answers: Answ
 
 def _given(statistic: Statistic, answers: Answers, question: str, digest: str) -> Any:
     """The answer to publish: in chunks when there are several, and the table need not be seen as a whole."""
-    found = answers.in_parts(question, digest)
+    found = answers.in_chunks(question, digest)
     if found is None:
         return statistic.as_asked(answers.read_file(question, digest))
     if len(found) == 1 or not statistic.in_chunks:

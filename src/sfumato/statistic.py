@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from sfumato.cells import Cells, Dimension
+from sfumato.engine.chunks import Chunked
 from sfumato.keys import Secret
 from sfumato.method import ADDED, Method
 from sfumato.noise.factors import WHOLE_NUMBERS
@@ -22,16 +23,53 @@ from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge
 from sfumato.privacy.answers import Layout, cells_of, content_of
 from sfumato.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.engine.chunks import Parted
-    from sfumato.plan import Plan
-    from sfumato.privacy.meaning import Comparison
-    from sfumato.statistics.table import Table
+from sfumato.privacy.meaning import Comparison
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
 _SomeStatistic = TypeVar("_SomeStatistic", bound="Statistic")
+
+
+class Surroundings(Protocol):
+    """What a statistic may know of the release that it is part of; `sfumato.plan.Plan` is it."""
+
+    @property
+    def release(self) -> Any:
+        """What the release file says."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all statistics together reveal at most."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Any, ...]:
+        """The statistics that are tables of cells."""
+        ...
+
+    @property
+    def cubes(self) -> tuple[Any, ...]:
+        """The statistics that are cubes."""
+        ...
+
+    @property
+    def kinds(self) -> "tuple[type[Statistic], ...]":
+        """The kinds of its statistics."""
+        ...
+
+    @property
+    def reconciled(self) -> tuple[str, ...]:
+        """The tables that are made to agree."""
+        ...
+
+    def of_kind(self, kind: "type[_SomeStatistic]") -> "tuple[_SomeStatistic, ...]":
+        """The statistics of one kind."""
+        ...
+
+    def label(self, dimension: str) -> str:
+        """The words for a dimension in a heading."""
+        ...
 
 
 class Asked(Protocol):
@@ -162,7 +200,7 @@ class Statistic(ABC):
     @classmethod
     def tabulate_in_chunks(
         cls, batch: Mapping[str, Self], data: Any, secret: Secret | None
-    ) -> "AbstractContextManager[Mapping[str, Parted]]":
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Some statistics of this kind cut into chunks, which are counted when they are worked on."""
         raise NotImplementedError("a kind that is never in chunks")
 
@@ -188,36 +226,36 @@ class Statistic(ABC):
         """
 
     @abstractmethod
-    def describe(self, plan: "Plan", chunks: Any = None) -> dict[str, Any]:
+    def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:
         """Its part of the structure of a bundle: every fact as a field."""
 
     @classmethod
-    def in_short(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds say it)
+    def in_short(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds say it)
         """What all statistics of this kind protect, where that is not what tables of establishments do."""
         return []
 
     @classmethod
-    def comparisons(cls, plan: "Plan") -> "tuple[Comparison, ...]":  # noqa: ARG003 (some kinds say it)
+    def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:  # noqa: ARG003 (some kinds say it)
         """What all statistics of this kind bound, where that is not what tables of establishments do."""
         return ()
 
     @classmethod
-    def left_open(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds say it)
+    def left_open(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds say it)
         """What statistics of this kind do not protect, where that is not what tables of establishments leave open."""
         return []
 
     @classmethod
-    def exceptions(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds have some)
+    def exceptions(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds have some)
         """For whom what is said of a release without a formal guarantee does not hold."""
         return []
 
     @classmethod
-    def reading_errors(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds say it)
+    def reading_errors(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds say it)
         """How to read the error figures of statistics of this kind."""
         return []
 
     @classmethod
-    def operator_notes(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (some kinds have some)
+    def operator_notes(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds have some)
         """What whoever runs a release should know of statistics of this kind, and readers of the bundle need not."""
         return []
 
@@ -226,7 +264,7 @@ class Statistic(ABC):
         """How far values are typically off before any data are read, in short, in small cells and in large ones."""
 
     @abstractmethod
-    def paragraph(self, plan: "Plan", answer: Any = None) -> str:
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:
         """What was done to its numbers, in the words of the privacy statement."""
 
 
@@ -245,12 +283,11 @@ class TableStatistic(Statistic):
     """A statistic whose answer is a table of cells."""
 
     folder: ClassVar[str] = "tables"
-    section: "Table"
     method: Method
     before: "TableStatistic | None" = None
 
     @property
-    def table(self) -> "Table":
+    def table(self) -> Any:
         """What the release file says of it."""
         return self.section
 

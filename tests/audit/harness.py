@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats
-from sfumato.live.formal import open_formal
+from sfumato.live.charged import open_charged
 from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -209,7 +209,7 @@ def _tables(bundle: Path) -> Iterator[Table]:
 def _asked(folder: Path, questions: Iterable[Question]) -> tuple[list[Table], Fraction]:
     """The answers to live questions, and what all together cost."""
     tables, cost = [], Fraction(0)
-    with open_formal(load(folder / "release.toml")) as live:
+    with open_charged(load(folder / "release.toml")) as live:
         for number, question in enumerate(questions):
             planned = live.planned(by=question.by, epsilon=question.epsilon, method=question.method)
             price = live.price(planned)

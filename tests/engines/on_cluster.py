@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.checking import Checked, check, checked
-from sfumato.chunks import Part, settled
-from sfumato.engine.chunks import Parted, each_part
+from sfumato.chunks import Chunk, settled
+from sfumato.engine.chunks import Chunked, each_chunk
 from sfumato.engine.connect import connect
 from sfumato.engine.executors import refuse_unshared
 from sfumato.errors import EngineError
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
-from sfumato.running import ProtectPart, run
+from sfumato.running import ProtectChunk, run
 from sfumato.statistics.jobs.tabulate import parted
 
 
@@ -30,19 +30,19 @@ from sfumato.statistics.jobs.tabulate import parted
 class Who:
     """Says which process works on a part, and which noise it would draw."""
 
-    def __call__(self, rows: pa.Table) -> Part:
+    def __call__(self, rows: pa.Table) -> Chunk:
         drawn = sha256(OperatingSystem().words(1_000).tobytes()).hexdigest()
-        return Part(number=rows["_part"][0].as_py(), name=str(os.getpid()), rows=len(rows), sha256=drawn, bytes=0)
+        return Chunk(number=rows["_part"][0].as_py(), name=str(os.getpid()), rows=len(rows), sha256=drawn, bytes=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dies:
     """Protects a part, and then takes its whole executor down, as often as there are marks to take."""
 
-    work: ProtectPart
+    work: ProtectChunk
     marks: Path
 
-    def __call__(self, rows: pa.Table) -> Part:
+    def __call__(self, rows: pa.Table) -> Chunk:
         part = self.work(rows)
         for mark in self.marks.iterdir():
             mark.unlink()
@@ -54,7 +54,7 @@ class Dies:
 class Fails:
     """Raises an error that quotes a record."""
 
-    def __call__(self, rows: pa.Table) -> Part:
+    def __call__(self, rows: pa.Table) -> Chunk:
         raise ArithmeticError("-".join(["quoted"] * len(rows)))
 
 
@@ -101,7 +101,7 @@ def published(release: Path) -> dict[str, Any]:
     planned = check(load(release), data=False).plan.tables[0]
     frame = load(release).frame
     with connect(frame) as tables, parted(frame, tables, {"formal": planned.question}, {"formal": 5}) as cut:
-        told = list(each_part(tables.backend, cut["formal"], Who()))
+        told = list(each_chunk(tables.backend, cut["formal"], Who()))
         session = SparkSession.getActiveSession()
         views = [session.table(view.name) for view in session.catalog.listTables()]
         plans = [view._jdf.queryExecution().toString() for view in views]
@@ -118,12 +118,12 @@ def interrupted(release: Path) -> dict[str, Any]:
     with _cut(release) as (ready, cut):
         planned = {table.name: table for table in ready.plan.tables}
         layout = cut["keyed"].layout
-        work = ProtectPart(statistic=planned["keyed"], secret=ready.plan.secret, layout=layout, folder=draft)
-        told = list(ready.each_part(cut["keyed"], Dies(work=work, marks=marks)))
+        work = ProtectChunk(statistic=planned["keyed"], secret=ready.plan.secret, layout=layout, folder=draft)
+        told = list(ready.each_chunk(cut["keyed"], Dies(work=work, marks=marks)))
         written = sorted(path.name for path in draft.iterdir())
         parts = settled(draft, told)
         try:
-            list(ready.each_part(cut["keyed"], Fails()))
+            list(ready.each_chunk(cut["keyed"], Fails()))
         except EngineError as error:
             failed = str(error)
     return {
@@ -169,7 +169,7 @@ def refused(release: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _cut(release: Path) -> Iterator[tuple[Checked, Mapping[str, Parted]]]:
+def _cut(release: Path) -> Iterator[tuple[Checked, Mapping[str, Chunked]]]:
     with checked(load(release)) as ready, ready.tabulate_in_chunks({t.name: t for t in ready.plan.tables}) as cut:
         yield ready, cut
 

@@ -11,24 +11,24 @@ from tempfile import gettempdir
 import pyarrow as pa
 
 from sfumato.checking import checked
-from sfumato.chunks import Part
+from sfumato.chunks import Chunk
 from sfumato.keys import Secret
 from sfumato.release import load
-from sfumato.running import ProtectPart
+from sfumato.running import ProtectChunk
 
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
     """Protects a part, writes down what it sees, and takes some processes down."""
 
-    work: ProtectPart
+    work: ProtectChunk
     secret: Secret = field(repr=False)
     below: Path
     """The temporary folder."""
     noted: Path
     kills: tuple[int, ...]
 
-    def __call__(self, rows: pa.Table) -> Part:
+    def __call__(self, rows: pa.Table) -> Chunk:
         part = self.work(rows)
         seen = {}
         for path in self.below.rglob("*"):
@@ -52,9 +52,9 @@ def main(release: Path, draft: Path, noted: Path, *, killed: bool) -> None:
         kills = (SparkContext._gateway.proc.pid, os.getpid()) if killed else ()
         with ready.tabulate_in_chunks(planned) as cut:
             secret, layout = ready.plan.secret, cut["keyed"].layout
-            work = ProtectPart(statistic=planned["keyed"], secret=secret, layout=layout, folder=draft)
+            work = ProtectChunk(statistic=planned["keyed"], secret=secret, layout=layout, folder=draft)
             looks = Looks(work=work, secret=secret, below=Path(gettempdir()), noted=noted, kills=kills)
-            sys.stdout.write(json.dumps([part.rows for part in ready.each_part(cut["keyed"], looks)]) + "\n")
+            sys.stdout.write(json.dumps([part.rows for part in ready.each_chunk(cut["keyed"], looks)]) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
-from sfumato.chunks import Part
-from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, Parted, PartLayout, cut, each_part
+from sfumato.chunks import Chunk
+from sfumato.engine.chunks import CELLS_OF_A_CHUNK, IN_ONE_PIECE, Chunked, ChunkLayout, cut, each_chunk
 from sfumato.engine.connect import connect
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
@@ -40,7 +40,7 @@ def together(parts: list[Cells]) -> Cells:
     return Cells(dimensions=parts[0].dimensions, positions=positions[order], columns=columns)
 
 
-def counted(table: Parted) -> list[Cells]:
+def counted(table: Chunked) -> list[Cells]:
     rows = table.rows.to_pyarrow()
     return [table.layout.cells(rows.filter(pc.equal(rows["_part"], part))) for part in range(table.layout.parts)]
 
@@ -73,13 +73,13 @@ def test_every_part_is_worked_on_once_with_its_own_rows(tiny: Path) -> None:
     question = asked(QUESTIONS["two public attributes"], frame)
     seen: list[tuple[int, set[int]]] = []
 
-    def work(rows: pa.Table) -> Part:
+    def work(rows: pa.Table) -> Chunk:
         numbers = set(rows["_part"].to_pylist())
         seen.append((min(numbers), numbers))
-        return Part(number=min(numbers), name="", rows=len(rows), sha256="", bytes=0)
+        return Chunk(number=min(numbers), name="", rows=len(rows), sha256="", bytes=0)
 
     with connect(frame) as tables, parted(frame, tables, {"q": question}, {"q": 3}, FACTORS) as cut_up:
-        told = list(each_part(tables.backend, cut_up["q"], work))
+        told = list(each_chunk(tables.backend, cut_up["q"], work))
     assert sorted(seen) == [(number, {number}) for number in range(3)]
     assert sorted(part.number for part in told) == [0, 1, 2]
 
@@ -87,7 +87,7 @@ def test_every_part_is_worked_on_once_with_its_own_rows(tiny: Path) -> None:
 def test_work_that_fails_is_told_and_stops_the_rest(tiny: Path) -> None:
     frame = tiny_frame(tiny)
 
-    def work(rows: pa.Table) -> Part:
+    def work(rows: pa.Table) -> Chunk:
         raise OSError(f"no space for {len(rows)} rows")
 
     with (
@@ -95,7 +95,7 @@ def test_work_that_fails_is_told_and_stops_the_rest(tiny: Path) -> None:
         parted(frame, tables, {"q": asked(QUESTIONS["worker attributes"], frame)}, {"q": 2}, FACTORS) as cut_up,
         pytest.raises(OSError, match="no space"),
     ):
-        list(each_part(tables.backend, cut_up["q"], work))
+        list(each_chunk(tables.backend, cut_up["q"], work))
 
 
 @given(
@@ -115,10 +115,10 @@ def test_parts_are_ranges_of_like_size_that_leave_nothing_out(
     sizes = [sum(counted[start // width : end]) for start, end in zip(starts, ends, strict=True)]
     assert sum(sizes) == sum(counted)
     assert len(starts) == 1 or min(sizes) > 0, "no part is empty"
-    fair = sum(counted) / parts if parts else max(sum(counted) / 1e9, CELLS_OF_A_PART / cells)
+    fair = sum(counted) / parts if parts else max(sum(counted) / 1e9, CELLS_OF_A_CHUNK / cells)
     assert max(sizes) < fair + max(counted) + 1
     if sum(counted) * cells > IN_ONE_PIECE:
-        assert max(sizes) * cells < CELLS_OF_A_PART + (max(counted) + 1) * cells, "no wish makes a part too large"
+        assert max(sizes) * cells < CELLS_OF_A_CHUNK + (max(counted) + 1) * cells, "no wish makes a part too large"
     elif parts:
         assert len(starts) <= parts
 
@@ -128,7 +128,7 @@ def test_a_large_table_has_no_fewer_parts_than_it_needs_and_a_small_one_what_is_
     listed: int, parts: int, found: int
 ) -> None:
     counted = [1] * (2 * listed)
-    assert len(cut(counted, width=1, cells_of_a_block=CELLS_OF_A_PART // 2, parts=parts)) == found
+    assert len(cut(counted, width=1, cells_of_a_block=CELLS_OF_A_CHUNK // 2, parts=parts)) == found
 
 
 def test_a_question_asked_in_one_part_is_cut_when_it_is_too_large_for_that(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_positions_of_all_parts_are_the_whole_domain(shape: list[tuple[int, 
     )
     blocks = prod(size for size, public in shape if public)
     starts = cut([1] * blocks, width=1, cells_of_a_block=1, parts=parts)
-    layout = PartLayout(dimensions=dimensions, starts=starts, columns=("count",), every_block=True)
+    layout = ChunkLayout(dimensions=dimensions, starts=starts, columns=("count",), every_block=True)
     rows = [
         pa.table({name: [value] for name, value in {"_part": n, "_block": 0, "_inside": -2, "_count": 0}.items()})
         for n in range(layout.parts)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Dimension
 from sfumato.checking import checked
-from sfumato.chunks import Part
-from sfumato.engine.chunks import CELLS_OF_A_PART, IN_ONE_PIECE, each_part
+from sfumato.chunks import Chunk
+from sfumato.engine.chunks import CELLS_OF_A_CHUNK, IN_ONE_PIECE, each_chunk
 from sfumato.engine.records import connect_records
 from sfumato.release import load
 from sfumato.statistics.people.question import SampleQuestion
-from sfumato.statistics.people.tabulate import people_parted, sampled
+from sfumato.statistics.people.tabulate import people_in_chunks, sampled
 from tests.engines.cluster import MASTER, drive
 from tests.engines.people import STATE, TRACT, YEAR, described
 from tests.engines.test_cell_parts import counted, together
@@ -36,7 +36,7 @@ QUESTIONS = {
 def test_parts_together_are_the_counts_in_one_piece(tmp_path: Path, engine: str, parts: int | None) -> None:
     with connect_records(described(tmp_path, engine=engine)) as tables:
         whole = sampled(tables, QUESTIONS)
-        cut = people_parted(tables, QUESTIONS, dict.fromkeys(QUESTIONS, parts))
+        cut = people_in_chunks(tables, QUESTIONS, dict.fromkeys(QUESTIONS, parts))
         found = {name: counted(table) for name, table in cut.items()}
     assert {name for name, cells in found.items() if not together(cells).equals(whole[name])} == set()
     assert len(found["all"]) == {1: 1, 2: 2, 5: 4, 1_000: 12, None: 1}[parts]
@@ -75,7 +75,7 @@ def test_whoever_the_people_are_and_whatever_is_asked_the_parts_are_the_whole(
         connect_records(described(Path(folder), columns, **changes)) as tables,
     ):
         whole = sampled(tables, {"q": question})["q"]
-        cells = counted(people_parted(tables, {"q": question}, {"q": parts})["q"])
+        cells = counted(people_in_chunks(tables, {"q": question}, {"q": parts})["q"])
     assert together(cells).equals(whole)
     assert len(cells) <= parts
     sizes = [len(part) for part in cells]
@@ -86,18 +86,18 @@ def test_people_with_a_code_that_the_question_leaves_out_are_in_no_cell(tmp_path
     fewer = replace(TRACT, codes=("t3", "t1"))
     with connect_records(described(tmp_path)) as tables:
         question = SampleQuestion(groups=(fewer, YEAR), statistic="count")
-        cells = together(counted(people_parted(tables, {"q": question}, {"q": 2})["q"]))
+        cells = together(counted(people_in_chunks(tables, {"q": question}, {"q": 2})["q"]))
     assert cells["count"].tolist() == [0, 2, 3, 1]
 
 
 def test_every_part_is_worked_on_once_also_one_without_any_people(tmp_path: Path) -> None:
-    def work(rows: pa.Table) -> Part:
+    def work(rows: pa.Table) -> Chunk:
         (number,) = set(rows["_part"].to_pylist())
-        return Part(number=number, name="", rows=len(rows), sha256="", bytes=0)
+        return Chunk(number=number, name="", rows=len(rows), sha256="", bytes=0)
 
     with connect_records(described(tmp_path)) as tables:
-        cut = people_parted(tables, {"q": QUESTIONS["nobody"]}, {"q": 3})["q"]
-        told = list(each_part(tables.backend, cut, work))
+        cut = people_in_chunks(tables, {"q": QUESTIONS["nobody"]}, {"q": 3})["q"]
+        told = list(each_chunk(tables.backend, cut, work))
     assert sorted((part.number, part.rows) for part in told) == [(0, 1), (1, 1), (2, 1)]
 
 
@@ -113,12 +113,12 @@ def test_a_large_table_has_parts_of_two_million_cells_at_most_and_a_small_one_wh
         for name, size in (("year", cells), ("tract", 1_000), ("state", 1_000))
     )
     with connect_records(described(tmp_path)) as tables:
-        layout = people_parted(tables, {"q": SampleQuestion(groups=groups, statistic="count")}, {"q": parts})[
+        layout = people_in_chunks(tables, {"q": SampleQuestion(groups=groups, statistic="count")}, {"q": parts})[
             "q"
         ].layout
     assert layout.parts == found
     largest = max(len(layout.all_blocks(part)) for part in (0, layout.parts - 1))
-    assert largest <= (CELLS_OF_A_PART if cells * 10**6 > IN_ONE_PIECE or parts is None else IN_ONE_PIECE)
+    assert largest <= (CELLS_OF_A_CHUNK if cells * 10**6 > IN_ONE_PIECE or parts is None else IN_ONE_PIECE)
 
 
 @pytest.mark.spark
@@ -128,7 +128,7 @@ def test_on_a_cluster_executors_protect_people_and_only_metadata_return(tmp_path
     parts = EMPLOYMENT + "parts = 4\n"
     file = written(tmp_path, HEAD + setting + parts, ("[data]\n", '[data]\nengine = "spark"\n'))
     returned = drive(file, "returned").printed["returned"]
-    assert {frozenset(columns) for columns in returned} == {frozenset(Part.__dataclass_fields__)}
+    assert {frozenset(columns) for columns in returned} == {frozenset(Chunk.__dataclass_fields__)}
     assert len(returned) == 2, "drawn and published"
     release = load(file)
     file.write_text(file.read_text(encoding="utf-8").replace('engine = "spark"\n', ""), encoding="utf-8")

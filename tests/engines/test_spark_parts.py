@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from sfumato.checking import check, checked
-from sfumato.chunks import Part
+from sfumato.chunks import Chunk
 from sfumato.keys import read_key
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.ledger import Ledger
@@ -19,7 +19,7 @@ from tests.engines.cluster import Driven, drive, releases
 from tests.run.answered import answered
 
 pytestmark = pytest.mark.spark
-METADATA = set(Part.__dataclass_fields__)
+METADATA = set(Chunk.__dataclass_fields__)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_an_executor_that_dies_after_writing_leaves_every_part_there_once(interr
     assert set(found["told"]) < set(found["written"]), "the lost attempt left no file"
     release = load(folder / "duckdb.toml")
     entry = next(e for e in Ledger.open(release.ledger).history() if e.kind == "answer" and e.table == "keyed")
-    parts = Answers(release.store / "answers").in_parts(entry.question, entry.answer)
+    parts = Answers(release.store / "answers").in_chunks(entry.question, entry.answer)
     assert parts is not None
     assert found["kept"] == [[part.name, part.sha256] for part in parts.parts]
     assert sorted(path.name for path in (folder / "draft").iterdir()) == [part.name for part in parts.parts]

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.bundle.read import all_rows, open_cube
 from sfumato.keys import new_key
-from sfumato.live import open_formal
+from sfumato.live import open_charged
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import Published, run
@@ -138,7 +138,7 @@ def test_pairs_that_are_not_directed_are_listed_once_in_any_order(tiny: Path) ->
 def test_live_questions_and_released_tables_are_the_same_in_any_order(tiny: Path) -> None:
     first = run(release(tiny, ("industry", "place")))
     before = values(first.bundle, "counted")
-    with open_formal(release(tiny, ("industry", "place")), epsilon=Fraction(2)) as live:
+    with open_charged(release(tiny, ("industry", "place")), epsilon=Fraction(2)) as live:
         planned = live.planned(by=("industry", "place"), epsilon=Fraction(2), method="log-laplace")
         assert live.price(planned).answered
         rows = live.answered(planned).to_pylist()

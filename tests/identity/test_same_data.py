@@ -14,7 +14,7 @@ from sfumato.bundle.manifest import read_manifest
 from sfumato.checking import check
 from sfumato.cli import app
 from sfumato.errors import BudgetError
-from sfumato.live import open_formal
+from sfumato.live import open_charged
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release, load
 from sfumato.running import run
@@ -285,7 +285,7 @@ def test_jobs_that_nothing_names_are_known_by_the_values_that_share_a_row(tmp_pa
     for ages in (["1", "2", "3"], ["2", "1", "3"], ["1", "2", "3"]):
         write(tmp_path / "jobs.parquet", columns | {"age": ages})
         assert run(load(tmp_path / "joined.toml")).charged == (() if questions else ("counted",))
-        with open_formal(load(tmp_path / "joined.toml"), epsilon=Fraction(4)) as live:
+        with open_charged(load(tmp_path / "joined.toml"), epsilon=Fraction(4)) as live:
             planned = live.planned(by=("sex", "age"), epsilon=Fraction(2), method="log-laplace")
             questions.append(live.ready.identity.charge(planned).question)
     assert questions[0] == questions[2] != questions[1]

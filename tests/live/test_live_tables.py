@@ -1,4 +1,4 @@
-"""Live tables: the same contributors get the same answer by any path, and differencing is noticed."""
+"""GuardedSession tables: the same contributors get the same answer by any path, and differencing is noticed."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sfumato.engine.factors import PRIME
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.live.released import AnsweredCells, Definitions, Released
 from sfumato.release import load
 from sfumato.running import run
@@ -40,7 +40,7 @@ def opened(survey: Path, guard: str = "off") -> Any:
     path = survey / f"live-{guard}.toml"
     own = f"{guard}-{os.urandom(4).hex()}"
     path.write_text(text.replace("[data]", f'ledger = "{own}.sqlite"\nbundle = "{own}"\n\n[data]', 1))
-    return open_live(load(path))
+    return open_guarded(load(path))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def cells(table: pa.Table, *by: str) -> dict[tuple[str, ...], tuple[Any, ...]]:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(states=st.lists(st.sampled_from(STATES), min_size=1, max_size=3, unique=True), measure=st.booleans())
-def test_the_same_contributors_get_the_same_answer_by_any_path(live: Live, states: list[str], measure: bool) -> None:
+def test_the_same_contributors_get_the_same_answer_by_any_path(
+    live: GuardedSession, states: list[str], measure: bool
+) -> None:
     asked: dict[str, Any] = {"total": "turnover"} if measure else {"mean": "profit"}
     by_cell = cells(live.answer(by=["state", "industry"], **asked), "state", "industry")
     for state in states:
@@ -72,13 +74,13 @@ def test_the_same_contributors_get_the_same_answer_by_any_path(live: Live, state
     assert all(crossed[industry, "total"] == found for (industry,), found in total.items())
 
 
-def test_a_release_and_a_live_table_say_the_same(survey: Path, live: Live) -> None:
+def test_a_release_and_a_live_table_say_the_same(survey: Path, live: GuardedSession) -> None:
     bundle = run(load(survey / "release.toml")).bundle
     published = pq.read_table(bundle / "tables/turnover_by_state_industry.parquet")
     assert published.equals(live.answer(total="turnover", by=["state", "industry"], totals=True))
 
 
-def test_no_answer_holds_a_key_or_an_unperturbed_total(survey: Path, live: Live) -> None:
+def test_no_answer_holds_a_key_or_an_unperturbed_total(survey: Path, live: GuardedSession) -> None:
     table = live.answer(total="turnover", by=["state", "size"])
     secret = read_key(survey / "sfumato.key")
     assert secret.key.hex() not in str(table.to_pylist()) + repr(live) + repr(live.prepared) + repr(live.released)
@@ -139,15 +141,15 @@ def test_what_was_answered_survives_a_restart(survey: Path) -> None:
         .replace("[data]", 'ledger = "restart.sqlite"\nbundle = "restart"\n\n[data]', 1)
     )
     path.write_text(text)
-    with open_live(load(path)) as live:
+    with open_guarded(load(path)) as live:
         live.answer(total="profit", by=["state"], where={"state": where["state"]})
-    with open_live(load(path)) as live:
+    with open_guarded(load(path)) as live:
         assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
     stored = survey / "restart.store/live.questions"
     assert oct(stored.stat().st_mode)[-3:] == "600"
     whole = stored.read_bytes()
     stored.write_bytes(whole + whole[:5])  # as a crash may leave it
-    with open_live(load(path)) as live:
+    with open_guarded(load(path)) as live:
         assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
         live.answer(total="employees", by=["state", "industry", "size"])
     assert stored.read_bytes().startswith(whole)
@@ -236,19 +238,19 @@ def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> Non
     where = one_less(survey)
     asked: list[dict[str, Any]] = [{"where": {"state": where["state"]}}, {"where": where}, {"where": {}}]
 
-    def answers(live: Live) -> list[pa.Table]:
+    def answers(live: GuardedSession) -> list[pa.Table]:
         return [live.answer(total="profit", by=["state"], **one) for one in asked]
 
     with opened(survey, "flag") as live:
         first, again = answers(live), answers(live)
-    with open_live(load(survey / "live-flag.toml")) as restarted:
+    with open_guarded(load(survey / "live-flag.toml")) as restarted:
         later = answers(restarted)
     assert first[0]["differencing"].to_pylist() == [""]
     assert first[1]["differencing"].to_pylist() != [""]
     assert all(one.equals(two) and one.equals(three) for one, two, three in zip(first, again, later, strict=True))
 
 
-def test_many_threads_get_the_same_answers(live: Live) -> None:
+def test_many_threads_get_the_same_answers(live: GuardedSession) -> None:
     asked = [["state"], ["industry"], ["size"], ["state", "size"]] * 4
     alone = {tuple(by): live.answer(total="turnover", by=by) for by in asked[:4]}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -287,7 +289,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("asked", "said"), MISTAKES.values(), ids=list(MISTAKES))
-def test_a_question_that_makes_no_sense_is_refused(live: Live, asked: dict[str, Any], said: str) -> None:
+def test_a_question_that_makes_no_sense_is_refused(live: GuardedSession, asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ReleaseError, match=said):
         live.answer(**asked)
 
@@ -295,11 +297,13 @@ def test_a_question_that_makes_no_sense_is_refused(live: Live, asked: dict[str, 
 def test_a_table_that_is_too_large_is_refused(survey: Path) -> None:
     text = (survey / "release.toml").read_text() + "\n[live]\nmost_cells = 10\n"
     (survey / "small.toml").write_text(text)
-    with open_live(load(survey / "small.toml")) as live, pytest.raises(SfumatoError, match="at most 10 cells"):
+    with open_guarded(load(survey / "small.toml")) as live, pytest.raises(SfumatoError, match="at most 10 cells"):
         live.answer(total="turnover", by=["industry"])
 
 
-def attack(live: Live, frame: Any, asked: dict[str, str], industries: list[str]) -> dict[tuple[str, str], str]:
+def attack(
+    live: GuardedSession, frame: Any, asked: dict[str, str], industries: list[str]
+) -> dict[tuple[str, str], str]:
     """What a reader makes of the state with and without an industry: equal is empty, withheld is one, else more."""
     found = {}
     codes = sorted(set(frame["industry"]))

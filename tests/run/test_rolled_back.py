@@ -13,7 +13,7 @@ import pytest
 from sfumato.bundle.manifest import read_manifest
 from sfumato.checking import check, checked
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.live.formal import open_formal
+from sfumato.live.charged import open_charged
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release, load
@@ -185,12 +185,12 @@ def test_two_releases_share_a_ledger_and_each_is_refused_when_it_is_older(releas
 
 def test_live_questions_stop_when_the_ledger_is_put_back(release: Release) -> None:
     published(release)
-    with open_formal(release, epsilon=Fraction(1)) as live:
+    with open_charged(release, epsilon=Fraction(1)) as live:
         shutil.copy(release.folder / "older", release.ledger)
         planned = live.planned(by=("place",), epsilon=Fraction(1, 2))
         with pytest.raises(LedgerError, match="restore the newest copy"):
             live.answered(planned)
-    with pytest.raises(LedgerError, match="restore the newest copy"), open_formal(release, epsilon=Fraction(1)):
+    with pytest.raises(LedgerError, match="restore the newest copy"), open_charged(release, epsilon=Fraction(1)):
         pass
 
 

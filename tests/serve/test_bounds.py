@@ -16,7 +16,7 @@ from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options, write_html, write_parquet
 from sfumato.serve.formats.text import write_csv, write_px
-from sfumato.serve.sdmx.series import meaning, statuses
+from sfumato.serve.sdmx.series import obs_status_meaning
 from tests.release.people import EARNINGS, HEAD, PERCENTILES, written
 
 NARROW = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 35000, 38000, 40000, 42000, 45000, 200000]")
@@ -72,15 +72,15 @@ def test_every_format_carries_the_bounds(percentiles: Answer, tmp_path: Path) ->
     table = pq.read_table(file)
     assert table["status"].to_pylist() == ["below", "above"]
     assert set(table["reliability"].to_pylist() if "reliability" in table.column_names else [""]) <= {"", None}
-    assert statuses(percentiles).tolist() == ["D", "M", "D", "M"]
-    assert "less than this value" in meaning("D")
+    assert obs_status(percentiles).tolist() == ["D", "M", "D", "M"]
+    assert "less than this value" in obs_status_meaning("D")
 
 
 def test_a_mean_without_an_error_is_missing_and_says_why(means: Answer) -> None:
     assert means.texts() == ["error unknown"]
     assert means.values() == [None, None]
     assert means.symbols() == {0: "?", 1: "?"}
-    assert statuses(means).tolist() == ["Q", "Q"]
+    assert obs_status(means).tolist() == ["Q", "Q"]
     px = write_px(means, Options()).decode()
     assert px.endswith('DATA=\n"....." ".....";\n')
     assert 'DATASYMBOL5="?";' in px

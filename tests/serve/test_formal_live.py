@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.live.formal import LIVE
+from sfumato.live.charged import LIVE
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato_lab.economy.jobs.generate import Economy

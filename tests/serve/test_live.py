@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
 from tests.serve.live_serving import LiveServer, live_serving, of_businesses, serving_again
 
@@ -27,9 +27,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 
 @pytest.fixture(scope="module")
-def live(asked: LiveServer) -> Iterator[Live]:
+def live(asked: LiveServer) -> Iterator[GuardedSession]:
     """The same records, asked without a server."""
-    with open_live(load(asked.release)) as opened:
+    with open_guarded(load(asked.release)) as opened:
         yield opened
 
 
@@ -43,17 +43,17 @@ def rows(answer: httpx.Response, metric: str = "value") -> dict[tuple[str, ...],
     return dict(zip(keys, figures, strict=True))
 
 
-def expected(live: Live, column: str = "value", **question: Any) -> dict[tuple[str, ...], Any]:
+def expected(live: GuardedSession, column: str = "value", **question: Any) -> dict[tuple[str, ...], Any]:
     table = live.answer(**question).to_pylist()
     return {tuple(row[name] for name in question["by"]): row[column] for row in table}
 
 
 @pytest.mark.parametrize("metric", ["value", "rse", "low", "high"])
-def test_an_answer_is_that_of_the_live_table(asked: LiveServer, live: Live, metric: str) -> None:
+def test_an_answer_is_that_of_the_live_table(asked: LiveServer, live: GuardedSession, metric: str) -> None:
     assert rows(asked.ask(TURNOVER), metric) == expected(live, metric, total="turnover", by=["state", "industry"])
 
 
-def test_means_counts_filters_and_totals_are_answered(asked: LiveServer, live: Live) -> None:
+def test_means_counts_filters_and_totals_are_answered(asked: LiveServer, live: GuardedSession) -> None:
     where = {"state": ["NSW", "VIC"]}
     mean = {"statistic": "mean", "measure": "profit", "by": ["industry"], "where": where, "totals": True}
     assert rows(asked.ask(mean)) == expected(live, mean="profit", by=["industry"], where=where, totals=True)
@@ -142,7 +142,7 @@ def test_fifty_clients_get_identical_answers(asked: LiveServer) -> None:
     assert all(other == first for other in others)
 
 
-def test_pxwebapi_asks_any_attributes(asked: LiveServer, live: Live) -> None:
+def test_pxwebapi_asks_any_attributes(asked: LiveServer, live: GuardedSession) -> None:
     def data(**codes: str) -> dict[tuple[str, ...], Any]:
         selected = {f"valueCodes[{name}]": text for name, text in codes.items()}
         with asked.client() as client:
@@ -161,7 +161,7 @@ def test_pxwebapi_asks_any_attributes(asked: LiveServer, live: Live) -> None:
     }
 
 
-def test_the_form_works_without_scripts(asked: LiveServer, live: Live) -> None:
+def test_the_form_works_without_scripts(asked: LiveServer, live: GuardedSession) -> None:
     with asked.client() as client:
         empty = client.get("/live")
         shown = client.get("/live", params={"what": "total:turnover", "by": ["state"], "where[state]": ["NSW", "VIC"]})
@@ -261,7 +261,7 @@ def test_pxwebapi_marks_such_a_cell_too(tmp_path: Path) -> None:
         assert asked(again).content == first.content
 
 
-def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live: Live) -> None:
+def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live: GuardedSession) -> None:
     from sfumato.engine.limits import TooSlowError, stopped_after
 
     engine = live.prepared.tables.backend

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
@@ -26,7 +26,7 @@ class Opened:
     """An application over records, whose engine the test can reach, and the header of an analyst."""
 
     app: FastAPI
-    live: Live
+    live: GuardedSession
     analyst: str
 
     @property
@@ -35,13 +35,13 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with open_live(load(of_businesses(tmp_path_factory.mktemp("limits") / "business"))) as records:
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedSession]:
+    with open_guarded(load(of_businesses(tmp_path_factory.mktemp("limits") / "business"))) as records:
         yield records
 
 
 @pytest.fixture
-def opened(live: Live, catalogue: Catalogue, tmp_path: Path) -> Opened:
+def opened(live: GuardedSession, catalogue: Catalogue, tmp_path: Path) -> Opened:
     analyst, _ = users(tmp_path / "state")
     app = make_app(catalogue, Settings(state=tmp_path / "state", calls=0), queue=LiveQueue(live=live))
     return Opened(app=app, live=live, analyst=analyst)

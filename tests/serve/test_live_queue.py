@@ -14,7 +14,7 @@ import pytest
 from fastapi import Request
 from starlette.responses import Response
 
-from sfumato.live import FormalLive, open_formal
+from sfumato.live import ChargedSession, open_charged
 from sfumato.release import load
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
@@ -34,7 +34,7 @@ LAST = "last"
 class Busy:
     """A server over jobs, with an address whose work takes as long as the test likes."""
 
-    live: FormalLive
+    live: ChargedSession
     client: httpx.Client
     tokens: dict[str, str]
     send: Callable[[bytes, str], socket.socket]
@@ -68,13 +68,13 @@ class Busy:
 
 
 @pytest.fixture
-def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
-    with open_formal(load(of_jobs(economy.folder, tmp_path / "economy")), epsilon=Fraction(2)) as jobs:
+def live(economy: Economy, tmp_path: Path) -> Iterator[ChargedSession]:
+    with open_charged(load(of_jobs(economy.folder, tmp_path / "economy")), epsilon=Fraction(2)) as jobs:
         yield jobs
 
 
 @contextmanager
-def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float = 30) -> Iterator[Busy]:
+def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: float = 30) -> Iterator[Busy]:
     kept = Users(state)
     added = {name: kept.add(name, Role.analyst) for name in ("ann", "bob", "cleo", "dan", "eve", "fay")}
     tokens = {name: token for name, (_, token) in added.items()}
@@ -121,7 +121,9 @@ def busy(live: FormalLive, catalogue: Catalogue, state: Path, *, seconds: float 
         )
 
 
-def test_one_who_asks_for_much_keeps_no_other_waiting(live: FormalLive, catalogue: Catalogue, tmp_path: Path) -> None:
+def test_one_who_asks_for_much_keeps_no_other_waiting(
+    live: ChargedSession, catalogue: Catalogue, tmp_path: Path
+) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         many = [server.held("ann") for _ in range(20)]
         assert server.begun.acquire(timeout=30)
@@ -131,7 +133,7 @@ def test_one_who_asks_for_much_keeps_no_other_waiting(live: FormalLive, catalogu
         assert {heard(connection).status for connection in many} == {200}
 
 
-def test_the_line_is_bounded_for_each_and_for_all(live: FormalLive, catalogue: Catalogue, tmp_path: Path) -> None:
+def test_the_line_is_bounded_for_each_and_for_all(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         full = [server.held("ann") for _ in range(OF_ONE)]
         assert server.until(OF_ONE)
@@ -148,7 +150,7 @@ def test_the_line_is_bounded_for_each_and_for_all(live: FormalLive, catalogue: C
         assert {heard(connection).status for connection in full} == {200}
 
 
-def test_who_leaves_leaves_the_line(live: FormalLive, catalogue: Catalogue, tmp_path: Path) -> None:
+def test_who_leaves_leaves_the_line(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         first = server.held("ann", "first")
         assert server.begun.acquire(timeout=30)
@@ -165,7 +167,7 @@ def test_who_leaves_leaves_the_line(live: FormalLive, catalogue: Catalogue, tmp_
 
 
 def test_the_log_has_the_question_of_those_who_waited_in_vain(
-    live: FormalLive, catalogue: Catalogue, tmp_path: Path
+    live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
     with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
@@ -176,7 +178,7 @@ def test_the_log_has_the_question_of_those_who_waited_in_vain(
     assert (entry["status"], entry["asked"]["by"], entry["asked"]["epsilon"]) == (503, PLACE["by"], PLACE["epsilon"])
 
 
-def test_long_questions_keep_no_steward_waiting(live: FormalLive, catalogue: Catalogue, tmp_path: Path) -> None:
+def test_long_questions_keep_no_steward_waiting(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
         assert all(server.begun.acquire(timeout=30) for _ in working)
@@ -187,7 +189,7 @@ def test_long_questions_keep_no_steward_waiting(live: FormalLive, catalogue: Cat
 
 
 def test_a_question_that_took_too_long_to_begin_is_not_charged(
-    live: FormalLive, catalogue: Catalogue, tmp_path: Path
+    live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
     with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
@@ -200,7 +202,7 @@ def test_a_question_that_took_too_long_to_begin_is_not_charged(
 
 
 def test_a_question_whose_client_was_told_is_not_charged_though_it_was_begun(
-    live: FormalLive, catalogue: Catalogue, tmp_path: Path
+    live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
     question = json.dumps(PLACE, separators=(",", ":"))
     with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
@@ -216,6 +218,6 @@ def test_a_question_whose_client_was_told_is_not_charged_though_it_was_begun(
     assert charged(live), "in time it is"
 
 
-def charged(live: FormalLive) -> bool:
+def charged(live: ChargedSession) -> bool:
     """Whether the question was charged."""
     return live.price(LiveQuestion.model_validate(PLACE).planned(live)).answered

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.live import Live, open_live
+from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
 from sfumato.serve.core.model import Answer, ServedTable
 from sfumato.serve.core.selection import everything
@@ -35,7 +35,7 @@ Units = tuple[frozenset[int], ...]
 class Records:
     """Records that are asked with and without a guard, and which units are in which cell."""
 
-    guarded: dict[str, Live]
+    guarded: dict[str, GuardedSession]
     frame: pd.DataFrame
     folder: Path
     table: ServedTable
@@ -43,7 +43,7 @@ class Records:
     _units: dict[tuple[tuple[str, str], ...], Units] = field(default_factory=dict)
     _stores: Iterator[int] = field(default_factory=lambda: iter(range(1_000_000)))
 
-    def fresh(self, guard: str) -> Live:
+    def fresh(self, guard: str) -> GuardedSession:
         """The same records, of which nothing was answered yet."""
         live, path = self.guarded[guard], self.folder / f"{next(self._stores)}/live.cells"
         return replace(live, released=replace(live.released, path=path, _read={}))
@@ -70,16 +70,16 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
     frame = pq.read_table(path.parent / "businesses.parquet").to_pandas()
     frame = frame.astype({"state": str, "industry": str, "size": str})
     with (
-        open_live(load(paths["off"])) as off,
-        open_live(load(paths["refuse"])) as refuse,
-        open_live(load(paths["flag"])) as flag,
+        open_guarded(load(paths["off"])) as off,
+        open_guarded(load(paths["refuse"])) as refuse,
+        open_guarded(load(paths["flag"])) as flag,
     ):
         guarded = {"off": off, "refuse": refuse, "flag": flag}
         table = next(table for table in live_tables(off) if table.id == TABLE)
         yield Records(guarded=guarded, frame=frame, folder=folder / "stores", table=table)
 
 
-def asked(records: Records, live: Live, codes: Codes) -> Answer:
+def asked(records: Records, live: GuardedSession, codes: Codes) -> Answer:
     """The values of some codes, as PxWebApi asks for them."""
     table = replace(records.table, source=replace(records.table.source, live=live))  # type: ignore[type-var]
     places = (
@@ -200,7 +200,7 @@ def test_a_cell_is_marked_for_one_that_is_shown_and_for_no_other(records: Record
 def test_the_same_cells_get_the_same_answer_at_every_address(
     records: Records, guard: str, codes: Codes, totals: bool
 ) -> None:
-    def programs(live: Live) -> dict[Cell, Any]:
+    def programs(live: GuardedSession) -> dict[Cell, Any]:
         question = LiveQuestion(
             statistic="total", measure="employees", by=[*CODES], where={name: [*some] for name, some in codes.items()},
             totals=totals,
@@ -209,7 +209,7 @@ def test_the_same_cells_get_the_same_answer_at_every_address(
         table = answer_table(live, planned, live.answered(planned))
         return cells(table.answer(replace(everything(table), metrics=(0,))))
 
-    def pxweb(live: Live) -> dict[Cell, Any]:
+    def pxweb(live: GuardedSession) -> dict[Cell, Any]:
         every = {name: (*codelist.codes, *["total"] * totals) for name, codelist in live.codelists.items()}
         return cells(asked(records, live, {**every, **codes}))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import BudgetError, SfumatoError
-from sfumato.live import FormalLive, open_formal
+from sfumato.live import ChargedSession, open_charged
 from sfumato.release import load
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.live.question import LiveQuestion, in_words, methods_on_offer, price_of
@@ -23,7 +23,7 @@ WORKPLACES, FILTER = ("industry",), {"sex": ["F"]}
 
 
 @contextmanager
-def opened(economy: Economy, folder: Path, budget: str, epsilon: int = 4) -> Iterator[FormalLive]:
+def opened(economy: Economy, folder: Path, budget: str, epsilon: int = 4) -> Iterator[ChargedSession]:
     """The jobs of an economy under another budget; nothing was charged yet."""
     for file in economy.folder.iterdir():
         (folder / file.name).symlink_to(file)
@@ -33,11 +33,11 @@ def opened(economy: Economy, folder: Path, budget: str, epsilon: int = 4) -> Ite
     before = "budget = { alpha = 0.1, epsilon = 4.0 }"
     assert before in text
     release.write_text(text.replace(before, budget), encoding="utf-8")
-    with open_formal(load(release), epsilon=Fraction(epsilon)) as live:
+    with open_charged(load(release), epsilon=Fraction(epsilon)) as live:
         yield live
 
 
-def refusal(live: FormalLive, method: str, by: tuple[str, ...], **question: Any) -> SfumatoError | None:
+def refusal(live: ChargedSession, method: str, by: tuple[str, ...], **question: Any) -> SfumatoError | None:
     """Why the largest question with a method is refused, with any delta that there is."""
     found: SfumatoError | None = None
     for delta in {None, float(live.most.delta) or None} if "delta" in options_of(method) else [None]:
@@ -51,12 +51,12 @@ def refusal(live: FormalLive, method: str, by: tuple[str, ...], **question: Any)
     return found
 
 
-def refused(live: FormalLive, method: str, by: tuple[str, ...], **question: Any) -> bool:
+def refused(live: ChargedSession, method: str, by: tuple[str, ...], **question: Any) -> bool:
     """Whether the largest question with a method is refused."""
     return refusal(live, method, by, **question) is not None
 
 
-def by_workers(live: FormalLive) -> list[tuple[str, ...]]:
+def by_workers(live: ChargedSession) -> list[tuple[str, ...]]:
     """Attributes of workers, alone and together: for every number of cells that fits into a table the first such."""
     names = [name for name in live.codelists if not live.release.data.is_public(name)]
     found: dict[int, tuple[str, ...]] = {}
@@ -65,7 +65,7 @@ def by_workers(live: FormalLive) -> list[tuple[str, ...]]:
     return [some for number, some in found.items() if number <= live.release.live.most_cells]
 
 
-def cells(live: FormalLive, by: tuple[str, ...]) -> int:
+def cells(live: ChargedSession, by: tuple[str, ...]) -> int:
     return prod(len(live.codelists[name].codes) for name in by)
 
 

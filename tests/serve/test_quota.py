@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sfumato.errors import BudgetError
-from sfumato.live import open_formal
+from sfumato.live import open_charged
 from sfumato.live.question import Quotas
 from sfumato.release import load
 from sfumato.serve.core.users import Role, Users
@@ -98,7 +98,7 @@ def test_what_was_not_charged_does_not_count(tmp_path: Path) -> None:
 
 def test_a_refusal_does_not_tell_an_analyst_what_others_spent(economy: Economy, tmp_path: Path) -> None:
     release = load(of_jobs(economy.folder, tmp_path / "economy", live=""))
-    with open_formal(release, epsilon=Fraction(1)) as live:
+    with open_charged(release, epsilon=Fraction(1)) as live:
         beyond = live.planned(by=("industry",), epsilon=Fraction(1))
         half = live.planned(by=("industry",), epsilon=Fraction(1, 2))
         before = live.price(beyond, analyst="eve")

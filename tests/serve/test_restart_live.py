@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event, Timer
 
 from sfumato.checking import stored_answers
-from sfumato.live.formal import LIVE
+from sfumato.live.charged import LIVE
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato.running import run

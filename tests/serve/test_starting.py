@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.live import FormalLive, open_formal
+from sfumato.live import ChargedSession, open_charged
 from sfumato.release import load
 from sfumato.serve.app import addresses
 from sfumato.serve.core.access import Settings
@@ -19,22 +19,22 @@ from tests.serve.live_serving import of_jobs
 
 
 @pytest.fixture
-def live(economy: Economy, tmp_path: Path) -> Iterator[FormalLive]:
+def live(economy: Economy, tmp_path: Path) -> Iterator[ChargedSession]:
     """Jobs whose ad-hoc questions may cost 2, of a whole budget of 4."""
     release = load(of_jobs(economy.folder, tmp_path / "economy", budget=4.0))
-    with open_formal(release, epsilon=Fraction(2)) as opened:
+    with open_charged(release, epsilon=Fraction(2)) as opened:
         yield opened
 
 
-def said(live: FormalLive, state: Path, budget: str = "2") -> list[str]:
+def said(live: ChargedSession, state: Path, budget: str = "2") -> list[str]:
     return list(warnings(Settings(state=state), LiveQueue(live=live), budget=budget))
 
 
-def ask(live: FormalLive, epsilon: str) -> None:
+def ask(live: ChargedSession, epsilon: str) -> None:
     live.answered(live.planned(by=("ownership",), epsilon=Fraction(epsilon)))
 
 
-def test_the_budget_is_told_when_little_or_nothing_is_left(live: FormalLive, tmp_path: Path) -> None:
+def test_the_budget_is_told_when_little_or_nothing_is_left(live: ChargedSession, tmp_path: Path) -> None:
     Users(tmp_path / "state").add("ann", Role.analyst)
     assert said(live, tmp_path / "state") == []
     ask(live, "1.9")
@@ -47,13 +47,13 @@ def test_the_budget_is_told_when_little_or_nothing_is_left(live: FormalLive, tmp
 def test_a_whole_budget_that_is_smaller_is_told(economy: Economy, tmp_path: Path) -> None:
     Users(tmp_path / "state").add("ann", Role.analyst)
     release = load(of_jobs(economy.folder, tmp_path / "economy", budget=4.0))
-    with open_formal(release, epsilon=Fraction(4)) as live:
+    with open_charged(release, epsilon=Fraction(4)) as live:
         ask(live, "1")
         (words,) = said(live, tmp_path / "state")
     assert "has ε = 3 left, which is less than the 4 that ad-hoc questions may cost" in words
 
 
-def test_a_server_that_nobody_can_ask_says_how_to_add_somebody(live: FormalLive, tmp_path: Path) -> None:
+def test_a_server_that_nobody_can_ask_says_how_to_add_somebody(live: ChargedSession, tmp_path: Path) -> None:
     (words,) = said(live, tmp_path / "state")
     assert words.startswith("Nobody can ask yet: sfumato users add")
 
@@ -63,7 +63,7 @@ def test_a_budget_without_anything_to_ask_is_told(tmp_path: Path) -> None:
     assert "--budget-epsilon has no effect" in words
 
 
-def test_every_interface_is_named_and_only_what_is_on(catalogue: Catalogue, live: FormalLive) -> None:
+def test_every_interface_is_named_and_only_what_is_on(catalogue: Catalogue, live: ChargedSession) -> None:
     address = "http://localhost:8000"
     first, *public = addresses(catalogue, address, None)
     assert address in first

@@ -19,7 +19,7 @@ from sfumato.serve.core.status import NUMBERS
 from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options, write_parquet
 from sfumato.serve.formats.text import write_csv
-from sfumato.serve.sdmx.series import statuses
+from sfumato.serve.sdmx.series import obs_status
 
 
 def test_a_mean_that_is_not_defined_has_no_number_in_any_format(catalogue: Catalogue, bundles: dict[str, Path]) -> None:
@@ -40,7 +40,7 @@ def test_a_mean_that_is_not_defined_has_no_number_in_any_format(catalogue: Catal
     written = pq.read_table(pa.BufferReader(write_parquet(answer, Options())))
     assert written["mean_pay"].null_count == written.num_rows
     assert set(written["status"].to_pylist()) == {"not defined"}
-    assert set(statuses(answer)) == {"M"}
+    assert set(obs_status(answer)) == {"M"}
     asked = negative.means("pay", ["region"]).to_arrow()
     for column in ("value", "error", "cv"):
         assert asked[column].null_count == asked.num_rows, "the query tool says the same"

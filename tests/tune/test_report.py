@@ -129,7 +129,7 @@ def test_true_cells_are_used_when_that_is_told_and_the_finding_is_marked(file: P
     found = call("tune", "report", file, "--from-confidential-data").stdout
     assert "CONFIDENTIAL" in found
     with checked(release) as ready:
-        cells = true_cells(ready, reported(check(release, data=False).plan))
+        cells = true_cells(ready.count, reported(check(release, data=False).plan))
     assert cells.confidential
     assert cells.mean is not None
     assert 10_000 < cells.mean.min() < cells.mean.max() < 400_000

@@ -2,22 +2,62 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from sfumato.agree.reconcile import Protected, largest_detail, reconcile, rounded
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
-from sfumato.method import WholeTableFigures, published_figures
+from sfumato.method import Method, WholeTableFigures, published_figures
 
-if TYPE_CHECKING:  # only names for types: tables are agreed upon, whatever their kind
-    from sfumato.statistics.published import PublishedTable
+
+class Agreeing(Protocol):
+    """A table that may be made to agree with others, whatever its kind."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def table(self) -> Any:
+        """What the release file says of it."""
+        ...
+
+    @property
+    def method(self) -> Method:
+        """How it is protected."""
+        ...
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        ...
+
+    @property
+    def where(self) -> Mapping[str, tuple[str, ...]]:
+        """The codes that are kept of some attributes."""
+        ...
+
+    @property
+    def can_be_reconciled(self) -> bool:
+        """Whether it may be made to agree with others of the same population."""
+        ...
+
+    def lies_in(self, other: Any) -> bool:
+        """Whether the cells of another table are parts of this one's, and add up to them."""
+        ...
+
+    def summed(self, own: Cells, finer: Any, parts: Cells) -> Cells:
+        """The answer as sums of a finer one."""
+        ...
+
 
 # Tables that lie inside a finer one are published as its sums, so that additivity survives rounding.
 
 
-def nested_sums(tables: "Sequence[PublishedTable]", answers: Mapping[str, Cells]) -> dict[str, Cells]:
+def nested_sums(tables: Sequence[Agreeing], answers: Mapping[str, Cells]) -> dict[str, Cells]:
     """The answers with coarser tables replaced by sums of the finest one they lie in, where these add up.
 
     Stored answers stay as they are; the same answers always give the same sums.
@@ -33,9 +73,7 @@ def nested_sums(tables: "Sequence[PublishedTable]", answers: Mapping[str, Cells]
 _ANY = 0.9  # the confidence of intervals, which are not used here
 
 
-def agreeing(
-    tables: "Sequence[PublishedTable]", reconciled: Collection[str], answers: Mapping[str, Cells]
-) -> dict[str, Cells]:
+def agreeing(tables: Sequence[Agreeing], reconciled: Collection[str], answers: Mapping[str, Cells]) -> dict[str, Cells]:
     """The answers with the values that are published: those of the tables to be `reconciled` made to agree.
 
     Stored answers stay as they are; the same answers always give the same reconciled values. Tables that add up by
@@ -61,7 +99,7 @@ def agreeing(
     return answers | {name: answers[name].with_column("value", value) for name, value in values.items()}
 
 
-def reconciled_tables(tables: "Sequence[PublishedTable]") -> tuple[str, ...]:
+def reconciled_tables(tables: Sequence[Agreeing]) -> tuple[str, ...]:
     """The tables that are made to agree: those that are right on average and share a population with another such.
 
     A biased table would pull the others away from the truth.
@@ -71,11 +109,11 @@ def reconciled_tables(tables: "Sequence[PublishedTable]") -> tuple[str, ...]:
     return tuple(t.name for t, p in zip(fit, populations, strict=True) if populations.count(p) > 1)
 
 
-def _population(table: "PublishedTable") -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _population(table: Agreeing) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(sorted((name, tuple(sorted(codes))) for name, codes in table.where.items()))
 
 
-def _typical_error(table: "PublishedTable", protected: Mapping[str, Protected]) -> Floats:
+def _typical_error(table: Agreeing, protected: Mapping[str, Protected]) -> Floats:
     """The published error figure; where noise follows the largest establishment, as large as that one can be."""
     method = table.method
     if isinstance(method, WholeTableFigures) or "largest" not in method.needs:

@@ -74,7 +74,7 @@ _ADDS_UP = frozenset(i.code for i in INDICATORS if i.additive and i.code not in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BundleItem:
     """A cube or a table of a bundle."""
 
     kind: str
@@ -98,11 +98,11 @@ class Selected:
     """The dimensions over which values were added up."""
 
 
-def contents(bundle: Path) -> tuple[Part, ...]:
+def contents(bundle: Path) -> tuple[BundleItem, ...]:
     """The cubes and tables of a bundle."""
     described = _structure(bundle)
     return tuple(
-        Part(
+        BundleItem(
             kind=kind,
             name=part["name"],
             title=part["title"],
@@ -241,7 +241,7 @@ class Bundle:
     folder: Path
 
     @property
-    def contents(self) -> tuple[Part, ...]:
+    def contents(self) -> tuple[BundleItem, ...]:
         """Its cubes and tables."""
         return contents(self.folder)
 

@@ -1,6 +1,7 @@
 """The privacy statement: what was protected, against whom, and what it means, in plain words."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -82,25 +83,59 @@ UNANSWERED: Mapping[str, Any] = MappingProxyType({})
 _READING = "## How to read the error figures"
 
 
-def statement(plan: Plan, answers: Mapping[str, Any] = UNANSWERED, *, spent: OverPeriods | None = None) -> str:
-    """Write the privacy statement of a release as Markdown.
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The paragraphs of a privacy statement, by what they are about; Markdown where something is stressed."""
+
+    in_short: tuple[str, ...]
+    """What the release protects, with headings of what that means."""
+    other_releases: tuple[str, ...]
+    not_protected: tuple[str, ...]
+    changed: Mapping[str, str]
+    """How the numbers of every statistic were changed, by its name."""
+    agreement: tuple[str, ...]
+    errors: tuple[str, ...]
+    """How to read the error figures."""
+
+    def facts(self) -> dict[str, Any]:
+        """The paragraphs as fields, for machines; what was done to each statistic stands beside it."""
+        promises = [text for text in (*self.in_short, *self.other_releases) if not text.startswith("#")]
+        return {"promises": promises, "not_protected": list(self.not_protected), "errors": list(self.errors)}
+
+
+def make_statement(
+    plan: Plan, answers: Mapping[str, Any] = UNANSWERED, *, spent: OverPeriods | None = None
+) -> Statement:
+    """The statement of a release.
 
     `answers` are those that are published, by name; `spent` is what its ledger knows of all periods of the population.
     """
-    about = plan.release.about
+    return Statement(
+        in_short=tuple(_first(plan)),
+        other_releases=tuple(other_releases(plan, spent)),
+        not_protected=tuple(_public(plan)),
+        changed={one.name: one.paragraph(plan, answers.get(one.name)) for one in plan.statistics},
+        agreement=tuple(_agreement(plan)),
+        errors=tuple(_errors(plan)),
+    )
+
+
+def statement(plan: Plan, answers: Mapping[str, Any] = UNANSWERED, *, spent: OverPeriods | None = None) -> str:
+    """Write the privacy statement of a release as Markdown."""
+    about, made = plan.release.about, make_statement(plan, answers, spent=spent)
     parts = [
         f"# Privacy statement: {about.title}",
         f"Population: {about.population}. Period: {about.period}. Made with sfumato {plan.software}.",
         "## In short",
-        *_first(plan),
+        *made.in_short,
         "## Other periods and releases",
-        *other_releases(plan, spent),
+        *made.other_releases,
         "## What is not protected",
-        _public(plan),
+        *made.not_protected,
         "## How the numbers were changed",
-        *(statistic.paragraph(plan, answers.get(statistic.name)) for statistic in plan.statistics),
-        *_agreement(plan),
-        *_errors(plan),
+        *made.changed.values(),
+        *made.agreement,
+        *([_READING, *made.errors] if made.errors else []),
         "## The parameters",
         _parameters(plan),
         *_documented(plan),
@@ -212,18 +247,18 @@ def _agreement(plan: Plan) -> list[str]:
     ]
 
 
-def _public(plan: Plan) -> str:
+def _public(plan: Plan) -> list[str]:
     data = plan.release.data
     apart = [paragraph for kind in plan.kinds for paragraph in kind.left_open(plan)]
     if apart:
-        return "\n\n".join(apart)
+        return apart
     named = ", ".join(data.label(name).lower() for name in data.public)
     if data.joined:
-        return (
+        return [
             f"The attributes of workplaces ({named}) are regarded as public. Every combination of codes was "
             "protected, also those without any job."
-        )
-    return (
+        ]
+    return [
         f"That an establishment exists, and its attributes ({named}), are regarded as public, and so is the number of "
         "establishments. A combination without any establishment is exactly 0: no one can work there."
         + (
@@ -231,7 +266,7 @@ def _public(plan: Plan) -> str:
             if plan.guarantee.bound is None
             else " A combination with establishments but without jobs was protected like any other."
         )
-    )
+    ]
 
 
 def _documented(plan: Plan) -> list[str]:
@@ -249,8 +284,7 @@ def _documented(plan: Plan) -> list[str]:
 
 
 def _errors(plan: Plan) -> list[str]:
-    texts = [text for kind in plan.kinds for text in kind.reading_errors(plan)]
-    return [_READING, *texts] if texts else []
+    return [text for kind in plan.kinds for text in kind.reading_errors(plan)]
 
 
 def _parameters(plan: Plan) -> str:

@@ -4,34 +4,42 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.bundle.statement import compared
+from sfumato.bundle.statement import UNANSWERED, compared, make_statement
 from sfumato.plan import Plan
-from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
 
-IN_ONE_PIECE: Mapping[str, AnswerParts] = MappingProxyType({})
+IN_ONE_PIECE: Mapping[str, AnswerChunks] = MappingProxyType({})
 """No table is in chunks."""
 
 
 def structure(
-    plan: Plan, large: Mapping[str, AnswerParts] = IN_ONE_PIECE, *, spent: OverPeriods | None = None
+    plan: Plan,
+    large: Mapping[str, AnswerChunks] = IN_ONE_PIECE,
+    *,
+    answers: Mapping[str, Any] = UNANSWERED,
+    spent: OverPeriods | None = None,
 ) -> dict[str, Any]:
-    """Describe every statistic of a release.
+    """Describe every statistic of a release; all that the statement says is there too, as fields.
 
-    `large` are the answers that are published in chunks, and `spent` is what was charged about the population.
+    `large` are the answers that are published in chunks, `answers` those in one piece, and `spent` is what was charged
+    about the population.
     """
-    about = plan.release.about
+    about, stated = plan.release.about, make_statement(plan, answers, spent=spent)
     described: dict[str, Any] = {
         "title": about.title,
         "population": about.population,
         "period": about.period,
         "guarantee": plan.guarantee.described(),
+        "statement": stated.facts(),
         "comparisons": [found.data() for found in compared(plan)],
         **({} if spent is None else {"over_periods": describe_periods(spent)}),
         "tables": [],
     }
     for statistic in plan.statistics:
-        described.setdefault(statistic.folder, []).append(statistic.describe(plan, large.get(statistic.name)))
+        facts = statistic.describe(plan, large.get(statistic.name))
+        facts["changes"] = stated.changed[statistic.name].partition(f"(`{statistic.name}`): ")[2]
+        described.setdefault(statistic.folder, []).append(facts)
     return described
 
 

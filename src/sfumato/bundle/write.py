@@ -17,13 +17,13 @@ from sfumato.agree.published import agreeing
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.statement import statement
 from sfumato.bundle.structure import structure
-from sfumato.chunks import Part, settled, write_part
+from sfumato.chunks import Chunk, settled, write_chunk
 from sfumato.durable import alone, room_for, sync_folder
 from sfumato.engine.chunks import EachFile, side_by_side
 from sfumato.errors import BundleError
 from sfumato.frame import Codelist
 from sfumato.plan import Plan
-from sfumato.privacy.answers import AnswerParts
+from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
 from sfumato.statistics.published import PublishedTable, parquet
 
@@ -31,18 +31,18 @@ from sfumato.statistics.published import PublishedTable, parquet
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishPart:
+class PublishChunk:
     """The work on one stored part: a plain value, which may be sent to another process."""
 
     planned: PublishedTable
-    answer: AnswerParts
+    answer: AnswerChunks
     folder: Path
     """Where the file goes: a draft of the bundle."""
 
-    def __call__(self, number: int) -> Part:
+    def __call__(self, number: int) -> Chunk:
         """Lay out one part as readers get it and put it on the disk."""
         table = self.planned.rows(self.planned.laid_out(self.answer.read(number)), listed=False)
-        return write_part(self.folder, number, parquet(table), rows=len(table))
+        return write_chunk(self.folder, number, parquet(table), rows=len(table))
 
 
 def write_bundle(
@@ -118,12 +118,12 @@ def _write_draft(
     each_file: EachFile,
     spent: OverPeriods | None,
 ) -> None:
-    large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerParts)}
+    large = {name: answer for name, answer in answers.items() if isinstance(answer, AnswerChunks)}
     whole = {name: answer for name, answer in answers.items() if name not in large}
     listed = _write_files(plan, whole, draft, large=large, spent=spent)
     for planned in plan.tables:
         if planned.name in large:
-            listed |= _write_parts(planned, large[planned.name], draft, each_file)
+            listed |= _write_chunks(planned, large[planned.name], draft, each_file)
     manifest = {
         "software": f"sfumato {plan.software}",
         "title": plan.release.about.title,
@@ -138,13 +138,13 @@ def _write_draft(
         sync_folder(path)
 
 
-def _write_parts(
-    planned: PublishedTable, answer: AnswerParts, draft: Path, each_file: EachFile
+def _write_chunks(
+    planned: PublishedTable, answer: AnswerChunks, draft: Path, each_file: EachFile
 ) -> dict[str, dict[str, Any]]:
     """Write the files of a table in parts, and say what the manifest has to list."""
     folder = draft / "tables" / planned.name
     folder.mkdir()
-    parts = settled(folder, each_file(range(len(answer)), PublishPart(planned=planned, answer=answer, folder=folder)))
+    parts = settled(folder, each_file(range(len(answer)), PublishChunk(planned=planned, answer=answer, folder=folder)))
     for part in parts:
         (folder / part.name).chmod(0o644)  # answers are their owner's alone; what is published is everyone's
     return {f"tables/{planned.name}/{part.name}": {"sha256": part.sha256, "bytes": part.bytes} for part in parts}
@@ -155,7 +155,7 @@ def _write_files(
     answers: Mapping[str, Any],
     draft: Path,
     *,
-    large: Mapping[str, AnswerParts],
+    large: Mapping[str, AnswerChunks],
     spent: OverPeriods | None,
 ) -> dict[str, dict[str, Any]]:
     """Write all but the manifest and the tables in chunks, side by side, and say what the manifest has to list."""
@@ -180,7 +180,7 @@ def _write_files(
         classified = (name for statistic in plan.statistics for name in statistic.classified_by)
         for attribute in dict.fromkeys(classified):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
-        described = structure(plan, large, spent=spent)
+        described = structure(plan, large, answers=answers, spent=spent)
         write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan, answers, spent=spent).encode())
         return {name: future.result() for name, future in writing.items()}

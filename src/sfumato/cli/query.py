@@ -17,7 +17,7 @@ from sfumato.errors import SfumatoError
 from sfumato.statistics.cube.question import CONFIDENCE
 
 if TYPE_CHECKING:  # only names for types
-    from sfumato.bundle.read import Part, Selected
+    from sfumato.bundle.read import BundleItem, Selected
     from sfumato.statistics.cube.query import PublishedCube
     from sfumato.statistics.cube.question import Answer, Rules
 
@@ -41,7 +41,7 @@ _LEFT_OUT = ("perturbation_error", "sampling_error")
 """On the screen; files and JSON have them."""
 
 
-def contents_summary(bundle: Path, parts: Sequence["Part"]) -> Summary:
+def contents_summary(bundle: Path, parts: Sequence["BundleItem"]) -> Summary:
     """The cubes and tables of a bundle, and how to ask for one."""
     table = columns("", "name", "title", "dimensions (codes)", "method")
     for part in parts:
@@ -56,14 +56,14 @@ def contents_summary(bundle: Path, parts: Sequence["Part"]) -> Summary:
     }
 
 
-def _first_question(bundle: Path, part: "Part") -> str:
+def _first_question(bundle: Path, part: "BundleItem") -> str:
     """A command that can be copied; a cube has every sum, while cells of a table need not add up."""
     by = [next(iter(part.dimensions))] if part.kind == "cube" else list(part.dimensions)
     return shlex.join(["sfumato", "query", str(near(bundle)), part.name, "--by", ",".join(by)])
 
 
 def answer_summary(
-    part: "Part", what: str, answer: "Answer", rules: "Rules", *, written: Path | None, as_json: bool
+    part: "BundleItem", what: str, answer: "Answer", rules: "Rules", *, written: Path | None, as_json: bool
 ) -> Summary:
     """The figures of a cube, with their errors and marks."""
     rows = answer.to_arrow()
@@ -75,7 +75,7 @@ def answer_summary(
     return _text(f"{part.title}: {what}", rows, notes, written, headings=_OF_CUBES), data
 
 
-def rows_summary(part: "Part", selected: "Selected", *, written: Path | None, as_json: bool) -> Summary:
+def rows_summary(part: "BundleItem", selected: "Selected", *, written: Path | None, as_json: bool) -> Summary:
     """The rows of a table, as they were published."""
     rows, notes = selected.rows, []
     if selected.summed:
@@ -87,7 +87,7 @@ def rows_summary(part: "Part", selected: "Selected", *, written: Path | None, as
     return _text(f"{part.title} ({selected.unit})", rows, notes, written), data
 
 
-def _described(part: "Part") -> dict[str, Any]:
+def _described(part: "BundleItem") -> dict[str, Any]:
     found = {"name": part.name, "title": part.title, "dimensions": dict(part.dimensions), "method": part.method}
     return found | ({"measures": list(part.measures)} if part.kind == "cube" else {})
 
@@ -321,7 +321,7 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _where(bundle: Path, part: "Part", texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _where(bundle: Path, part: "BundleItem", texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Filters as codes by dimension; a code may have a comma, and several filters of one dimension add up."""
     from sfumato.bundle.read import codes_of
 

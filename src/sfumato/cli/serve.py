@@ -156,7 +156,7 @@ def _proxies(given: Sequence[str]) -> tuple[str, ...]:
 def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
     """Open the data of a release for ad-hoc questions, for as long as the server runs."""
     from sfumato.frame import exact
-    from sfumato.live import open_formal, open_live
+    from sfumato.live import open_charged, open_guarded
     from sfumato.release import load
     from sfumato.serve.live.queue import LiveQueue
 
@@ -171,5 +171,5 @@ def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
             update(f"opening the confidential data: {step}", 0, 1)
 
         if not release.data.of_jobs:
-            return LiveQueue(live=stack.enter_context(open_live(release, tell)))
-        return LiveQueue(live=stack.enter_context(open_formal(release, epsilon=epsilon, progress=tell)))
+            return LiveQueue(live=stack.enter_context(open_guarded(release, tell)))
+        return LiveQueue(live=stack.enter_context(open_charged(release, epsilon=epsilon, progress=tell)))

@@ -133,7 +133,7 @@ def report(
     usual = assumed_mean(tables) if mean is None else typed_number("mean", mean)
     if from_confidential_data:
         with checked(release) as ready:
-            found = true_cells(ready, tables)
+            found = true_cells(ready.count, tables)
     elif cells is not None:
         found = declared_cells(cells, usual)
     else:

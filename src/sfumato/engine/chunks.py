@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.chunks import Part
+from sfumato.chunks import Chunk
 from sfumato.engine.connect import Lends
 
 # Where the rows of an engine's answer stand in the product of the dimensions.
@@ -40,16 +40,16 @@ def positions_of(found: pa.Table, dimensions: Sequence[Dimension], by: Sequence[
 
 # The layout of a table in parts: which blocks of cells a part has, and what its cells are.
 
-OfRows = Callable[[pa.Table], Part]
+OfRows = Callable[[pa.Table], Chunk]
 """Work on the true rows of one part, which writes a file and tells of it; it may be sent to another process."""
-OfFile = Callable[[int], Part]
+OfFile = Callable[[int], Chunk]
 """Work on the file of one part, known by its number; it may be sent to another process."""
-EachFile = Callable[[Sequence[int], OfFile], Iterator[Part]]
+EachFile = Callable[[Sequence[int], OfFile], Iterator[Chunk]]
 """Works on the files of stored parts somewhere, in any order."""
 T = TypeVar("T")
 _BATCH = 1 << 17
 """Rows the engine hands out at a time."""
-CELLS_OF_A_PART = 2_000_000
+CELLS_OF_A_CHUNK = 2_000_000
 """Parts have about so many cells, few enough that several are protected at a time in little memory."""
 IN_ONE_PIECE = 20_000_000
 """What has more cells than this is never made in one piece where it can be made in parts."""
@@ -57,13 +57,13 @@ BUCKETS = 1 << 16
 """Workplace cells are counted in so many ranges at most to cut the table into parts of like size."""
 THE_BLOCK = -1
 """In the column `_inside`: the row is about the workplace cell itself."""
-THE_PART = -2
+THE_CHUNK = -2
 """In the column `_inside`: the row is about no cell; it only says that there is such a part."""
 _OF_BLOCKS = ("establishments", "largest_employer")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartLayout:
+class ChunkLayout:
     """How the cells of a table are cut into parts; a plain value, which may be sent to another process.
 
     A block is a workplace cell, known by its place in the product of the public dimensions; `inside` is the place of a
@@ -154,12 +154,12 @@ def bucket_width(blocks: int) -> int:
     return ceil(blocks / BUCKETS)
 
 
-def number_of_parts(cells: int, parts: int | None) -> int:
+def number_of_chunks(cells: int, parts: int | None) -> int:
     """As many parts as asked for, or so many that each has some two million of the listed cells.
 
     What has more cells than fit in one piece has no fewer parts than that, whatever is asked for.
     """
-    needed = max(1, ceil(cells / CELLS_OF_A_PART))
+    needed = max(1, ceil(cells / CELLS_OF_A_CHUNK))
     if parts is None:
         return needed
     return max(parts, needed) if cells > IN_ONE_PIECE else parts
@@ -171,7 +171,7 @@ def cut(counted: Sequence[int], *, width: int, cells_of_a_block: int, parts: int
     `counted` is the number of listed blocks in every bucket of `width` blocks. Buckets stay whole.
     """
     listed = sum(counted)
-    wanted = number_of_parts(listed * cells_of_a_block, parts)
+    wanted = number_of_chunks(listed * cells_of_a_block, parts)
     starts, begun = [0], 0
     for bucket, before in enumerate(accumulate(counted, initial=0)):
         part = before * wanted // listed if listed else 0
@@ -222,10 +222,10 @@ def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parted:
+class Chunked:
     """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
 
-    layout: PartLayout
+    layout: ChunkLayout
     found: "ir.Table"
     """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
 
@@ -240,30 +240,30 @@ class Parted:
         return self.found.union(self.tables.lend(_marks(self.layout)))
 
 
-def _marks(layout: PartLayout) -> pa.Table:
+def _marks(layout: ChunkLayout) -> pa.Table:
     """A row for every part, so that one without any job or establishment is there too."""
     zeros = np.zeros(layout.parts, dtype=np.int64)
     return pa.table(
         {
             "_part": np.arange(layout.parts, dtype=np.int32),
             "_block": zeros,
-            "_inside": zeros + THE_PART,
+            "_inside": zeros + THE_CHUNK,
             **{f"_{name}": zeros for name in layout.columns},
         }
     )
 
 
-def each_part(backend: "BaseBackend", parted: Parted, work: OfRows) -> Iterator[Part]:
+def each_chunk(backend: "BaseBackend", parted: Chunked, work: OfRows) -> Iterator[Chunk]:
     """Count the cells and work on them part by part; of a part only what the work tells comes back."""
     if backend.name == "pyspark":
-        from sfumato.engine.executors import spark_each_part
+        from sfumato.engine.executors import spark_each_chunk
 
-        yield from spark_each_part(backend, parted, work)
+        yield from spark_each_chunk(backend, parted, work)
     else:
-        yield from side_by_side(_rows_by_part(backend, parted), work)
+        yield from side_by_side(_rows_by_chunk(backend, parted), work)
 
 
-def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Part]:
+def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
     """Work on the files of stored parts, in any order."""
     if backend.name == "pyspark":
         from sfumato.engine.executors import spark_each_file
@@ -273,7 +273,7 @@ def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> I
         yield from side_by_side(numbers, work)
 
 
-def _rows_by_part(backend: "BaseBackend", parted: Parted) -> Iterator[pa.Table]:
+def _rows_by_chunk(backend: "BaseBackend", parted: Chunked) -> Iterator[pa.Table]:
     """The rows of one part after the other; what is not asked for yet stays with the engine, on its disk if need be."""
     held: list[pa.RecordBatch] = []
     current = 0
@@ -296,10 +296,10 @@ def _length_of_run(sorted_column: pa.Array, begin: int) -> int:
     return int(values.searchsorted(values[0], side="right"))
 
 
-def side_by_side(pieces: Iterable[T], work: Callable[[T], Part]) -> Iterator[Part]:
+def side_by_side(pieces: Iterable[T], work: Callable[[T], Chunk]) -> Iterator[Chunk]:
     """Work on as many pieces at a time as there are cores, and take the next piece only when one is done."""
     cores = os.cpu_count() or 1
-    waiting: deque[Future[Part]] = deque()
+    waiting: deque[Future[Chunk]] = deque()
     with ThreadPoolExecutor(max_workers=cores) as pool:
         try:
             for piece in pieces:

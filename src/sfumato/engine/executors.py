@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import pyarrow as pa
 
 from sfumato import __version__
-from sfumato.chunks import Part
+from sfumato.chunks import Chunk
 from sfumato.durable import write_durably
 from sfumato.errors import EngineError
 from sfumato.keys import Secret
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # only names for types
     from ibis.backends import BaseBackend
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
-
-    from sfumato.engine.chunks import Parted
 
 
 # Send work to Spark's executors in two pieces: what is large goes over disks, and the key never with it.
@@ -96,12 +94,12 @@ class _Together(pickle.Unpickler):
 # Work on the parts of a table on Spark's executors: of what they do only names, sizes and digests come back.
 
 METADATA = "number int, name string, rows bigint, sha256 string, bytes bigint"
-"""All that returns to the driver, a row for each part: the fields of a `Part`."""
+"""All that returns to the driver, a row for each part: the fields of a `Chunk`."""
 
 _FAILED = "work on an executor failed"
 
 
-def spark_each_part(backend: "BaseBackend", parted: "Parted", work: Callable[[pa.Table], Part]) -> Iterator[Part]:
+def spark_each_chunk(backend: "BaseBackend", parted: Any, work: Callable[[pa.Table], Chunk]) -> Iterator[Chunk]:
     """Hand every part to an executor, which counts its cells, works on them and writes its file."""
     rows = backend.raw_sql(backend.compile(parted.rows))
     # A number of partitions that is asked for is kept: Spark would join small ones, and one executor do all the work.
@@ -110,7 +108,7 @@ def spark_each_part(backend: "BaseBackend", parted: "Parted", work: Callable[[pa
         yield from _collected(spread.groupBy("_part").applyInArrow(_telling(received), METADATA))
 
 
-def spark_each_file(backend: "BaseBackend", numbers: Sequence[int], work: Callable[[int], Part]) -> Iterator[Part]:
+def spark_each_file(backend: "BaseBackend", numbers: Sequence[int], work: Callable[[int], Chunk]) -> Iterator[Chunk]:
     """Hand every stored part to an executor, by its number."""
     session = spark_of(backend)
     asked = session.range(0, len(numbers), 1, max(1, len(numbers)))
@@ -163,7 +161,7 @@ def _silent(work: Callable[[Any], T]) -> Callable[[Any], T]:
     return silent
 
 
-def _telling(work: Callable[[Any], Part]) -> Callable[[Any], pa.Table]:
+def _telling(work: Callable[[Any], Chunk]) -> Callable[[Any], pa.Table]:
     """The same work, which tells of its part in a row."""
     silent = _silent(work)
 
@@ -181,9 +179,9 @@ def _telling(work: Callable[[Any], Part]) -> Callable[[Any], pa.Table]:
     return told
 
 
-def _collected(told: "DataFrame") -> Iterator[Part]:
+def _collected(told: "DataFrame") -> Iterator[Chunk]:
     for row in told_by(told):
-        yield Part(**row.asDict())
+        yield Chunk(**row.asDict())
 
 
 def told_by(told: "DataFrame") -> Any:

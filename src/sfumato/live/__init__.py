@@ -1,6 +1,7 @@
 """Live tables: data opened once and asked many questions; docs/serve-live.md describes them."""
 
-from sfumato.live.formal import FormalLive, open_formal
-from sfumato.live.tables import Live, open_live
+from sfumato.live.charged import ChargedSession, open_charged
+from sfumato.live.guarded import GuardedSession, open_guarded
+from sfumato.live.session import Session
 
-__all__ = ["FormalLive", "Live", "open_formal", "open_live"]
+__all__ = ["ChargedSession", "GuardedSession", "Session", "open_charged", "open_guarded"]

@@ -1,16 +1,13 @@
 """Views: the parts of a published table that are looked at one by one, with their true cells."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
-
-if TYPE_CHECKING:  # only names for types: a table is looked at, whatever its kind
-    from sfumato.statistics.published import PublishedTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +17,7 @@ class View:
     Values are whole numbers of which `parts` make one `unit`.
     """
 
-    planned: "PublishedTable"
+    planned: Any
     title: str
     indicator: str | None
     counted: Cells
@@ -42,7 +39,7 @@ class View:
     @property
     def name(self) -> str:
         """The name of the table, and of its indicator if it has several."""
-        return self.planned.table.name + (f"/{self.indicator}" if self.indicator else "")
+        return str(self.planned.table.name + (f"/{self.indicator}" if self.indicator else ""))
 
     def only(self, chosen: NDArray[np.bool_]) -> "View":
         """Some of its cells."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.cells import Cells, Dimension
-from sfumato.chunks import Part, listing, read_listing, settled
+from sfumato.chunks import Chunk, listing, read_listing, settled
 from sfumato.durable import private_folder, room_for, sync_folder, write_durably
 from sfumato.errors import LedgerError
 
@@ -78,11 +78,11 @@ _BEGUN = re.compile(r"\.([0-9a-f]+)\.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerParts:
+class AnswerChunks:
     """An answer in parts; a plain value, which may be sent to another process."""
 
     folder: Path
-    parts: tuple[Part, ...]
+    parts: tuple[Chunk, ...]
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -158,7 +158,7 @@ class Answers:
             draft.mkdir(mode=0o700)
         return draft
 
-    def keep_parts(self, question: str, written: Iterable[Part]) -> str:
+    def keep_chunks(self, question: str, written: Iterable[Chunk]) -> str:
         """Keep what was drawn in the draft, one file of every part, and return its digest, for the ledger to record."""
         draft = self._draft(question)
         content = listing(settled(draft, written))
@@ -178,7 +178,7 @@ class Answers:
 
     def read(self, question: str, sha256: str) -> Cells:
         """The answer that the ledger recorded for a question, as a whole."""
-        found = self.in_parts(question, sha256)
+        found = self.in_chunks(question, sha256)
         if found is None:
             return cells_of(self.read_file(question, sha256))
         cells = [found.read(number) for number in range(len(found))]
@@ -194,16 +194,16 @@ class Answers:
         """The content of the file that holds the answer."""
         return _kept(self._path(question, sha256), sha256)
 
-    def in_parts(self, question: str, sha256: str) -> AnswerParts | None:
+    def in_chunks(self, question: str, sha256: str) -> AnswerChunks | None:
         """The parts of an answer that was kept in parts; None when it is one file."""
         folder = self._path(question, sha256).with_suffix("")
         if not folder.is_dir():
             return None
-        return AnswerParts(folder=folder, parts=read_listing(_kept(folder / LISTING, sha256)))
+        return AnswerChunks(folder=folder, parts=read_listing(_kept(folder / LISTING, sha256)))
 
     def layout(self, question: str, sha256: str) -> Layout:
         """In which order of dimensions and codes an answer is stored."""
-        found = self.in_parts(question, sha256)
+        found = self.in_chunks(question, sha256)
         if found is None:
             return layout_of(self.read_file(question, sha256))
         return layout_of(_kept(found.folder / found.parts[0].name, found.parts[0].sha256))

@@ -4,11 +4,12 @@ import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import cast
 
 import uvicorn
 
 from sfumato.errors import SfumatoError
-from sfumato.live import FormalLive
+from sfumato.live import ChargedSession
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
@@ -24,17 +25,17 @@ NEARLY = Fraction(1, 10)
 
 def warnings(settings: Settings, queue: LiveQueue | None, *, budget: str) -> Iterator[str]:
     """What is probably not as it was meant; `budget` is what was typed for ad-hoc questions."""
-    formal = queue.live if queue is not None and isinstance(queue.live, FormalLive) else None
-    if budget and formal is None:
+    charged = None if queue is None or queue.live.most is None else cast(ChargedSession, queue.live)
+    if budget and charged is None:
         reason = "no release is asked: add --live" if queue is None else "questions about records cost nothing"
         yield f"--budget-epsilon has no effect: {reason}."
     if queue is not None and not any(user.active(datetime.now(UTC)) for user in Users(settings.state).all()):
         yield f"Nobody can ask yet: sfumato users add NAME --role analyst --state {settings.state}"
-    if formal is not None:
-        yield from _spent(formal)
+    if charged is not None:
+        yield from _spent(charged)
 
 
-def _spent(live: FormalLive) -> Iterator[str]:
+def _spent(live: ChargedSession) -> Iterator[str]:
     """What is left, where that is little or less than the server may spend."""
     left, most = live.left().remaining_epsilon, live.most.epsilon
     words = f"ε = {figure(float(max(left, Fraction(0))), 6)} of {figure(float(most), 6)}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,13 +28,10 @@ from sfumato.method import (
     PublishedFigures,
     published_figures,
 )
-from sfumato.privacy.answers import AnswerParts
-from sfumato.statistic import TableStatistic
+from sfumato.privacy.answers import AnswerChunks
+from sfumato.statistic import Surroundings, TableStatistic
 from sfumato.statistics.panel.indicators import NAME
-from sfumato.statistics.table import LISTED_CELLS
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
+from sfumato.statistics.table import LISTED_CELLS, Table
 
 CONFIDENCE = 0.9
 """How often the published interval holds the true value, at the least."""
@@ -71,6 +68,8 @@ _THE_CELLS = "the cell's"
 class PublishedTable(TableStatistic):
     """A table as readers get it; each kind says which columns it has."""
 
+    section: Table
+
     @property
     def is_unbiased(self) -> bool:
         """Whether sums of its published values are right on average."""
@@ -86,6 +85,11 @@ class PublishedTable(TableStatistic):
         """Whether combinations without any establishment are published as rows that are exactly 0."""
         chosen = self.table.structural_zeros
         return chosen == "listed" or (chosen == "auto" and self.cells <= LISTED_CELLS)
+
+    @property
+    def table(self) -> Table:
+        """What the release file says of it."""
+        return self.section
 
     # Rows.
 
@@ -212,7 +216,7 @@ class PublishedTable(TableStatistic):
 
     # Facts for machines.
 
-    def describe(self, plan: "Plan", chunks: AnswerParts | None = None) -> dict[str, Any]:
+    def describe(self, plan: Surroundings, chunks: AnswerChunks | None = None) -> dict[str, Any]:
         """The table in the structure of a bundle; `chunks` is its answer where it is published in chunks."""
         table = self.table
         listed = self.lists_structural_zeros and chunks is None
@@ -228,12 +232,15 @@ class PublishedTable(TableStatistic):
             "method": self.method.name,
             "guarantee": self.guarantee.described(),
             "structural_zeros": self.structural_zeros(plan, listed=listed),
+            "additive": self.is_additive,
+            "listed_once": self.is_listed_once,
+            "totals": table.totals,
             "nonnegative": table.nonnegative,
             "reconciled": self.name in plan.reconciled,
             "files": self._files(chunks),
         }
 
-    def _files(self, chunks: AnswerParts | None) -> dict[str, str | int]:
+    def _files(self, chunks: AnswerChunks | None) -> dict[str, str | int]:
         """Where the rows are: in one file of each kind, or in a folder of so many Parquet files."""
         if chunks is None:
             return {"parquet": f"tables/{self.name}.parquet", "csv": f"tables/{self.name}.csv"}
@@ -253,7 +260,7 @@ class PublishedTable(TableStatistic):
         """The columns that such a table never has."""
         return frozenset()
 
-    def column_texts(self, plan: "Plan") -> dict[str, str]:
+    def column_texts(self, plan: Surroundings) -> dict[str, str]:
         """What each published column says."""
         lacking = set(self.lacking_columns)
         if plan.release.data.joined:
@@ -262,7 +269,7 @@ class PublishedTable(TableStatistic):
             lacking |= {"establishments", "convergence_ratio"}  # jobs for each establishment tell their number
         return {name: text for name, text in COLUMNS.items() if name not in lacking}
 
-    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:  # noqa: ARG002 (some kinds look at them)
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (some kinds look at them)
         """What is known of combinations that are not listed."""
         return "none known: every combination of codes is protected and listed"
 
@@ -278,13 +285,23 @@ class PublishedTable(TableStatistic):
         """The table as version 0.1.0 asked for it, where that was another question; `build_again` makes its method."""
         return None
 
+    @property
+    def is_additive(self) -> bool:
+        """Whether a sum of its values is a number of the same things: not so of means, percentiles and indicators."""
+        return True
+
+    @property
+    def is_listed_once(self) -> bool:
+        """Whether it lists pairs without a direction, each once."""
+        return False
+
     # Words for the statement.
 
     def what_was_done(self) -> str:
         """The table and its method, in words."""
         return f"**{self.table.title or self.name}** (`{self.name}`): {self.method.description}."
 
-    def has_none(self, plan: "Plan") -> str:
+    def has_none(self, plan: Surroundings) -> str:
         """That it has no formal guarantee, where others have one."""
         if self.guarantee.bound is not None or self.guarantee == plan.guarantee:
             return ""
@@ -349,12 +366,13 @@ def _plain(value: Any) -> Any:
     return number(value) if isinstance(value, Fraction) else value
 
 
-def _dimension(plan: "Plan", dimension: Dimension) -> dict[str, Any]:
+def _dimension(plan: Surroundings, dimension: Dimension) -> dict[str, Any]:
     return {
         "name": dimension.name,
         "label": plan.label(dimension.name),
         "codes": len(dimension),
         "codelist": f"codelists/{dimension.name}.csv",
+        "role": "time" if dimension.name == plan.release.time else None,
     }
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +14,8 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
-from sfumato.statistics.registry import KEYED
+from sfumato.statistics.registry import FOR_PEOPLE, KEYED
+from sfumato.statistics.totals.top_contributors import TopContributors
 
 Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
@@ -391,3 +392,59 @@ def know_measures(table: Table, data: Microdata) -> None:
                 found=f"'{name}'",
                 do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
             )
+
+
+def methods_for_records(table: Table, data: Any) -> dict[str, str]:
+    """What a release file may name for a table of records, each with what is used."""
+    people = FOR_PEOPLE.get(table.statistic, {})
+    # The perturbation of totals keeps a unit apart from others by its one record.
+    keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
+    return {**({TopContributors.name: TopContributors.name} if keyed else {}), **people}
+
+
+def named_method(table: Table, fitting: Mapping[str, str]) -> str:
+    """The method that is used for what a release file names; one that is not for such tables is refused."""
+    named = table.protect.method
+    if not fitting:
+        raise ReleaseError(
+            f"table '{table.name}', {table.statistic}",
+            expected="records without a `period`: a total is kept apart from others by one record of each unit",
+            found="`period` in [data.records]",
+            do="leave `period` out and publish every period from a file of its own: a unit has the same key in all",
+        )
+    if named not in fitting:
+        raise ReleaseError(
+            f"table '{table.name}', method '{named}'",
+            expected=f"{' or '.join(fitting)}, the {'method' if len(fitting) == 1 else 'methods'} for such tables",
+            found=f"'{named}'",
+            do=f'write protect = {{ method = "{_nearest(named, fitting)}" }}',
+        )
+    return fitting[named]
+
+
+def _nearest(method: str, fitting: Iterable[str]) -> str:
+    """The method most like the one that was named; for people, where one for people was named."""
+    known = list(fitting)
+    if any(method in named for named in FOR_PEOPLE.values()):
+        known = [name for name in known if any(name in named for named in FOR_PEOPLE.values())] or known
+    return next(iter(get_close_matches(method, known, n=1)), known[0])
+
+
+def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
+    """The options of a method, without those that are used elsewhere."""
+    return {option: value for option, value in table.protect.options.items() if option not in elsewhere}
+
+
+def epsilon_of(table: Table, name: str) -> Fraction | None:
+    """What a table spends; a method with a key takes neither alpha nor epsilon."""
+    if name in KEYED:
+        for parameter in ("alpha", "epsilon"):
+            value = getattr(table.protect, parameter)
+            if value is not None:
+                raise ReleaseError(
+                    f"method '{table.protect.method}', {parameter}",
+                    expected="neither alpha nor epsilon: it has no formal guarantee and costs no budget",
+                    found=f"{parameter} = {float(value):g}",
+                    do="leave it out",
+                )
+    return table.protect.epsilon

@@ -62,7 +62,9 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             decimals=decimals[VALUE],
             kind="value",
             description=_described(about),
-            additive=not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys(),
+            additive=about.get(
+                "additive", not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys()
+            ),
         )
     ]
     estimated = {"mean", "predict", "quantiles"} & about["statistic"].keys()
@@ -169,46 +171,59 @@ def _pair(
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """The paragraphs of a statement by the heading of their section, without marks of Markdown."""
+    """What the statement of a bundle says, without marks of Markdown."""
 
-    sections: Mapping[str, tuple[str, ...]]
+    promises: tuple[str, ...]
+    """What the release protects, and what that means."""
+    not_protected: tuple[str, ...]
+    """What the release leaves open."""
+    errors: tuple[str, ...]
+    """How to read the error figures."""
+    changed: Mapping[str, str]
+    """How the numbers of a table or cube were changed."""
 
     @classmethod
-    def read(cls, text: str) -> "Statement":
-        """Take a statement apart at its headings and empty lines."""
+    def of(cls, structure: Mapping[str, Any]) -> "Statement":
+        """From the fields of a structure."""
+        facts = {name: tuple(map(_plain, texts)) for name, texts in structure["statement"].items()}
+        described = [*structure.get("tables", ()), *structure.get("cubes", ())]
+        return cls(**facts, changed={about["name"]: _plain(about["changes"]) for about in described})
+
+    @classmethod
+    def read(cls, text: str, structure: Mapping[str, Any]) -> "Statement":
+        """From the text of an earlier version, whose structure had no such fields."""
         sections: dict[str, tuple[str, ...]] = {}
         heading = ""
         for paragraph in text.split("\n\n"):
             if paragraph.startswith("#"):
                 heading = paragraph.lstrip("#").strip()
             else:
-                sections[heading] = (*sections.get(heading, ()), paragraph.replace("**", "").strip())
-        return cls(sections=sections)
-
-    @property
-    def promises(self) -> tuple[str, ...]:
-        """What the release protects, and what that means."""
-        headings = (
-            *("In short", "What it means for one person", "What it means for one establishment"),
-            "Other periods and releases",
+                sections[heading] = (*sections.get(heading, ()), _plain(paragraph))
+        done = sections.get("How the numbers were changed", ())
+        names = [about["name"] for about in (*structure.get("tables", ()), *structure.get("cubes", ()))]
+        found = {name: [paragraph.partition(f"(`{name}`): ")[2] for paragraph in done] for name in names}
+        return cls(
+            promises=tuple(text for heading in _PROMISES for text in sections.get(heading, ())),
+            not_protected=sections.get("What is not protected", ()),
+            errors=sections.get("How to read the error figures", ()),
+            changed={name: next(filter(None, parts), "") for name, parts in found.items()},
         )
-        return tuple(paragraph for heading in headings for paragraph in self.sections.get(heading, ()))
-
-    @property
-    def not_protected(self) -> tuple[str, ...]:
-        """What the release leaves open."""
-        return self.sections.get("What is not protected", ())
-
-    @property
-    def errors(self) -> tuple[str, ...]:
-        """How to read the error figures."""
-        return self.sections.get("How to read the error figures", ())
 
     def changes(self, name: str) -> tuple[str, ...]:
         """How the numbers of a table or cube were changed."""
-        changed = self.sections.get("How the numbers were changed", ())
-        parts = [paragraph.partition(f"(`{name}`): ")[2] for paragraph in changed]
-        return tuple(part[0].upper() + part[1:] for part in parts if part)
+        text = self.changed.get(name, "")
+        return (text[0].upper() + text[1:],) if text else ()
+
+
+_PROMISES = (
+    *("In short", "What it means for one person", "What it means for one establishment"),
+    "Other periods and releases",
+)
+"""The headings under which earlier versions said what is promised."""
+
+
+def _plain(text: str) -> str:
+    return text.replace("**", "").strip()
 
 
 def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tuple[str, ...]:
@@ -247,10 +262,14 @@ class OpenBundle:
         """Check every file of a bundle against its manifest and read what it says of itself."""
         read_manifest(folder)
         manifest = folder / MANIFEST
+        structure = json.loads(read_listed(folder, "structure.json"))
+        earlier = "statement" not in structure
         return cls(
             folder=folder,
-            structure=json.loads(read_listed(folder, "structure.json")),
-            statement=Statement.read(read_listed(folder, "statement.md").decode()),
+            structure=structure,
+            statement=Statement.read(read_listed(folder, "statement.md").decode(), structure)
+            if earlier
+            else Statement.of(structure),
             # Bundles hold no clock, so that the same release gives the same bytes; the file system has one.
             updated=datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC),
             digest=sha256(manifest.read_bytes()).hexdigest(),
@@ -289,7 +308,7 @@ class OpenBundle:
                 codes=dimension.codes,
                 labels=tuple(labels.get(code, code) for code in dimension.codes),
                 eliminable=True,
-                role=role_of(dimension.name, dimension.codes),
+                role=described.get("role") or role_of(dimension.name, dimension.codes),
             )
             dimensions.append(replace(served, groupings=of_dimension(groupings, served)))
         measures, population = cube.measures, self.structure["population"]
@@ -356,7 +375,7 @@ class OpenBundle:
             labels=tuple(labels.get(code, "Total") for code in codes),
             eliminable=totalled,
             total=TOTAL if totalled else None,
-            role=role_of(name, codes[: len(codes) - totalled]),
+            role=described.get("role") or role_of(name, codes[: len(codes) - totalled]),
         )
 
     def labels(self, codelist: str) -> dict[str, str]:
@@ -400,6 +419,11 @@ def _column(column: pa.ChunkedArray, order: Any) -> Column:
     return Column(values=values, missing=missing if missing.any() else None)
 
 
+def _adds_up(about: Mapping[str, Any]) -> bool:
+    """Whether values add up, of bundles of earlier versions, which did not say it."""
+    return not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys()
+
+
 def _of_records(about: Mapping[str, Any]) -> bool:
     """Whether it is a table of records, in which the code "total" names the protected sum of all others."""
     return not {"total", "mean"}.isdisjoint(about["statistic"]) or about["statistic"].get("count") == "records"
@@ -407,7 +431,7 @@ def _of_records(about: Mapping[str, Any]) -> bool:
 
 def _is_once(about: Mapping[str, Any]) -> bool:
     """Whether pairs have no direction and are listed once."""
-    return bool(about["structural_zeros"].endswith(_ONCE))
+    return bool(about.get("listed_once", about["structural_zeros"].endswith(_ONCE)))
 
 
 def _mirrored(dimensions: tuple[ServedDimension, ...]) -> tuple[int, ...]:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.bundle.statement import JOBS_ADD_UP, meaning, statement
+from sfumato.bundle.statement import JOBS_ADD_UP, meaning
 from sfumato.bundle.structure import structure
 from sfumato.engine.data_files import data_files
 from sfumato.frame import Codelist
-from sfumato.live import FormalLive, Live
+from sfumato.live import Session
 from sfumato.live.question import in_order
 from sfumato.plan import Plan
 from sfumato.release import Release
@@ -40,14 +40,15 @@ class Described(OpenBundle):
         return dict(zip(found.codes, found.labels, strict=True))
 
     @classmethod
-    def of(cls, live: Live | FormalLive, planned: PublishedTable) -> "Described":
+    def of(cls, live: Session, planned: PublishedTable) -> "Described":
         """The description of one question."""
         release = live.release.model_copy(update={"tables": (planned.table,), "cubes": ()})
         plan = Plan(release=release, statistics=(planned,), codelists=live.codelists)
+        described = structure(plan)
         return cls(
             folder=Path("live"),
-            structure=structure(plan),
-            statement=Statement.read(statement(plan)),
+            structure=described,
+            statement=Statement.of(described),
             updated=_updated(release),
             digest=planned.digest_as_laid_out(""),
             codelists=live.codelists,
@@ -60,7 +61,7 @@ class Described(OpenBundle):
         return dict(found)
 
 
-def answer_table(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> ServedTable:
+def answer_table(live: Session, planned: PublishedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
     described = Described.of(live, planned)
     table = described.of_rows(described.about, _marked(rows), prefix="")
@@ -97,7 +98,7 @@ def _title(table: ServedTable, planned: PublishedTable) -> str:
     return f"{table.metrics[0].label} by {words}{total}"
 
 
-def _guarantee(live: Live | FormalLive, planned: PublishedTable) -> tuple[str, ...]:
+def _guarantee(live: Session, planned: PublishedTable) -> tuple[str, ...]:
     """What a formal question promises, together with everything else that is charged to the same budget."""
     budget = live.release.budget
     if planned.guarantee.bound is None or budget is None:
@@ -111,7 +112,7 @@ def _guarantee(live: Live | FormalLive, planned: PublishedTable) -> tuple[str, .
     )
 
 
-def _notes(live: Live | FormalLive, planned: PublishedTable, rows: pa.Table) -> tuple[str, ...]:
+def _notes(live: Session, planned: PublishedTable, rows: pa.Table) -> tuple[str, ...]:
     notes = [
         f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in planned.table.where.items()
     ]
@@ -131,7 +132,7 @@ def _marked(rows: pa.Table) -> pa.Table:
 # Every measure of records as one table of any attributes, for programs that know nothing of ad-hoc questions.
 
 
-def live_tables(live: Live) -> Iterator[ServedTable]:
+def live_tables(live: Session) -> Iterator[ServedTable]:
     """A table of records, and of every measure one of totals and one of means."""
     statistics = [
         ("count", "records"),
@@ -141,7 +142,7 @@ def live_tables(live: Live) -> Iterator[ServedTable]:
         yield _table(live, statistic, of)
 
 
-def _table(live: Live, statistic: str, of: str) -> ServedTable:
+def _table(live: Session, statistic: str, of: str) -> ServedTable:
     names = tuple(live.codelists)
     asked = {statistic: of}
     described = Described.of(live, live.planned(by=names[:1], where={}, totals=False, **asked))
@@ -170,7 +171,7 @@ def _table(live: Live, statistic: str, of: str) -> ServedTable:
     )
 
 
-def _dimension(live: Live, name: str) -> ServedDimension:
+def _dimension(live: Session, name: str) -> ServedDimension:
     codes, labels = live.codelists[name].codes, live.codelists[name].labels
     return ServedDimension(
         name=name,
@@ -187,7 +188,7 @@ def _dimension(live: Live, name: str) -> ServedDimension:
 class LiveFigures:
     """Answers that are counted when they are asked for."""
 
-    live: Live = field(repr=False)
+    live: Session = field(repr=False)
     asked: dict[str, str]
     dimensions: tuple[ServedDimension, ...]
 

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
-from sfumato.live import FormalLive
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note
@@ -56,8 +55,8 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         """The answer, or the price where it costs something and nobody said to spend it."""
         planned = question.planned(live)
         note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
-        if isinstance(live, FormalLive) and not ask:
-            price = live.price(planned, analyst=quota_of(user))
+        price = None if ask else live.price(planned, analyst=quota_of(user))
+        if price is not None:
             refusal = None if price.refusal is None else as_refused(price.refusal)
             return {"price": shown_price(planned, price), "refusal": refusal}
         table = queue.answered(planned, user)

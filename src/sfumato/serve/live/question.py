@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.errors import BudgetError
-from sfumato.live import FormalLive, Live
-from sfumato.live.formal import WIDEST
-from sfumato.live.formal import Price as FormalPrice
+from sfumato.live import ChargedSession, Session
+from sfumato.live.charged import WIDEST
 from sfumato.live.question import in_order
+from sfumato.live.session import Price as FormalPrice
 from sfumato.privacy.account import Balance, Overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
 from sfumato.serve.core.errors import RefusedError
@@ -52,7 +52,7 @@ class _Shape:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def methods_on_offer(live: FormalLive) -> MethodsOnOffer:
+def methods_on_offer(live: ChargedSession) -> MethodsOnOffer:
     """Try every method at the largest epsilon, with all numbers of workers' codes, and with a filter on workers.
 
     Nothing is charged, and nothing is read.
@@ -83,7 +83,7 @@ def _never(reasons: Mapping[str, str | None]) -> Iterable[str]:
         yield f"not {' nor '.join(kinds)}: {reason}"
 
 
-def _limit(live: FormalLive, method: str, kind: str, shapes: list[_Shape]) -> str:
+def _limit(live: ChargedSession, method: str, kind: str, shapes: list[_Shape]) -> str:
     """How many combinations of workers' codes are too many, in words; nothing where none are."""
     # The more cells share epsilon the less each has, so that what is too much for some is too much for all after it.
     first = bisect_left(shapes, 1, lo=1, key=lambda shape: int(_reason(live, method, shape) is not None))
@@ -99,7 +99,7 @@ def _combinations(shape: _Shape) -> str:
     return f"{shape.cells} combinations of their codes ({' × '.join(shape.workers)})"
 
 
-def _shapes(live: FormalLive) -> dict[str, list[_Shape]]:
+def _shapes(live: ChargedSession) -> dict[str, list[_Shape]]:
     """Questions to try by what they are about, each with more combinations of workers' codes than the one before."""
     data, codes = live.release.data, {name: codelist.codes for name, codelist in live.codelists.items()}
     public = [name for name in codes if data.is_public(name)]
@@ -119,7 +119,9 @@ def _shapes(live: FormalLive) -> dict[str, list[_Shape]]:
     return found
 
 
-def _products(live: FormalLive, names: list[str], where: Mapping[str, tuple[str, ...]] | None = None) -> list[_Shape]:
+def _products(
+    live: ChargedSession, names: list[str], where: Mapping[str, tuple[str, ...]] | None = None
+) -> list[_Shape]:
     """By some attributes together, ascending in cells: for every number of cells that a question may have, one."""
     found: dict[int, tuple[str, ...]] = {1: ()}
     for name in names:
@@ -135,7 +137,7 @@ def _products(live: FormalLive, names: list[str], where: Mapping[str, tuple[str,
     ]
 
 
-def _reason(live: FormalLive, method: str, shape: _Shape) -> str | None:
+def _reason(live: ChargedSession, method: str, shape: _Shape) -> str | None:
     """Why a method cannot be asked for; None if it can."""
     most = live.release.live.most_epsilon or live.most.epsilon
     asked: dict[str, Any] = {"by": shape.by, "where": shape.where, "epsilon": most, "method": method}
@@ -186,10 +188,10 @@ class LiveQuestion(BaseModel):
     )
     method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
 
-    def planned(self, live: Live | FormalLive) -> PublishedTable:
+    def planned(self, live: Session) -> PublishedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
         self._refuse_repeated()
-        if isinstance(live, Live):
+        if live.most is None:
             self._refuse({"epsilon": self.epsilon, "alpha": self.alpha, "delta": self.delta}, "records cost nothing")
             by, where = in_order(self.by, self.where, live.codelists)
             statistic: dict[str, str] = {str(self.statistic): self.measure or "none"}
@@ -202,7 +204,7 @@ class LiveQuestion(BaseModel):
         if self.method not in METHODS:
             raise RefusedError(
                 "method",
-                expected=f"one of {', '.join(methods_on_offer(live).methods)}",
+                expected=f"one of {', '.join(methods_on_offer(cast(ChargedSession, live)).methods)}",
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
@@ -340,13 +342,12 @@ class Price(BaseModel):
     )
 
 
-def live_config(live: Live | FormalLive, left: Balance | None, methods: MethodsOnOffer | None) -> LiveConfig:
+def live_config(live: Session, left: Balance | None, methods: MethodsOnOffer | None) -> LiveConfig:
     """What can be asked of open data; where that costs something, what is left and which methods there are."""
     release, data = live.release, live.release.data
-    formal = isinstance(live, FormalLive)
-    budget = None
-    if isinstance(live, FormalLive) and left is not None and methods is not None:
-        most = live.most
+    most = live.most
+    formal, budget = most is not None, None
+    if most is not None and left is not None and methods is not None:
         budget = LiveBudget(
             definition=most.definition,
             alpha=float(most.alpha),
@@ -354,7 +355,7 @@ def live_config(live: Live | FormalLive, left: Balance | None, methods: MethodsO
             delta=float(most.delta),
             left=float(left.remaining_epsilon),
             least_epsilon=float(min(release.live.least_epsilon, most.epsilon)),
-            quota=float(live.quotas.most),
+            quota=float(cast(ChargedSession, live).quotas.most),
             most_epsilon=float(release.live.most_epsilon or most.epsilon),
             alphas=(float(most.alpha / WIDEST), float(most.alpha * WIDEST)),
             methods=list(methods.methods),
@@ -388,11 +389,12 @@ SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""
 
 
-def price_of(live: Live | FormalLive, planned: PublishedTable, *, analyst: str | None) -> Price:
+def price_of(live: Session, planned: PublishedTable, *, analyst: str | None) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
-    if isinstance(live, Live):
+    price = live.price(planned, analyst=analyst)
+    if price is None:
         return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
-    return shown_price(planned, live.price(planned, analyst=analyst))
+    return shown_price(planned, price)
 
 
 def shown_price(planned: PublishedTable, price: FormalPrice) -> Price:

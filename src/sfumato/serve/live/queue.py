@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sfumato.engine.limits import TooSlowError
 from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
-from sfumato.live import FormalLive, Live
+from sfumato.live import ChargedSession, Session
 from sfumato.serve.core.errors import RefusedError, unable
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import ServedTable
@@ -34,15 +34,14 @@ _LONGEST = 700
 class LiveQueue:
     """Open data, the answers that were given lately, and the queue of questions."""
 
-    live: Live | FormalLive
+    live: Session
     answers: BoundedCache[ServedTable] = field(default_factory=lambda: BoundedCache[ServedTable](64_000_000))
     _threads: FairThreads = field(default_factory=lambda: FairThreads(AT_A_TIME))
     _counts: Counts = field(default_factory=lambda: Counts(OF_ONE, WAITING))
 
     def config(self, user: User) -> LiveConfig:
         """What can be asked, and what is left of the budget; the latter takes a while to find out."""
-        left = self.live.left(quota_of(user)) if isinstance(self.live, FormalLive) else None
-        return live_config(self.live, left, self.methods)
+        return live_config(self.live, self.live.left(quota_of(user)), self.methods)
 
     @property
     def waiting(self) -> int:
@@ -52,7 +51,7 @@ class LiveQueue:
     @cached_property
     def methods(self) -> MethodsOnOffer | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
-        return methods_on_offer(self.live) if isinstance(self.live, FormalLive) else None
+        return None if self.live.most is None else methods_on_offer(cast(ChargedSession, self.live))
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
         """Do all that a question needs in a thread of the queue, in turn; errors are problems of the question."""
@@ -62,9 +61,8 @@ class LiveQueue:
     def answered(self, planned: PublishedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest_as_laid_out("")  # the same question in another order is another page
-        if isinstance(self.live, FormalLive):
-            refuse_if_gone()  # the last moment: what comes now is charged
-            self.live.count(planned, quota_of(user))
+        refuse_if_gone()  # the last moment: what comes now may be charged
+        self.live.count(planned, quota_of(user))
         found = self.answers.get(key)
         if found is None:
             refuse_if_gone()

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.live import Live
 from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note, noted
@@ -48,7 +47,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     @programs.get("/config", response_model=schemas.LiveConfig, responses=responses(401, 403))
     async def config(request: Request, user: Asker) -> Any:
         """What can be asked: attributes, measures, limits, and what is left of the budget."""
-        if isinstance(live, Live):
+        if live.most is None:
             return queue.config(user)
         with refusing():  # in threads of pages: long questions keep nobody from it
             return await context.worker_queue.page(lambda: queue.config(user), client=context.client(request.scope))
@@ -97,7 +96,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
 
         return (await queue.work(work, client=context.client(request.scope))).respond(request)
 
-    if isinstance(live, Live):
+    if live.most is None:
         tables = Catalogue(tables={table.id: table for table in live_tables(live)})
         settings = replace(context.settings, state=context.settings.state / "live", url=f"{context.settings.url}{LIVE}")
         cache = BoundedCache[Rendered](settings.cache_bytes)  # of its own: no public route can reach it

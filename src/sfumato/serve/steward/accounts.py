@@ -12,8 +12,7 @@ from pydantic import BaseModel, Field
 
 from sfumato.charts.plots import draw_lines
 from sfumato.errors import SfumatoError
-from sfumato.live import FormalLive
-from sfumato.live.formal import LIVE
+from sfumato.live.charged import LIVE
 from sfumato.method import Method
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entries import Entry
@@ -67,10 +66,7 @@ class Charged(BaseModel):
 
 def ledger_of(queue: LiveQueue) -> Ledger | None:
     """The ledger of the release that is asked; a release of records may have none."""
-    if isinstance(queue.live, FormalLive):
-        return queue.live.ledger
-    path = queue.live.release.ledger
-    return Ledger.open(path) if path.exists() else None
+    return queue.live.opened_ledger
 
 
 def budgets(queue: LiveQueue) -> Budgets:
@@ -79,8 +75,8 @@ def budgets(queue: LiveQueue) -> Budgets:
     known = [] if ledger is None else [a for a in ledger.accounts() if ledger.has_budget(a)]
     live = queue.live
     part = None
-    if isinstance(live, FormalLive):
-        spent = live.ledger.balance_of(live.release.account, LIVE, live.most)
+    if live.most is not None and ledger is not None:
+        spent = ledger.balance_of(live.release.account, LIVE, live.most)
         part = _left("Ad-hoc questions", spent)
     accounts = [_left(f"{a.population}, {a.period}", ledger.balance(a)) for a in known if ledger is not None]
     return Budgets(accounts=accounts, live=part)

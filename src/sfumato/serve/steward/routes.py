@@ -9,7 +9,6 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from sfumato.errors import SfumatoError
-from sfumato.live import FormalLive
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.errors import RefusedError
@@ -114,7 +113,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
 
 def _defaults(queue: LiveQueue) -> dict[str, str]:
     live = queue.live
-    if not isinstance(live, FormalLive):
+    if live.most is None:
         return _DEFAULT
     numbers = {"alpha": live.most.alpha, "epsilon": live.most.epsilon / 4}
     return _DEFAULT | {name: figure(float(number), 6).replace(",", "") for name, number in numbers.items()}

@@ -2,16 +2,13 @@
 
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.privacy.meaning import belief, factor, odds, record_comparisons
+from sfumato.statistic import Surroundings
 from sfumato.statistics.cube.figures import Calibration
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
-
-if TYPE_CHECKING:  # only names for types: what is described describes itself with these words
-    from sfumato.plan import Plan
-    from sfumato.statistics.cube.statistic import CubeStatistic
 
 _COLUMNS = {
     COUNT: "noisy number of records, in millionths",
@@ -26,7 +23,7 @@ CUBES_LEAVE_OPEN = (
 )
 
 
-def cube_structure(plan: "Plan", planned: "CubeStatistic") -> dict[str, Any]:
+def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
     """Describe a cube for machines."""
     section, method = planned.section, planned.method
     return {
@@ -38,6 +35,7 @@ def cube_structure(plan: "Plan", planned: "CubeStatistic") -> dict[str, Any]:
                 "label": plan.release.data.label(dimension.name),
                 "codes": len(dimension),
                 "codelist": f"codelists/{dimension.name}.csv",
+                "role": "time" if dimension.name == plan.release.time else None,
             }
             for dimension in planned.question.by
         ],
@@ -77,12 +75,12 @@ def cube_structure(plan: "Plan", planned: "CubeStatistic") -> dict[str, Any]:
     }
 
 
-def _column(planned: "CubeStatistic", name: str) -> str:
+def _column(planned: Any, name: str) -> str:
     """What the numbers of a column are."""
     return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
 
 
-def cube_in_short(plan: "Plan", factor: str, belief: str) -> list[str]:
+def cube_in_short(plan: Surroundings, factor: str, belief: str) -> list[str]:
     """What the cubes of a release protect, for its first paragraph."""
     exact = any(cube.method.exact_controls for cube in plan.cubes)
     some = any(cube.method.empty_cells < 1 for cube in plan.cubes)
@@ -99,7 +97,7 @@ def cube_in_short(plan: "Plan", factor: str, belief: str) -> list[str]:
     return [*parts, *_disclosed(plan), *_beside_counts(plan)]
 
 
-def _disclosed(plan: "Plan") -> list[str]:
+def _disclosed(plan: Surroundings) -> list[str]:
     """Which tables have no noise at all."""
     return [
         f"**{cube.title}: disclosed as they are, without noise: "
@@ -110,7 +108,7 @@ def _disclosed(plan: "Plan") -> list[str]:
     ]
 
 
-def _beside_counts(plan: "Plan") -> list[str]:
+def _beside_counts(plan: Surroundings) -> list[str]:
     """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
     loose = [cube for cube in plan.cubes if cube.method.further]
     measures = any(cube.section.measures for cube in loose)
@@ -127,7 +125,7 @@ def _beside_counts(plan: "Plan") -> list[str]:
     ]
 
 
-def cube_text(planned: "CubeStatistic", calibration: Calibration | None = None) -> str:
+def cube_text(planned: Any, calibration: Calibration | None = None) -> str:
     """What was done to the numbers of one cube, and how well it met its controls."""
     method, section = planned.method, planned.section
     text = (
@@ -158,7 +156,7 @@ def cube_text(planned: "CubeStatistic", calibration: Calibration | None = None) 
     return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
 
 
-def not_met(planned: "CubeStatistic", calibration: Calibration) -> str:
+def not_met(planned: Any, calibration: Calibration) -> str:
     """By how much the cube misses its controls, where it does."""
     if calibration.converged:
         return ""
@@ -171,7 +169,7 @@ def not_met(planned: "CubeStatistic", calibration: Calibration) -> str:
     )
 
 
-def _controls(planned: "CubeStatistic") -> str:
+def _controls(planned: Any) -> str:
     method, section = planned.method, planned.section
     noisy = [control for control in method.controls if control.counts is not None]
     text = ""
@@ -201,7 +199,7 @@ def _controls(planned: "CubeStatistic") -> str:
     return text
 
 
-def error_text(plan: "Plan") -> str:
+def error_text(plan: Surroundings) -> str:
     """How to read the error figures of the query tool."""
     text = (
         "The query tool gives every figure of a cube an expected standard error: of the noise, worked out from the "
@@ -218,7 +216,7 @@ def error_text(plan: "Plan") -> str:
     )
 
 
-def computed_without_noise(plan: "Plan") -> list[str]:
+def computed_without_noise(plan: Surroundings) -> list[str]:
     """What is told of the data as it is, outside of any guarantee."""
     further = [cube for cube in plan.cubes if cube.method.further]
     loose = [cube.name for cube in further]
@@ -252,15 +250,15 @@ def _rounded_up(delta: Fraction) -> str:
         return f"{Decimal(delta.numerator * many) / Decimal(delta.denominator):f}{words}"
 
 
-def _has_replicates(plan: "Plan") -> bool:
+def _has_replicates(plan: Surroundings) -> bool:
     return plan.release.records.records.replicates is not None
 
 
-def _is_weighted(plan: "Plan") -> bool:
+def _is_weighted(plan: Surroundings) -> bool:
     return plan.release.records.records.weight is not None
 
 
-def cubes_in_words(plan: "Plan", total: EmployerEmployee) -> list[str]:
+def cubes_in_words(plan: Surroundings, total: EmployerEmployee) -> list[str]:
     """What cubes protect, and what that means for one record."""
     _, described = (found.loss for found in record_comparisons(total))
     return [

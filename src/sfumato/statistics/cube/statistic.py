@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import permutations, product
 from math import factorial, prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sfumato.cells import Dimension
 from sfumato.engine.data import OpenRecords
@@ -23,7 +23,7 @@ from sfumato.privacy.account import sequential
 from sfumato.privacy.answers import Layout, layout_of
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most
 from sfumato.privacy.meaning import Comparison, record_comparisons
-from sfumato.statistic import Statistic
+from sfumato.statistic import Statistic, Surroundings
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.describe import (
@@ -46,9 +46,6 @@ from sfumato.statistics.cube.tabulate import (
     tabulated_cube,
 )
 from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
 
 _MOST = 2.0**62
 _MOST_ORDERS = 120
@@ -242,32 +239,32 @@ class CubeStatistic(Statistic):
         found = self.calibration(content)
         return None if found is None or found.converged else found
 
-    def describe(self, plan: "Plan", chunks: Any = None) -> dict[str, Any]:  # noqa: ARG002 (a cube is in one piece)
+    def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:  # noqa: ARG002 (a cube is in one piece)
         """The cube in the structure of a bundle."""
         return cube_structure(plan, self)
 
     @classmethod
-    def _together(cls, plan: "Plan") -> EmployerEmployee:
+    def _together(cls, plan: Surroundings) -> EmployerEmployee:
         """What all cubes reveal together of one record."""
         return sequential([cube.guarantee for cube in plan.of_kind(cls)])
 
     @classmethod
-    def in_short(cls, plan: "Plan") -> list[str]:
+    def in_short(cls, plan: Surroundings) -> list[str]:
         """What cubes protect."""
         return cubes_in_words(plan, cls._together(plan))
 
     @classmethod
-    def comparisons(cls, plan: "Plan") -> tuple[Comparison, ...]:
+    def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What cubes bound."""
         return record_comparisons(cls._together(plan))
 
     @classmethod
-    def left_open(cls, plan: "Plan") -> list[str]:
+    def left_open(cls, plan: Surroundings) -> list[str]:
         """What cubes do not protect."""
         return [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])]
 
     @classmethod
-    def reading_errors(cls, plan: "Plan") -> list[str]:
+    def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of the query tool."""
         return [error_text(plan)]
 
@@ -275,7 +272,7 @@ class CubeStatistic(Statistic):
         """How far a cell is typically off."""
         return f"{self.method.counts.expected_magnitude:.2g} records", "the same"
 
-    def paragraph(self, plan: "Plan", answer: bytes | None = None) -> str:  # noqa: ARG002 (tables look at it)
+    def paragraph(self, plan: Surroundings, answer: bytes | None = None) -> str:  # noqa: ARG002 (tables look at it)
         """What was done to its numbers, and how well it met its controls."""
         return cube_text(self, self.calibration(answer))
 

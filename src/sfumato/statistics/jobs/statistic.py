@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted
+from sfumato.engine.chunks import Chunked
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
@@ -16,14 +16,12 @@ from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE
+from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import parted, tabulate
 from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
-from sfumato.statistics.registry import METHODS, build, epsilon_of, needs, used_options
-from sfumato.statistics.table import Table, refuse_other_data, refuse_unknown_codes
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
+from sfumato.statistics.registry import METHODS, build, needs
+from sfumato.statistics.table import Table, epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
@@ -146,7 +144,7 @@ class JobCounts(PublishedTable):
     @classmethod
     def tabulate_in_chunks(
         cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None
-    ) -> AbstractContextManager[Mapping[str, Parted]]:
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Counts of jobs that are cut into chunks."""
         questions = {name: one.question for name, one in batch.items()}
         numbers = {name: one.table.parts for name, one in batch.items()}
@@ -158,13 +156,13 @@ class JobCounts(PublishedTable):
         """The columns that such a table does not have."""
         return frozenset({"rse", "status", "convergence_ratio"})
 
-    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
         if plan.release.frame.joined:
             return super().structural_zeros(plan, listed=listed)
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
 
-    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
         cells = self.question.worker_cells(plan.release.frame)
@@ -195,7 +193,7 @@ class JobCounts(PublishedTable):
         )
 
     @classmethod
-    def reading_errors(cls, plan: "Plan") -> list[str]:
+    def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of counts with noise."""
         if all(table.guarantee.bound is None for table in plan.tables):
             return []

@@ -13,8 +13,8 @@ from sfumato.cells import Cells
 from sfumato.engine.chunks import (
     IN_ONE_PIECE,
     THE_BLOCK,
-    Parted,
-    PartLayout,
+    Chunked,
+    ChunkLayout,
     bucket_width,
     cut,
     located,
@@ -42,7 +42,7 @@ def parted(
     factors: Factors | None = None,
     *,
     in_one_piece: bool = False,
-) -> Iterator[dict[str, Parted]]:
+) -> Iterator[dict[str, Chunked]]:
     """Cut the answer to every question into parts: as many as `parts` says, or as its listed cells need.
 
     A large answer has as many as it needs even if `parts` says fewer; `in_one_piece` leaves every answer uncut.
@@ -61,24 +61,24 @@ def _as_in(frame: Frame, question: Question) -> Question:
     return replace(question, by=tuple(replace(d, public=frame.is_public(d.name)) for d in question.by))
 
 
-def _parted(counted: EstablishmentGroups, question: Question, parts: int | None, *, in_one_piece: bool) -> Parted:
+def _parted(counted: EstablishmentGroups, question: Question, parts: int | None, *, in_one_piece: bool) -> Chunked:
     blocks = _blocks(counted.frame, counted.tables, question)
     layout = _uncut(counted.frame, question)
     if not (in_one_piece or (parts == 1 and question.cells <= IN_ONE_PIECE)):
         layout = replace(layout, starts=_starts(layout, blocks, parts))
-    places = _with_parts(counted.tables, blocks, layout)
+    places = _with_chunks(counted.tables, blocks, layout)
     if layout.inside:
         found = _cells(counted, question, places, layout).union(_of_blocks(counted, places, layout))
     else:
         found = _workplace_cells(counted, question, places, layout)
-    return Parted(layout=layout, found=found, tables=counted.tables)
+    return Chunked(layout=layout, found=found, tables=counted.tables)
 
 
-def _uncut(frame: Frame, question: Question) -> PartLayout:
+def _uncut(frame: Frame, question: Question) -> ChunkLayout:
     """The whole table as a single part."""
     needed = sorted(question.needs - {"count", "largest", "establishments", "remainder"})
     known = () if frame.joined else ("establishments",)
-    return PartLayout(
+    return ChunkLayout(
         dimensions=question.by,
         starts=(0,),
         columns=("count", "largest", *known, *needed),
@@ -86,7 +86,7 @@ def _uncut(frame: Frame, question: Question) -> PartLayout:
     )
 
 
-def _starts(whole: PartLayout, blocks: "ir.Table", parts: int | None) -> tuple[int, ...]:
+def _starts(whole: ChunkLayout, blocks: "ir.Table", parts: int | None) -> tuple[int, ...]:
     """Cut the table into parts by the number of listed blocks, which is public, in ranges of neighbouring ones."""
     width = bucket_width(whole.blocks)
     counted = np.full(ceil(whole.blocks / width), width, dtype=np.int64)
@@ -122,7 +122,7 @@ def _blocks(frame: Frame, tables: Tables, question: Question) -> "ir.Table":
     return placed.select("_workplace", _block=place_in(public, placed))
 
 
-def _with_parts(tables: Tables, blocks: "ir.Table", layout: PartLayout) -> "ir.Table":
+def _with_chunks(tables: Tables, blocks: "ir.Table", layout: ChunkLayout) -> "ir.Table":
     """The establishments with the part that their workplace cell belongs to."""
     if layout.parts == 1:
         return blocks.mutate(_part=0)
@@ -134,7 +134,7 @@ def _with_parts(tables: Tables, blocks: "ir.Table", layout: PartLayout) -> "ir.T
     return bucketed.inner_join(lent, "_bucket").select("_workplace", "_block", "_part")
 
 
-def _cells(counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout) -> "ir.Table":
+def _cells(counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: ChunkLayout) -> "ir.Table":
     """Sum establishments to the cells that hold a job."""
     groups = _chosen(counted, question)
     chosen = groups.select("_workplace", "_jobs", _inside=place_in(layout.inside, groups))
@@ -146,7 +146,7 @@ def _cells(counted: EstablishmentGroups, question: Question, places: "ir.Table",
 
 
 def _workplace_cells(
-    counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: PartLayout
+    counted: EstablishmentGroups, question: Question, places: "ir.Table", layout: ChunkLayout
 ) -> "ir.Table":
     """Sum establishments to workplace cells: every one that has an establishment, with jobs or without."""
     groups = _chosen(counted, question)
@@ -160,7 +160,7 @@ def _workplace_cells(
     return _shaped(placed.group_by(["_part", "_block"]).agg(**sums).mutate(_inside=0), layout)
 
 
-def _with_employers(counted: EstablishmentGroups, placed: "ir.Table", layout: PartLayout) -> "ir.Table":
+def _with_employers(counted: EstablishmentGroups, placed: "ir.Table", layout: ChunkLayout) -> "ir.Table":
     """Rows of establishments with what the columns need to know of each: its whole workforce, its factor."""
     needs_total = "count_below_threshold" in layout.columns or (
         "largest_employer" in layout.columns and not layout.inside
@@ -172,7 +172,7 @@ def _with_employers(counted: EstablishmentGroups, placed: "ir.Table", layout: Pa
     return placed
 
 
-def _sums(placed: "ir.Table", question: Question, layout: PartLayout) -> "dict[str, ir.Scalar]":
+def _sums(placed: "ir.Table", question: Question, layout: ChunkLayout) -> "dict[str, ir.Scalar]":
     """What is added up of the establishments of a cell; one without jobs counts for nothing."""
     jobs = placed["_jobs"]
     sums = {"_count": jobs.sum(), "_largest": jobs.max()}
@@ -207,7 +207,7 @@ def _employers(counted: EstablishmentGroups) -> "ir.Table":
     return counted.by(()).rename(_total="_jobs")
 
 
-def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: PartLayout) -> "ir.Table":
+def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: ChunkLayout) -> "ir.Table":
     """A row for every workplace cell that has an establishment, with what is the same in all its cells."""
     if "largest_employer" not in layout.columns:
         found = places.group_by(["_part", "_block"]).agg(_establishments=places.count())
@@ -220,7 +220,7 @@ def _of_blocks(counted: EstablishmentGroups, places: "ir.Table", layout: PartLay
     return _shaped(found.mutate(_inside=THE_BLOCK), layout)
 
 
-def _shaped(found: "ir.Table", layout: PartLayout) -> "ir.Table":
+def _shaped(found: "ir.Table", layout: ChunkLayout) -> "ir.Table":
     """The columns that every row has, all of them whole numbers; 0 where a row is not about one."""
     import ibis
 

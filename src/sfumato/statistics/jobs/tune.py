@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.statistic import JobCounts
 from sfumato.statistics.registry import KEYED, build
 from sfumato.statistics.table import Table
-
-if TYPE_CHECKING:  # only names for types: tables of a release are tuned
-    from sfumato.release import Release
 
 # Accuracy as people state it: `mean error below 2 jobs in cells of at most 20 jobs`, and the like.
 
@@ -312,7 +309,7 @@ def _digits(epsilon: float) -> Fraction:
 
 
 def tune_table(
-    release: "Release",
+    release: Any,
     name: str | None = None,
     *,
     accuracy: Accuracy,
@@ -355,11 +352,12 @@ def tune_table(
     return tune(build_at, accuracy=accuracy, largest_share=largest_share, worker_cells=worker_cells)
 
 
-def find_table(release: "Release", name: str | None) -> Table:
+def find_table(release: Any, name: str | None) -> Table:
     """The named table, or the only one."""
-    names = [table.name for table in release.tables]
+    tables: tuple[Table, ...] = release.tables
+    names = [table.name for table in tables]
     if name is None and len(names) == 1:
-        return release.tables[0]
+        return tables[0]
     if name not in names:
         raise ReleaseError(
             "table",
@@ -367,7 +365,7 @@ def find_table(release: "Release", name: str | None) -> Table:
             found="none named" if name is None else repr(name),
             do="name the table with --table",
         )
-    return release.tables[names.index(name)]
+    return tables[names.index(name)]
 
 
 def _worker_cells(frame: Frame, table: Table) -> int:

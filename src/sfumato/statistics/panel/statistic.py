@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from sfumato.frame import Codelist, Data, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE, ONE, Factors
+from sfumato.statistic import Surroundings
 from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
 from sfumato.statistics.panel.indicators import BEHIND, CODES, INDICATORS, NAME, ROUNDED_INDICATORS
 from sfumato.statistics.panel.infused_sums import InfusedSums
@@ -25,11 +26,15 @@ from sfumato.statistics.panel.tabulate_indicators import indicators
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
 from sfumato.statistics.published import ESTABLISHMENTS_KNOWN, NOISED, Columns, PublishedTable, is_hidden, typical
-from sfumato.statistics.registry import build, epsilon_of, named_method, used_options
-from sfumato.statistics.table import Table, refuse_other_data, refuse_unknown_codes
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
+from sfumato.statistics.registry import build
+from sfumato.statistics.table import (
+    Table,
+    epsilon_of,
+    named_method,
+    refuse_other_data,
+    refuse_unknown_codes,
+    used_options,
+)
 
 SMALLEST_PAIR_CELL = 3
 """Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
@@ -98,7 +103,7 @@ class PanelStatistic(PublishedTable):
         """None: it would tell how far factors are from one."""
         return None
 
-    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         return f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}{self._done()}"
 
@@ -166,6 +171,11 @@ class Indicators(PanelStatistic):
         return prod(map(len, inside)) * ROUNDED_INDICATORS * self._lasting_values
 
     @property
+    def is_additive(self) -> bool:
+        """Indicators are of several kinds."""
+        return False
+
+    @property
     def rounds_earnings(self) -> bool:
         """Payrolls are among the indicators."""
         return True
@@ -206,7 +216,7 @@ class Indicators(PanelStatistic):
         """The columns that such a table does not have."""
         return frozenset({"rse", *NOISED})
 
-    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at it)
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at it)
         """What is known of combinations that are not listed."""
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
 
@@ -394,7 +404,12 @@ class Pairs(PanelStatistic):
         """The columns that such a table does not have."""
         return frozenset({"rse", *NOISED, "convergence_ratio", "establishments"})
 
-    def structural_zeros(self, plan: "Plan", *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
+    @property
+    def is_listed_once(self) -> bool:
+        """Pairs without a direction are."""
+        return not self.table.directed
+
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
         """Every pair of codes is listed, and which employers share a worker is not public."""
         return "none known: every pair of codes is listed" + ("" if self.table.directed else ", each once")
 

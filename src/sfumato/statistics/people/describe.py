@@ -2,20 +2,49 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import sequential
-from sfumato.privacy.guarantee import EmployerEmployee, plain
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
 from sfumato.privacy.meaning import belief, factor, person_comparisons
 from sfumato.statistics.people.mose import UNCONDITIONALLY, Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.question import SampleQuestion
 from sfumato.statistics.people.small_samples import RecordLaplace
+from sfumato.statistics.table import Table
 
-if TYPE_CHECKING:  # only names for types: what is described describes itself with these words
-    from sfumato.statistics.people.statistic import People
+
+class PeopleTable(Protocol):
+    """What is said of a table of people follows from this."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def table(self) -> Table:
+        """What the release file says of it."""
+        ...
+
+    @property
+    def question(self) -> SampleQuestion:
+        """What it asks."""
+        ...
+
+    @property
+    def method(self) -> Any:
+        """How it is protected."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it reveals at most."""
+        ...
+
 
 SIZES = (30, 100, 1000)
 """Groups of so many people are examples of what an error is."""
@@ -25,7 +54,7 @@ PEOPLE_LEAVE_OPEN = (
 )
 
 
-def people_leave_open(tables: Sequence["People"]) -> str:
+def people_leave_open(tables: Sequence[PeopleTable]) -> str:
     """What tables of people do not protect, those on a condition included."""
     methods = _observing(tables)
     if not methods:
@@ -47,7 +76,7 @@ def people_leave_open(tables: Sequence["People"]) -> str:
     return text
 
 
-def operator_notes(tables: Sequence["People"], data: Microdata) -> list[str]:
+def operator_notes(tables: Sequence[PeopleTable], data: Microdata) -> list[str]:
     """What whoever runs a release should know of its tables of people, and readers of the bundle need not."""
     notes = []
     for planned in tables:
@@ -70,17 +99,17 @@ def operator_notes(tables: Sequence["People"], data: Microdata) -> list[str]:
     return notes
 
 
-def _observing(tables: Sequence["People"]) -> list[Mose]:
+def _observing(tables: Sequence[PeopleTable]) -> list[Mose]:
     """The methods that scale their noise to what they observe."""
     return [table.method for table in tables if isinstance(table.method, Mose)]
 
 
-def _of_percentiles(tables: Sequence["People"]) -> list[NoisyQuantiles]:
+def _of_percentiles(tables: Sequence[PeopleTable]) -> list[NoisyQuantiles]:
     """The methods that make percentiles."""
     return [table.method for table in tables if isinstance(table.method, NoisyQuantiles)]
 
 
-def people_guarantee(tables: Sequence["People"], budget: EmployerEmployee | None) -> EmployerEmployee | None:
+def people_guarantee(tables: Sequence[PeopleTable], budget: EmployerEmployee | None) -> EmployerEmployee | None:
     """What all tables of people reveal together of one person; None where there are none."""
     bounds = [table.guarantee.bound for table in tables if budget is not None]
     formal = [bound.within(budget) for bound in bounds if bound is not None and budget is not None]
@@ -131,7 +160,7 @@ def people_meaning(guarantee: EmployerEmployee, *, factor: str, belief: str, twi
     )
 
 
-def people_text(planned: "People", data: Microdata, together: EmployerEmployee | None, *, periods: int) -> str:
+def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmployee | None, *, periods: int) -> str:
     """What else was done to a table of people, and what its epsilon was divided over.
 
     `together` is the guarantee of all tables of people.
@@ -162,7 +191,7 @@ def people_text(planned: "People", data: Microdata, together: EmployerEmployee |
     return text
 
 
-def expected_error(planned: "People") -> str:
+def expected_error(planned: PeopleTable) -> str:
     """How far a value is typically off, as far as it is known before any data are read."""
     method = planned.method
     if isinstance(method, RecordLaplace):
@@ -179,7 +208,7 @@ def expected_error(planned: "People") -> str:
     return "How far a value is typically off depends on the people of its group; the table says it beside every value."
 
 
-def in_columns(planned: "People") -> tuple[str, str]:
+def in_columns(planned: PeopleTable) -> tuple[str, str]:
     """The same in short, for small and for large groups."""
     method = planned.method
     error = method.planned_error()
@@ -191,7 +220,7 @@ def in_columns(planned: "People") -> tuple[str, str]:
     return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
 
 
-def _wrong_guess(tables: Sequence["People"]) -> str:
+def _wrong_guess(tables: Sequence[PeopleTable]) -> str:
     """Only the default curve allows for a wrong guess of the bins."""
     curves = {method.curve for method in _of_percentiles(tables)}
     if curves == {NoisyQuantiles.curve}:
@@ -199,7 +228,7 @@ def _wrong_guess(tables: Sequence["People"]) -> str:
     return " as long as the guess behind the bins is about right"
 
 
-def errors_of_people(tables: Sequence["People"]) -> str:
+def errors_of_people(tables: Sequence[PeopleTable]) -> str:
     """How to read the error figures of tables of people."""
     statistics = {planned.table.statistic for planned in tables}
     text = ""

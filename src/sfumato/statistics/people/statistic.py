@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil, floor, prod
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted
+from sfumato.engine.chunks import Chunked
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame import Codelist, Data
@@ -21,6 +21,7 @@ from sfumato.microdata import Microdata
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.privacy.meaning import Comparison, person_comparisons
+from sfumato.statistic import Surroundings
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
     errors_of_people,
@@ -39,25 +40,23 @@ from sfumato.statistics.people.tabulate import (
     LARGEST_GROUP,
     clipped_values,
     is_plain_count,
-    people_parted,
+    people_in_chunks,
     refuse_unsuitable,
     sampled,
     samples,
 )
 from sfumato.statistics.published import COLUMNS, NOISED, Columns, PublishedTable, is_hidden
-from sfumato.statistics.registry import (
-    build,
+from sfumato.statistics.registry import build, known_of_table, needs
+from sfumato.statistics.table import (
+    Bins,
+    Table,
     epsilon_of,
-    known_of_table,
+    know_measures,
     methods_for_records,
     named_method,
-    needs,
+    refuse_unknown_codes,
     used_options,
 )
-from sfumato.statistics.table import Bins, Table, know_measures, refuse_unknown_codes
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
 
 MADE = (AT, BIN, "count")
 """Columns of statistics of people; an attribute of theirs cannot have one of these names."""
@@ -239,17 +238,22 @@ class People(PublishedTable):
         batch: Mapping[str, Self],
         data: OpenRecords,
         secret: Secret | None,  # noqa: ARG003 (there is no key)
-    ) -> AbstractContextManager[Mapping[str, Parted]]:
+    ) -> AbstractContextManager[Mapping[str, Chunked]]:
         """Counts of people that are cut into chunks."""
         questions = {name: one.question for name, one in batch.items()}
         return nullcontext(
-            people_parted(data.tables, questions, {name: one.table.parts for name, one in batch.items()})
+            people_in_chunks(data.tables, questions, {name: one.table.parts for name, one in batch.items()})
         )
 
     @classmethod
     def clipped(cls, batch: Mapping[str, Self], data: OpenRecords) -> dict[str, int]:
         """How many records count with a bound instead of their value, by measure: confidential."""
         return clipped_values(data.tables, {name: one.question for name, one in batch.items()})
+
+    @property
+    def is_additive(self) -> bool:
+        """Only counts add up."""
+        return not self.question.at
 
     @property
     def estimates(self) -> bool:
@@ -292,7 +296,7 @@ class People(PublishedTable):
             **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
         }
 
-    def column_texts(self, plan: "Plan") -> dict[str, str]:  # noqa: ARG002 (other kinds look at it)
+    def column_texts(self, plan: Surroundings) -> dict[str, str]:  # noqa: ARG002 (other kinds look at it)
         """What each published column says."""
         if self.question.at:
             bounded = BOUNDED if self.question.statistic == "quantiles" else {}
@@ -310,39 +314,39 @@ class People(PublishedTable):
         words = _PLACES[self.question.statistic]
         return {AT: Codelist.of({code: words.format(code.removeprefix("p")) for code in self.question.at})}
 
-    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers, and what its epsilon was divided over."""
         data, together = plan.release.records, self._together(plan)
         return self.what_was_done() + people_text(self, data, together, periods=periods_of(data, self.question))
 
     @classmethod
-    def _together(cls, plan: "Plan") -> EmployerEmployee | None:
+    def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
         """What all tables of people reveal together of one person."""
         return people_guarantee(plan.of_kind(cls), plan.release.budget)
 
     @classmethod
-    def in_short(cls, plan: "Plan") -> list[str]:
+    def in_short(cls, plan: Surroundings) -> list[str]:
         """What tables of people protect."""
         return people_in_words(cls._together(plan), history=plan.release.records.records.period is not None)
 
     @classmethod
-    def comparisons(cls, plan: "Plan") -> tuple[Comparison, ...]:
+    def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What tables of people bound."""
         total = cls._together(plan)
         return () if total is None else person_comparisons(total)
 
     @classmethod
-    def left_open(cls, plan: "Plan") -> list[str]:
+    def left_open(cls, plan: Surroundings) -> list[str]:
         """What tables of people do not protect."""
         return [people_leave_open(plan.of_kind(cls))]
 
     @classmethod
-    def reading_errors(cls, plan: "Plan") -> list[str]:
+    def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of tables of people."""
         return [errors_of_people(plan.of_kind(cls))]
 
     @classmethod
-    def operator_notes(cls, plan: "Plan") -> list[str]:
+    def operator_notes(cls, plan: Surroundings) -> list[str]:
         """What whoever runs a release should know of its tables of people, and readers of the bundle need not."""
         return operator_notes(plan.of_kind(cls), plan.release.records)
 

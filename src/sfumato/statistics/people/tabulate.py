@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Parted, PartLayout, located, number_of_parts, place_in, positions_of
+from sfumato.engine.chunks import Chunked, ChunkLayout, located, number_of_chunks, place_in, positions_of
 from sfumato.engine.connect import text
 from sfumato.engine.factors import narrow_sum
 from sfumato.engine.records import HOLDER, RecordTables
@@ -285,9 +285,9 @@ def is_plain_count(question: SampleQuestion) -> bool:
     return question.statistic == "count" and question.needs <= {"count"}
 
 
-def people_parted(
+def people_in_chunks(
     tables: RecordTables, questions: Mapping[str, SampleQuestion], parts: Mapping[str, int | None]
-) -> dict[str, Parted]:
+) -> dict[str, Chunked]:
     """Cut the answer to every question into parts: as many as `parts` says at most, or as its cells need.
 
     Each table reads its own columns of the records, when its first part is asked for: what two large tables have in
@@ -296,15 +296,15 @@ def people_parted(
     return {name: _parted(tables, question, parts.get(name)) for name, question in questions.items()}
 
 
-def _parted(tables: RecordTables, question: SampleQuestion, parts: int | None) -> Parted:
-    size = ceil(question.cells / number_of_parts(question.cells, parts))
-    layout = PartLayout(
+def _parted(tables: RecordTables, question: SampleQuestion, parts: int | None) -> Chunked:
+    size = ceil(question.cells / number_of_chunks(question.cells, parts))
+    layout = ChunkLayout(
         dimensions=tuple(replace(dimension, public=True) for dimension in question.groups),
         starts=tuple(range(0, question.cells, size)),
         columns=("count",),
         every_block=True,
     )
-    return Parted(layout=layout, found=_cells(tables, question, size), tables=tables)
+    return Chunked(layout=layout, found=_cells(tables, question, size), tables=tables)
 
 
 def _cells(tables: RecordTables, question: SampleQuestion, size: int) -> "ir.Table":

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
-from typing import TYPE_CHECKING
 
 from sfumato.errors import MethodError, ReleaseError
+from sfumato.statistic import Surroundings
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
 from sfumato.statistics.people.statistic import People
-
-if TYPE_CHECKING:  # only names for types: tables of a plan are tuned
-    from sfumato.plan import Plan
 
 PEOPLE = (30, 50, 100, 300, 1_000, 3_000)
 EPSILONS = tuple(map(Fraction, ("0.5", "1", "1.5", "3")))
@@ -59,7 +56,7 @@ class TunedPercentiles:
 
 
 def tune_percentiles(
-    plan: "Plan", name: str | None = None, *, people: Sequence[int] = PEOPLE, epsilons: Sequence[Fraction] = ()
+    plan: Surroundings, name: str | None = None, *, people: Sequence[int] = PEOPLE, epsilons: Sequence[Fraction] = ()
 ) -> TunedPercentiles:
     """What every curve promises for cells of these sizes at each ε a cell; no data are read.
 
@@ -89,7 +86,7 @@ def tune_percentiles(
     )
 
 
-def _planned(plan: "Plan", name: str | None) -> People:
+def _planned(plan: Surroundings, name: str | None) -> People:
     found = [table for table in plan.of_kind(People) if isinstance(table.method, NoisyQuantiles)]
     if not found:
         raise ReleaseError(

@@ -2,12 +2,12 @@
 
 import csv
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,11 @@ from sfumato.cells import Cells
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.frame import exact
 from sfumato.privacy.guarantee import plain
+from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People, periods_of
-
-if TYPE_CHECKING:  # only names for types: tables of a plan are tuned
-    from sfumato.checking import Checked
-    from sfumato.plan import Plan
-    from sfumato.release import Release
-
 
 # The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
 
@@ -92,10 +87,10 @@ def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
     )
 
 
-def true_cells(ready: "Checked", tables: Sequence[People]) -> ReportCells:
+def true_cells(count: Callable[[Mapping[str, Any]], Mapping[str, Any]], tables: Sequence[People]) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
     asked = max(tables, key=lambda table: isinstance(table.method, Mose))
-    cells = ready.count({asked.name: asked})[asked.name]
+    cells = count({asked.name: asked})[asked.name]
     if not isinstance(cells, Cells):
         raise TypeError("counts and means are made of cells")
     of_means = isinstance(asked.method, Mose)
@@ -184,7 +179,7 @@ class TunedReport:
         return any(table.method.guarantee().condition for table in self.tables)
 
 
-def reported(plan: "Plan") -> tuple[People, ...]:
+def reported(plan: Surroundings) -> tuple[People, ...]:
     """The tables of an employee report: counts of people with Laplace noise, and means by MOSE; no data are read."""
     tables = tuple(
         table
@@ -207,7 +202,7 @@ def assumed_mean(tables: Sequence[People]) -> Fraction | None:
     return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
 
 
-def tune_report(release: "Release", tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
+def tune_report(release: Any, tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
     """The smallest ε of three digits for each table, by the distribution of its noise and nothing else."""
     first, period = tables[0].question, release.records.records.period
     periods = next((d.codes for d in first.groups if d.name == period), ("all",))

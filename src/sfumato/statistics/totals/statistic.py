@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,16 +16,22 @@ from sfumato.frame import Codelist
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.microdata import Microdata
+from sfumato.statistic import Surroundings
 from sfumato.statistics.published import CONFIDENCE, Columns, PublishedTable, typical
-from sfumato.statistics.registry import build, epsilon_of, methods_for_records, named_method, used_options
-from sfumato.statistics.table import Table, know_measures, refuse_unknown_codes
+from sfumato.statistics.registry import build
+from sfumato.statistics.table import (
+    Table,
+    epsilon_of,
+    know_measures,
+    methods_for_records,
+    named_method,
+    refuse_unknown_codes,
+    used_options,
+)
 from sfumato.statistics.totals.attacks import attack_totals
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
 from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
-
-if TYPE_CHECKING:  # only names for types: a statistic is described to those above it
-    from sfumato.plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +167,11 @@ class Totals(PublishedTable):
         return attack_totals(counted, answer) if self.table.total is not None else ()
 
     @property
+    def is_additive(self) -> bool:
+        """Means do not add up."""
+        return self.table.statistic != "mean"
+
+    @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
         return frozenset({"error", "convergence_ratio", "establishments"})
@@ -175,7 +186,7 @@ class Totals(PublishedTable):
         }
 
     @classmethod
-    def exceptions(cls, plan: "Plan") -> list[str]:
+    def exceptions(cls, plan: Surroundings) -> list[str]:
         """For whom figures were changed, where units were asked whether they want to be protected."""
         if plan.release.records.records.consent is None:
             return []
@@ -185,7 +196,7 @@ class Totals(PublishedTable):
         ]
 
     @classmethod
-    def left_open(cls, plan: "Plan") -> list[str]:
+    def left_open(cls, plan: Surroundings) -> list[str]:
         """What is regarded as public of cells, and what that means where people ask for tables of their own.
 
         Where other kinds are published of the same records, these speak for all.
@@ -205,7 +216,7 @@ class Totals(PublishedTable):
         ]
 
     @classmethod
-    def reading_errors(cls, plan: "Plan") -> list[str]:  # noqa: ARG003 (other kinds look at it)
+    def reading_errors(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (other kinds look at it)
         """How to read the error figures of totals, means and counts of records."""
         return [
             "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
@@ -214,7 +225,7 @@ class Totals(PublishedTable):
             'marked "mostly perturbation" owe more of their error to it than to sampling.'
         ]
 
-    def paragraph(self, plan: "Plan", answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
         text += (

@@ -17,9 +17,9 @@ from sfumato.durable import alone, private_folder
 from sfumato.engine.data import OpenRecords
 from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.frame import Codelist
 from sfumato.live.question import live_table
 from sfumato.live.released import Definitions, Released
+from sfumato.live.session import Session
 from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import plan_table
@@ -35,11 +35,9 @@ FLAGGED = "differs by few units, or by none, from a cell answered before"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Live:
+class GuardedSession(Session):
     """Records in memory, and the cells that were answered; it shows nothing of either."""
 
-    release: Release = field(repr=False)
-    codelists: Mapping[str, Codelist]
     prepared: Prepared = field(repr=False)
     released: Released = field(repr=False)
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False)  # an engine's connection answers one question
@@ -128,7 +126,7 @@ class Live:
         private_folder(self.released.path.parent)
         return alone(self.released.path.with_suffix(".lock"))
 
-    def planned(
+    def planned(  # type: ignore[override]  # the question that this session takes
         self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
     ) -> Totals:
         """What is asked and how it is protected; a question that makes no sense is refused here."""
@@ -156,7 +154,7 @@ class Live:
 
 
 @contextmanager
-def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator[Live]:
+def open_guarded(release: Release, progress: Progress = lambda _: None) -> Iterator[GuardedSession]:
     """Open and validate the records of a release, give every unit its keys, and be ready for questions."""
     with checked(release, progress) as ready:
         if release.data.of_jobs or ready.plan.secret is None:
@@ -186,7 +184,7 @@ def open_live(release: Release, progress: Progress = lambda _: None) -> Iterator
             definitions=definitions,
             topics=("records", *release.data.measures),
         )
-        live = Live(release=release, codelists=codelists, prepared=prepared, released=released)
+        live = GuardedSession(release=release, codelists=codelists, prepared=prepared, released=released)
         live.remember_release()
         yield live
 

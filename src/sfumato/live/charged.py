@@ -4,7 +4,7 @@ What all questions together may cost is a part of the budget of the release, kep
 employers in the data are the same. A question that was answered before gets the stored answer and costs nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,9 +18,8 @@ from sfumato.content import Content
 from sfumato.durable import alone
 from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
-from sfumato.frame import Codelist
 from sfumato.live.question import Quotas, Where, in_order, live_table
-from sfumato.method import PlannedError
+from sfumato.live.session import Price, Session
 from sfumato.plan import plan_table
 from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.answers import Answers
@@ -41,30 +40,10 @@ _NEW = "0" * 64
 Refusal = TypeVar("Refusal", bound=SfumatoError)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Price:
-    """What a question would cost and how far its answer would be off; nothing is charged, no job is read."""
-
-    guarantee: EmployerEmployee
-    """Of the table, at its own alpha."""
-    epsilon: Fraction | None
-    """What a new question would take from the budget, at the budget's alpha; None where it cannot pay for it at all."""
-    delta: Fraction | None
-    answered: bool
-    """Whether the question costs nothing: whoever asks paid for it before, or a release published its answer."""
-    left: Balance
-    """What ad-hoc questions may still cost, those of whoever asks."""
-    refusal: BudgetError | None
-    """Why it would be refused, if it would."""
-    error: PlannedError
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FormalLive:
+class ChargedSession(Session):
     """Jobs that are asked many questions, and the budget for that; it shows nothing of the jobs."""
 
-    release: Release = field(repr=False)
-    codelists: Mapping[str, Codelist]
     most: EmployerEmployee
     """What all ad-hoc questions together may cost."""
     ready: Checked = field(repr=False)
@@ -73,7 +52,12 @@ class FormalLive:
     quotas: Quotas = field(repr=False)
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False)
 
-    def planned(
+    @property
+    def opened_ledger(self) -> Ledger:
+        """The ledger that questions are charged to."""
+        return self.ledger
+
+    def planned(  # type: ignore[override]  # the question that this session takes
         self,
         *,
         by: tuple[str, ...],
@@ -171,7 +155,13 @@ class FormalLive:
             left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
         return replace(part, spent_epsilon=part.budget.epsilon - left)
 
-    def answered(self, planned: PublishedTable, *, analyst: str | None = None) -> pa.Table:
+    def answered(
+        self,
+        planned: PublishedTable,
+        *,
+        shown: Mapping[str, Sequence[str]] | None = None,  # noqa: ARG002 (noise hides each cell by itself)
+        analyst: str | None = None,
+    ) -> pa.Table:
         """The protected table; its charge and the answer itself are on the disk before this returns.
 
         What an `analyst` asks counts against that analyst's quota, also where others paid for it before.
@@ -328,9 +318,9 @@ def _naming(error: Refusal, methods: tuple[str, ...]) -> Refusal:
 
 
 @contextmanager
-def open_formal(
+def open_charged(
     release: Release, *, epsilon: Fraction | None = None, progress: Callable[[str], None] = lambda _: None
-) -> Iterator[FormalLive]:
+) -> Iterator[ChargedSession]:
     """Open and validate the jobs of a release and its ledger; `epsilon` is what all questions together may cost."""
     most, budget = epsilon if epsilon is not None else release.live.budget, release.budget
     if not release.data.of_jobs or release.data.span is not None or budget is None:
@@ -349,7 +339,7 @@ def open_formal(
         )
     with checked(release, progress, further=[[name] for name in release.data.attributes]) as ready:
         limit_memory(ready.opened.tables.backend, release.live.most_memory)
-        yield FormalLive(
+        yield ChargedSession(
             release=release,
             codelists=ready.opened.codelists(),
             most=replace(budget, epsilon=most),
