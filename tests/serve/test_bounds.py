@@ -16,7 +16,7 @@ from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import write_json_stat
 from sfumato.serve.formats.sheets import Options, write_html, write_parquet
 from sfumato.serve.formats.text import write_csv, write_px
-from sfumato.serve.sdmx.series import obs_status_meaning
+from sfumato.serve.sdmx.series import obs_status, obs_status_meaning
 from tests.release.people import EARNINGS, HEAD, PERCENTILES, written
 
 NARROW = ("{ median = 40000, sigma = 0.6, number = 16 }", "[0, 35000, 38000, 40000, 42000, 45000, 200000]")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.arrays import Floats, Integers
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.measures.attacks import AttackResult
 from sfumato.measures.drawing import attacks_table, table
@@ -17,14 +17,8 @@ from sfumato.measures.utility import defined
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
 from sfumato.statistics.people.attacks import attack_estimates
-from sfumato.statistics.people.curves import Crossings, curve_of, shares_of
-from sfumato.statistics.people.mose import Mose
-from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
-from sfumato.statistics.people.percentiles import NoisyQuantiles
-from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
 from sfumato.statistics.people.statistic import People
-from sfumato.statistics.people.theil_sen import TheilSen
 
 BOUNDS = ((0, 2), (3, 9), (10, 29), (30, 99), (100, 299), (300, 999), (1_000, None))
 """Classes of groups by their true number of people."""
@@ -60,12 +54,13 @@ class PeopleAssessment:
 
 
 def assess_people(
-    planned: People, counted: Cells | Samples, answer: Cells, clipped: Mapping[str, int], *, unit: str
+    planned: People, counted: Any, answer: Cells, clipped: Mapping[str, int], *, unit: str
 ) -> PeopleAssessment:
     """Compare published estimates with those of the true data, in the unit of the measure."""
     answer = planned.shown_estimates(answer)
     parts = 10**planned.table.decimals
-    true, people = true_estimates(planned, counted), np.repeat(_people(planned, counted), len(planned.question.by[-1]))
+    true = planned.method.true_estimates(counted)
+    people = np.repeat(planned.method.people(counted), len(planned.question.by[-1]))
     value, error = answer["value"] / parts, answer["error"] / parts
     seen = ~np.isin(answer["status"], HIDDEN)
     estimated = seen & ~np.isin(answer["status"], BOUNDS_OF_VALUES)
@@ -89,30 +84,9 @@ def assess_people(
     )
 
 
-def _attacks(planned: People, counted: Cells | Samples, answer: Cells) -> tuple[AttackResult, ...]:
-    if not isinstance(planned.method, Mose) or isinstance(counted, Samples):
-        return ()
-    return attack_estimates(planned.method, counted, answer)
-
-
-def true_estimates(planned: People, counted: Cells | Samples) -> Floats:
-    """What would be published without protection, in the unit of the measure; NaN where nothing would."""
-    method, unit = planned.method, 10**planned.table.decimals
-    if isinstance(counted, Samples):
-        if not isinstance(method, TheilSen):
-            raise TypeError("values themselves are for Theil-Sen")
-        line = LineSums.of(_sums(counted))
-        found = [np.where(line.is_defined(), line.prediction(rank), np.nan).astype(np.float64) for rank in method.at]
-        return np.stack(found).T.ravel()
-    if isinstance(method, Mose | NoisyRegression):
-        exact: Floats = method.true_value(counted) / unit
-        return exact
-    if not isinstance(method, NoisyQuantiles):
-        raise TypeError("a table of estimates")
-    counts = counted["count"].reshape(-1, len(method.bins)).astype(np.float64)
-    targets = counts.sum(axis=1, keepdims=True) * shares_of(method.at)
-    values = np.exp(Crossings.of(curve_of(counts), targets).logs(method.bins))
-    return np.where(targets > 0, values, np.nan).ravel()
+def _attacks(planned: People, counted: Any, answer: Cells) -> tuple[AttackResult, ...]:
+    observes = getattr(planned.method, "observes", False)
+    return attack_estimates(planned.method, counted, answer) if observes else ()
 
 
 def people_section(found: PeopleAssessment) -> str:
@@ -156,26 +130,6 @@ def people_words(found: PeopleAssessment) -> str:
         for tried in found.attacks
     ]
     return "\n".join(lines)
-
-
-def _people(planned: People, counted: Cells | Samples) -> Integers:
-    if isinstance(counted, Samples):
-        return counted.sizes
-    if isinstance(planned.method, NoisyQuantiles):
-        people: Integers = counted["count"].reshape(-1, len(planned.method.bins)).sum(axis=1)
-        return people
-    return counted["count"]
-
-
-def _sums(samples: Samples) -> Cells:
-    """The sums of values by group."""
-    place = np.searchsorted(samples.listed, samples.positions)
-    terms = {"count": np.ones_like(samples.x), "sum_x": samples.x, "sum_y": samples.y}
-    terms |= {"sum_xx": samples.x * samples.x, "sum_xy": samples.x * samples.y}
-    columns = {name: np.zeros(len(samples), dtype=np.int64) for name in terms}
-    for name, term in terms.items():
-        np.add.at(columns[name], place, term)
-    return Cells(dimensions=samples.dimensions, positions=samples.listed, columns=columns)
 
 
 def _size(*, seen: NDArray[Any], off: Floats, relative: Floats, covered: Floats) -> dict[str, Any]:

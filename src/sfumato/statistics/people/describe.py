@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
 
-import numpy as np
-
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
@@ -13,7 +11,6 @@ from sfumato.privacy.meaning import belief, factor, person_comparisons
 from sfumato.statistics.people.mose import UNCONDITIONALLY, Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato.statistics.people.question import SampleQuestion
-from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.table import Table
 
 
@@ -46,8 +43,6 @@ class PeopleTable(Protocol):
         ...
 
 
-SIZES = (30, 100, 1000)
-"""Groups of so many people are examples of what an error is."""
 PEOPLE_LEAVE_OPEN = (
     "Codes of attributes are regarded as public, and so are the bounds of values and the edges of bins. The noise "
     "hides one person. What many people tell together is what the tables are for, and not hidden."
@@ -101,12 +96,12 @@ def operator_notes(tables: Sequence[PeopleTable], data: Microdata) -> list[str]:
 
 def _observing(tables: Sequence[PeopleTable]) -> list[Mose]:
     """The methods that scale their noise to what they observe."""
-    return [table.method for table in tables if isinstance(table.method, Mose)]
+    return [table.method for table in tables if getattr(table.method, "observes", False)]
 
 
 def _of_percentiles(tables: Sequence[PeopleTable]) -> list[NoisyQuantiles]:
     """The methods that make percentiles."""
-    return [table.method for table in tables if isinstance(table.method, NoisyQuantiles)]
+    return [table.method for table in tables if table.table.quantiles is not None]
 
 
 def people_guarantee(tables: Sequence[PeopleTable], budget: EmployerEmployee | None) -> EmployerEmployee | None:
@@ -166,7 +161,7 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
     `together` is the guarantee of all tables of people.
     """
     asked, guarantee = planned.question, planned.guarantee.bound
-    text = f" {expected_error(planned)}"
+    text = f" {planned.method.typical_error()}"
     if any(not method.bounds for method in _of_percentiles([planned])):
         text += (
             " These percentiles were drawn by version 0.1.0: in the first and the last bin, which are not marked, and "
@@ -189,35 +184,6 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
     if asked.classes:
         text += f" Classes for the scale of the noise are {' × '.join(d.name for d in asked.classes)}."
     return text
-
-
-def expected_error(planned: PeopleTable) -> str:
-    """How far a value is typically off, as far as it is known before any data are read."""
-    method = planned.method
-    if isinstance(method, RecordLaplace):
-        return f"The noise is typically {method.planned_error().in_a_small_cell} people."
-    if isinstance(method, NoisyQuantiles):
-        error = method.planned_error()
-        return f"{(error.of[0].upper() + error.of[1:])} is typically off by {100 * (error.share or 0):.2g} % of itself."
-    if isinstance(method, Mose) and method.chi:
-        errors = method.planned_errors(np.array(SIZES)) / 10**planned.table.decimals
-        told = [
-            f"{float(f'{error:.3g}'):,.10g} in a group of {size:,}" for size, error in zip(SIZES, errors, strict=True)
-        ]
-        return f"The noise is typically {', '.join(told[:-1])} and {told[-1]} people."
-    return "How far a value is typically off depends on the people of its group; the table says it beside every value."
-
-
-def in_columns(planned: PeopleTable) -> tuple[str, str]:
-    """The same in short, for small and for large groups."""
-    method = planned.method
-    error = method.planned_error()
-    if isinstance(method, RecordLaplace):
-        return f"{error.in_a_small_cell} people", "the same"
-    if isinstance(method, Mose) and method.chi:
-        few, _, many = method.planned_errors(np.array(SIZES)) / 10**planned.table.decimals
-        return f"{_three_digits(few)} of {SIZES[0]} people", f"{_three_digits(many)} of {SIZES[-1]:,} people"
-    return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
 
 
 def _wrong_guess(tables: Sequence[PeopleTable]) -> str:
@@ -265,12 +231,3 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
             + ": they may be off by any amount. "
         )
     return text + "These figures speak of the protection only, not of sampling or of errors in the data."
-
-
-def _three_digits(number: float) -> str:
-    """A number in three digits, without powers of ten.
-
-    >>> _three_digits(16_712.3)
-    '16,700'
-    """
-    return f"{float(f'{number:.3g}'):,.10g}"

@@ -19,7 +19,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
 from sfumato.statistics.people.noisy_regression import LineSums, rounded_mean
-from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, NORMAL, CountedSamples
+from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, NORMAL, SIZES, CountedSamples
 
 # By how much one more person can change a statistic of the people at hand; docs/methods/small-samples.md proves it.
 
@@ -297,6 +297,23 @@ class Mose(CountedSamples):
         """Every statistic with its scale and χ: confidential."""
         return tuple(self._estimates(cells, *found) for found in self._statistics(cells))
 
+    observes: ClassVar[bool] = True
+
+    def typical_error(self) -> str:
+        """How far a value is typically off, where χ is given."""
+        if not self.chi:
+            return super().typical_error()
+        errors = self.planned_errors(np.array(SIZES)) / self.grid
+        told = [f"{_three_digits(error)} in a group of {size:,}" for size, error in zip(SIZES, errors, strict=True)]
+        return f"The noise is typically {', '.join(told[:-1])} and {told[-1]} people."
+
+    def typical_by_size(self) -> tuple[str, str]:
+        """The same in short, for small and for large groups."""
+        if not self.chi:
+            return super().typical_by_size()
+        few, _, many = self.planned_errors(np.array(SIZES)) / self.grid
+        return f"{_three_digits(few)} of {SIZES[0]} people", f"{_three_digits(many)} of {SIZES[-1]:,} people"
+
     def true_value(self, cells: Cells) -> Floats:
         """The statistics without noise in published units, one row a published cell: confidential."""
         found = [np.where(e.status == 0, e.rounded, np.nan) for e in self.estimates(cells)]
@@ -400,3 +417,12 @@ def _multiples(chi: Fraction, people: Integers) -> Integers:
     """χ/n in whole published units, rounded up: by so much, at most, one person changes a rounded estimate."""
     multiples: Integers = -(-ceil(chi) // people)  # rounded up twice is rounded up once, as n is whole
     return multiples
+
+
+def _three_digits(number: float) -> str:
+    """A number in three digits, without powers of ten.
+
+    >>> _three_digits(16_712.3)
+    '16,700'
+    """
+    return f"{float(f'{number:.3g}'):,.10g}"

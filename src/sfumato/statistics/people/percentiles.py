@@ -19,7 +19,17 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.people.adaptive_curve import AdaptiveCurve
 from sfumato.statistics.people.bins import BETWEEN, SPREAD_OF_SPREADS, WITHIN, LogNormalFit, PublicBins
-from sfumato.statistics.people.curves import ChosenBins, Curve, IsotonicCurve, Percentiles, PlainCurve, TreeCurve
+from sfumato.statistics.people.curves import (
+    ChosenBins,
+    Crossings,
+    Curve,
+    IsotonicCurve,
+    Percentiles,
+    PlainCurve,
+    TreeCurve,
+    curve_of,
+    shares_of,
+)
 from sfumato.statistics.people.small_samples import NO_ERROR
 
 # The curves that percentiles can be read from, and which of them suits cells of a given size.
@@ -168,6 +178,28 @@ class NoisyQuantiles:
     """Of the table: a person may be in a cell of each, so that each gets an even part of ε."""
     decimals: int = of_table(0)
     """Values are published in units of 10^−decimals of the smallest unit."""
+
+    def true_estimates(self, counted: Cells) -> Floats:
+        """The percentiles of the true counts in bins: confidential."""
+        counts = counted["count"].reshape(-1, len(self.bins)).astype(np.float64)
+        targets = counts.sum(axis=1, keepdims=True) * shares_of(self.at)
+        values = np.exp(Crossings.of(curve_of(counts), targets).logs(self.bins))
+        return np.where(targets > 0, values, np.nan).ravel()
+
+    def people(self, counted: Cells) -> Integers:
+        """The true number of people of every cell: confidential."""
+        found: Integers = counted["count"].reshape(-1, len(self.bins)).sum(axis=1)
+        return found
+
+    def typical_error(self) -> str:
+        """How far a percentile is typically off."""
+        error = self.planned_error()
+        return f"{error.of[0].upper() + error.of[1:]} is typically off by {100 * (error.share or 0):.2g} % of itself."
+
+    def typical_by_size(self) -> tuple[str, str]:
+        """The same in short, for small and for large groups."""
+        error = self.planned_error()
+        return ("by group", "by group") if error.share is None else ("by group", error.in_a_large_cell)
 
     def __post_init__(self) -> None:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)

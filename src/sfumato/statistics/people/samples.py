@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from sfumato.arrays import Integers
-from sfumato.cells import Dimension
+from sfumato.cells import Cells, Dimension
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,3 +63,13 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.listed)
+
+    def sums(self) -> Cells:
+        """The sums of values by group."""
+        place = np.searchsorted(self.listed, self.positions)
+        terms = {"count": np.ones_like(self.x), "sum_x": self.x, "sum_y": self.y}
+        terms |= {"sum_xx": self.x * self.x, "sum_xy": self.x * self.y}
+        columns = {name: np.zeros(len(self), dtype=np.int64) for name in terms}
+        for name, term in terms.items():
+            np.add.at(columns[name], place, term)
+        return Cells(dimensions=self.dimensions, positions=self.listed, columns=columns)

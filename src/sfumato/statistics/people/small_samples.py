@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,11 @@ MOST_MINIMUM = 10**6
 MOST_BOUND = 2**40
 LEAST_SHARE = Fraction(1, 10**12)
 """Of ε, for one number: noise of less would leave 64 bits."""
+
+
+TYPICAL = "How far a value is typically off depends on the people of its group; the table says it beside every value."
+SIZES = (30, 100, 1000)
+"""Groups of so many people are examples of what an error is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +115,31 @@ class SmallSamples(ABC):
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.full(len(values), -np.inf), np.full(len(values), np.nan)
+
+    observes: ClassVar[bool] = False
+    """Whether the scale of its noise is observed in the data."""
+
+    def true_estimates(self, counted: Any) -> Floats:
+        """What would be published without protection, in the unit of the measure: confidential; NaN where nothing."""
+        exact: Floats = self.true_value(counted) / self.grid
+        return exact
+
+    def true_value(self, cells: Cells) -> Floats:
+        """The same in published units."""
+        raise NotImplementedError
+
+    def people(self, counted: Any) -> Integers:
+        """The true number of people of every group: confidential."""
+        found: Integers = counted["count"]
+        return found
+
+    def typical_error(self) -> str:
+        """How far a value is typically off, as far as it is known before any data are read."""
+        return TYPICAL
+
+    def typical_by_size(self) -> tuple[str, str]:
+        """The same in short, for small and for large groups."""
+        return "by group", "by group"
 
     @property
     def most_people(self) -> int:
@@ -234,3 +264,16 @@ class RecordLaplace(Laplace):
         """For one person: parallel over the cells of a period, sequential over the periods."""
         period = EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon / self.periods)
         return sequential([period] * self.periods)
+
+    def people(self, counted: Any) -> Integers:
+        """The true number of people of every group: confidential."""
+        found: Integers = counted["count"]
+        return found
+
+    def typical_error(self) -> str:
+        """How far a count is typically off."""
+        return f"The noise is typically {self.planned_error().in_a_small_cell} people."
+
+    def typical_by_size(self) -> tuple[str, str]:
+        """The same in short, for small and for large groups."""
+        return f"{self.planned_error().in_a_small_cell} people", "the same"

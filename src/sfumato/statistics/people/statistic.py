@@ -25,7 +25,6 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
     errors_of_people,
-    in_columns,
     operator_notes,
     people_guarantee,
     people_in_words,
@@ -82,6 +81,7 @@ class People(PublishedTable):
     """A statistic of every group of people."""
 
     question: SampleQuestion
+    method: Any
 
     @classmethod
     def fits(cls, table: Table, data: Any) -> bool:  # noqa: ARG003 (what no other kind of records is)
@@ -262,7 +262,8 @@ class People(PublishedTable):
 
     def answer(self, counted: Any, secret: Secret | None) -> Cells:  # noqa: ARG002 (there is no key)
         """The protected statistic of every group."""
-        return self.method.protect(counted, OperatingSystem())
+        drawn: Cells = self.method.protect(counted, OperatingSystem())
+        return drawn
 
     def columns_of(self, answer: Cells, shown: Cells) -> Columns:
         """Estimates with the noisy number of people, in the unit of the measure; counts like other counts."""
@@ -352,7 +353,8 @@ class People(PublishedTable):
 
     def expected_error(self) -> tuple[str, str]:
         """How far values are typically off, in short, in small groups and in large ones."""
-        return in_columns(self)
+        small, large = self.method.typical_by_size()
+        return small, large
 
 
 def periods_of(data: Microdata, question: SampleQuestion) -> int:

@@ -17,6 +17,7 @@ from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
+from sfumato.statistics.people.noisy_regression import LineSums
 from sfumato.statistics.people.samples import Samples
 from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, CountedSamples
 
@@ -126,6 +127,17 @@ class TheilSen(CountedSamples):
     )
     unbiased: ClassVar[bool] = False
     tells_errors: ClassVar[bool] = False
+
+    def true_estimates(self, counted: Samples) -> Floats:
+        """The least-squares predictions of the values themselves: confidential."""
+        line = LineSums.of(counted.sums())
+        found = [np.where(line.is_defined(), line.prediction(rank), np.nan).astype(np.float64) for rank in self.at]
+        return np.stack(found).T.ravel()
+
+    def people(self, counted: Samples) -> Integers:
+        """The true number of people of every group: confidential."""
+        return counted.sizes
+
     needs: ClassVar[frozenset[str]] = frozenset({"samples"})
 
     partners: int = 4

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import Floats, Integers
-from sfumato.cells import Cells
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.frame import exact
 from sfumato.privacy.guarantee import plain
@@ -89,11 +88,9 @@ def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
 
 def true_cells(count: Callable[[Mapping[str, Any]], Mapping[str, Any]], tables: Sequence[People]) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
-    asked = max(tables, key=lambda table: isinstance(table.method, Mose))
+    asked = max(tables, key=lambda table: table.table.statistic == "mean")
     cells = count({asked.name: asked})[asked.name]
-    if not isinstance(cells, Cells):
-        raise TypeError("counts and means are made of cells")
-    of_means = isinstance(asked.method, Mose)
+    of_means = asked.table.statistic == "mean"
     filled = (cells["count"] > 0) & ((cells["sum_y"] > 0) if of_means else True)
     people = cells["count"][filled]
     return ReportCells(
@@ -181,11 +178,7 @@ class TunedReport:
 
 def reported(plan: Surroundings) -> tuple[People, ...]:
     """The tables of an employee report: counts of people with Laplace noise, and means by MOSE; no data are read."""
-    tables = tuple(
-        table
-        for table in plan.of_kind(People)
-        if isinstance(table.method, RecordLaplace) or (isinstance(table.method, Mose) and not table.method.at)
-    )
+    tables = tuple(table for table in plan.of_kind(People) if table.table.statistic in ("count", "mean"))
     if not tables:
         raise ReleaseError(
             "release",
@@ -198,7 +191,7 @@ def reported(plan: Surroundings) -> tuple[People, ...]:
 
 def assumed_mean(tables: Sequence[People]) -> Fraction | None:
     """A mean to assume where nothing else is said: a tenth of the way through the range of the measure."""
-    methods = [table.method for table in tables if isinstance(table.method, Mose)]
+    methods = [table.method for table in tables if table.table.statistic == "mean"]
     return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
 
 
@@ -230,7 +223,7 @@ def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Fl
 def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
     method = planned.method
     options = dict(planned.table.protect.options)
-    if isinstance(method, Mose) and not method.chi:
+    if planned.table.statistic == "mean" and not method.chi:
         # Whatever the data, n times the sensitivity of a mean is below the range of the outcome.
         method = replace(method, chi=Fraction(method.high_y - method.low_y))
         options = {name: value for name, value in options.items() if name != "classes"} | {"chi": method.chi}
