@@ -15,6 +15,7 @@ from tests.methods.plugging import install
 COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "Makefile", "README.md")
 MODULES = {"python": [], "pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "ruff": ["-m", "ruff"]}
 MODULES |= {"sfumato": ["-m", "sfumato"]}
+WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 
 class Checkout:
@@ -46,12 +47,13 @@ class Checkout:
             text=True,
             check=False,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1", **WIDE},
         )
         assert done.returncode == 0, f"{block.where}: {shlex.join(words)}\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
         return done.stdout
 
 
+@pytest.mark.slow
 def test_every_command_and_block_works_in_a_fresh_checkout(
     release_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
