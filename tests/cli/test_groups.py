@@ -1,12 +1,14 @@
 """Commands with kinds below them, and what was typed before there were kinds: both are understood."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sfumato.cli import known_commands
 from tests.cli.call import call
 
 
@@ -66,8 +68,16 @@ def test_commands_are_listed_in_the_order_in_which_someone_new_meets_them() -> N
     assert places == sorted(places)
 
 
-def test_importing_the_command_line_loads_no_engine_and_nothing_heavy() -> None:
-    code = "import sys, sfumato.cli; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "pydantic"}
-    assert not heavy & set(loaded)
+def test_help_lists_every_command_and_imports_none_of_them_nor_anything_heavy() -> None:
+    start = "import sys, sfumato.cli; sys.argv = ['sfumato', '--help']"
+    code = f"{start}\ntry: sfumato.cli.main()\nfinally: print(*sys.modules)"
+    *text, loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"}
+    ).stdout.splitlines()
+    heavy = {"duckdb", "ibis", "pyspark", "pyarrow", "numpy", "pandas", "sqlalchemy", "pydantic", "fastapi"}
+    assert not heavy & set(loaded.split())
+    ours = {word for word in loaded.split() if word.startswith(("sfumato.", "sfumato_lab."))}
+    assert ours == {"sfumato.cli", "sfumato.cli.screen", "sfumato.errors", "sfumato_lab.commands"}
+    for name, (_, line) in known_commands().items():
+        assert any(name in row and line in row for row in text), f"help says what {name} is for"
+        assert len(line) <= 80, "on one line"

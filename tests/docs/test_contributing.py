@@ -47,7 +47,12 @@ class Checkout:
             text=True,
             check=False,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONDONTWRITEBYTECODE": "1", **WIDE},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, path)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **WIDE,
+            },
         )
         assert done.returncode == 0, f"{block.where}: {shlex.join(words)}\n{done.stdout[-5000:]}{done.stderr[-5000:]}"
         return done.stdout

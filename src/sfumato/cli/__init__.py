@@ -20,7 +20,7 @@ from sfumato.errors import SfumatoError
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": (
         "sfumato.cli.release:check",
-        "Plan a release and check its data: what it would cost and how accurate it is.",
+        "Check a release and its data: what it would guarantee, cost and lose.",
     ),
     "run": ("sfumato.cli.release:run", "Publish a release: charge its budget, count, protect, write the bundle."),
     "query": ("sfumato.cli.query:query", "Ask a bundle: any table of a cube, or rows of a published table."),
