@@ -20,7 +20,7 @@ from sfumato.release import Release
 from sfumato.statistic import Asked, Statistic
 from sfumato.statistics.kinds import KINDS, CubeStatistic, kind_of, plan_cube
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import KEYED
+from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
 
 _Kind = TypeVar("_Kind", bound=Statistic)
@@ -166,7 +166,7 @@ def plan_table(
         method=method,
         links=data.links(),
         period=release.period or "",
-        key=secret.fingerprint if secret is not None and method.name in KEYED else "",
+        key=secret.fingerprint if secret is not None and is_keyed(method.name) else "",
         in_chunks=in_chunks,
     )
     return replace(planned, before=planned.as_asked_before(method_for))

@@ -23,7 +23,7 @@ from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.people.statistic import classes_of
-from sfumato.statistics.registry import KEYED
+from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
 
 # A release: what is published, from which data, with which protection and budget.
@@ -190,17 +190,17 @@ class Release(Described):
             self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
-            if not self.data.of_jobs and table.protect.method not in KEYED:
+            if not self.data.of_jobs and not is_keyed(table.protect.method):
                 named = (*table.by, *table.where, *classes_of(table, self.records))
                 self.records.need_codes(f"table '{table.name}'", named)
-            if table.protect.method not in KEYED and self.about.budget is None:
+            if not is_keyed(table.protect.method) and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a budget, which this method spends",
                     found="none",
                     do="state one under [release], such as budget = { alpha = 0.1, epsilon = 4 }",
                 )
-            if table.protect.method in KEYED and self.about.key is None:
+            if is_keyed(table.protect.method) and self.about.key is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a key file, from which its factors are computed",
@@ -325,7 +325,7 @@ class Release(Described):
 
     def secret(self) -> Secret | None:
         """The key in force, when a table needs one."""
-        keyed = any(table.protect.method in KEYED for table in self.tables)
+        keyed = any(is_keyed(table.protect.method) for table in self.tables)
         return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
 
 

@@ -12,12 +12,12 @@ from sfumato.method import Method
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
 from sfumato.statistics.jobs.tune import EXAMPLES, Accuracy, Assumption, Tuned, read_accuracy, tune, tune_table
-from sfumato.statistics.registry import FOR_PEOPLE, KEYED, METHODS, build
+from sfumato.statistics.registry import METHODS, build, for_people, is_keyed
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
-ESTIMATES = {name for statistic in ("mean", "predict", "quantiles") for name in FOR_PEOPLE[statistic].values()}
-TELLING = sorted(METHODS.keys() - KEYED - ESTIMATES)
+ESTIMATES = {name for statistic in ("mean", "predict", "quantiles") for name in for_people(statistic).values()}
+TELLING = sorted(name for name in METHODS if not is_keyed(name) and name not in ESTIMATES)
 
 
 def tuned(name: str, sentence: str, worker_cells: int = 0, **more: Fraction) -> Tuned:

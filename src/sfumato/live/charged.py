@@ -28,7 +28,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.running import keep_answer, open_ledger, recorded_late
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import KEYED, METHODS, OF_PEOPLE, options_of
+from sfumato.statistics.registry import METHODS, is_for_people, is_keyed, options_of
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
@@ -85,7 +85,7 @@ class ChargedSession(Session):
 
     def fitting(self, *, delta: Fraction | None = None, **question: Any) -> tuple[str, ...]:
         """The methods that the budget can pay for in a question that is otherwise the same."""
-        known = [name for name in METHODS if name not in KEYED | OF_PEOPLE]
+        known = [name for name in METHODS if not (is_keyed(name) or is_for_people(name))]
         deltas = {name: delta if "delta" in options_of(name) else None for name in known}
         return tuple(name for name in known if self.cannot(method=name, delta=deltas[name], **question) is None)
 
@@ -280,7 +280,7 @@ class ChargedSession(Session):
             "epsilon": (Fraction(1, _DIGITS), largest),
             "delta": (Fraction(0), self.most.delta),
         }
-        if method in KEYED:
+        if is_keyed(method):
             raise ReleaseError(
                 "live table, method",
                 expected="a method with a formal guarantee",

@@ -201,19 +201,22 @@ def _lacking(found: Any) -> list[str]:
 
 METHODS = _Methods()
 """Every method of protection by its name in a release file."""
-KEYED = frozenset({NoiseInfusion.name, InfusedSums.name, TopContributors.name})
-"""Methods that take their chance from a key file and cost no budget: they have no formal guarantee."""
 
 
-FOR_PEOPLE: Mapping[str, Mapping[str, str]] = {
-    "count": {Laplace.name: RecordLaplace.name},
-    "mean": {Mose.name: Mose.name},
-    "predict": {method.name: method.name for method in (Mose, NoisyRegression, TheilSen)},
-    "quantiles": {NoisyQuantiles.name: NoisyQuantiles.name},
-}
-"""The methods for statistics of people: by statistic, what a release file names and what is used."""
-OF_PEOPLE = frozenset(used for named in FOR_PEOPLE.values() for used in named.values())
-"""Methods that protect statistics of people, and know nothing of jobs."""
+def is_keyed(name: str) -> bool:
+    """Whether a method takes its chance from a key file and costs no budget: it has no formal guarantee."""
+    return getattr(METHODS.get(name), "keyed", False)
+
+
+def is_for_people(name: str) -> bool:
+    """Whether a method protects statistics of people, and knows nothing of jobs."""
+    return bool(getattr(METHODS.get(name), "of_people", ()))
+
+
+def for_people(statistic: str) -> dict[str, str]:
+    """The methods for a statistic of people: what a release file names, and what is used."""
+    fitting = (name for name, method in METHODS.items() if statistic in getattr(method, "of_people", ()))
+    return {getattr(METHODS[name], "named", name): name for name in fitting}
 
 
 def needs(name: str) -> frozenset[str]:
@@ -245,7 +248,7 @@ def build(
         if option not in known:
             raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
     read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
-    if name in KEYED:
+    if is_keyed(name):
         keyed: Method = method(**read, **of_table)
         return keyed
     if alpha is None or epsilon is None:
@@ -302,7 +305,7 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     raise ReleaseError(
         f"method {method!r}, option {option!r}",
         expected=words.get(kind, str(kind)),
-        found="another value" if method in KEYED else repr(value),  # options of keyed methods are secrets
+        found="another value" if is_keyed(method) else repr(value),  # options of keyed methods are secrets
         do="correct the value",
     )
 

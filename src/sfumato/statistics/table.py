@@ -14,7 +14,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
-from sfumato.statistics.registry import FOR_PEOPLE, KEYED
+from sfumato.statistics.registry import for_people, is_keyed
 from sfumato.statistics.totals.top_contributors import TopContributors
 
 Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
@@ -38,7 +38,7 @@ class Protection(Described):
 
     @model_validator(mode="after")
     def _spends(self) -> Self:
-        if self.method not in KEYED and self.epsilon is None:
+        if not is_keyed(self.method) and self.epsilon is None:
             others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
             raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
         return self
@@ -396,7 +396,7 @@ def know_measures(table: Table, data: Microdata) -> None:
 
 def methods_for_records(table: Table, data: Any) -> dict[str, str]:
     """What a release file may name for a table of records, each with what is used."""
-    people = FOR_PEOPLE.get(table.statistic, {})
+    people = for_people(table.statistic)
     # The perturbation of totals keeps a unit apart from others by its one record.
     keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
     return {**({TopContributors.name: TopContributors.name} if keyed else {}), **people}
@@ -425,8 +425,9 @@ def named_method(table: Table, fitting: Mapping[str, str]) -> str:
 def _nearest(method: str, fitting: Iterable[str]) -> str:
     """The method most like the one that was named; for people, where one for people was named."""
     known = list(fitting)
-    if any(method in named for named in FOR_PEOPLE.values()):
-        known = [name for name in known if any(name in named for named in FOR_PEOPLE.values())] or known
+    people = {name for statistic in STATISTICS for name in for_people(statistic)}
+    if method in people:
+        known = [name for name in known if name in people] or known
     return next(iter(get_close_matches(method, known, n=1)), known[0])
 
 
@@ -437,7 +438,7 @@ def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
 
 def epsilon_of(table: Table, name: str) -> Fraction | None:
     """What a table spends; a method with a key takes neither alpha nor epsilon."""
-    if name in KEYED:
+    if is_keyed(name):
         for parameter in ("alpha", "epsilon"):
             value = getattr(table.protect, parameter)
             if value is not None:

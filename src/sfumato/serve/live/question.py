@@ -18,7 +18,7 @@ from sfumato.privacy.account import Balance, Overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
 from sfumato.serve.core.errors import RefusedError
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import KEYED, METHODS, OF_PEOPLE, options_of
+from sfumato.statistics.registry import METHODS, is_for_people, is_keyed, options_of
 
 # Which methods the budget of a server can pay for, for which questions, and why it cannot pay for the others.
 
@@ -62,8 +62,8 @@ def methods_on_offer(live: ChargedSession) -> MethodsOnOffer:
     others: dict[str, str] = {}
     for_some = []
     for name in METHODS:
-        if name in KEYED or name in OF_PEOPLE:
-            others[name] = _KEYED if name in KEYED else _NOT_FOR_JOBS
+        if is_keyed(name) or is_for_people(name):
+            others[name] = _KEYED if is_keyed(name) else _NOT_FOR_JOBS
             continue
         least = {kind: _reason(live, name, some[0]) for kind, some in shapes.items()}
         if all(least.values()):
@@ -208,7 +208,7 @@ class LiveQuestion(BaseModel):
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
-        if self.method in OF_PEOPLE:
+        if is_for_people(self.method):
             raise RefusedError(
                 "method",
                 expected="a method that counts jobs",

@@ -22,7 +22,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page.writing import figure
-from sfumato.statistics.registry import KEYED, METHODS, build
+from sfumato.statistics.registry import METHODS, build, is_keyed
 
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
@@ -271,8 +271,8 @@ class WhatIf(BaseModel):
 
 def what_if(method: str, alpha: Fraction, epsilon: Fraction, delta: Fraction, size: int) -> WhatIf:
     """The expected errors of a cell at multiples of the parameters."""
-    if method in KEYED or method not in METHODS:
-        formal = ", ".join(name for name in METHODS if name not in KEYED)
+    if is_keyed(method) or method not in METHODS:
+        formal = ", ".join(name for name in METHODS if not is_keyed(name))
         raise RefusedError("method", expected=f"one of {formal}", found=method, do="choose one of them")
     return WhatIf(
         method=method,

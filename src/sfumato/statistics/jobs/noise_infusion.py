@@ -55,6 +55,8 @@ class NoiseInfusion:
     """
 
     name: ClassVar[str] = "noise-infusion"
+    keyed: ClassVar[bool] = True
+    """It takes its chance from a key file and costs no budget: it has no formal guarantee."""
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"count", "distorted", "remainder"})
 

@@ -38,6 +38,8 @@ class InfusedSums:
     """
 
     name: ClassVar[str] = "noise-infusion-sums"
+    keyed: ClassVar[bool] = True
+    """It takes its chance from a key file and costs no budget: it has no formal guarantee."""
     unbiased: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset(
         {"count", "distorted", "remainder", "factors", "deviation", "available"}

@@ -223,6 +223,8 @@ class Mose(CountedSamples):
     """
 
     name: ClassVar[str] = "mose"
+    of_people: ClassVar[tuple[str, ...]] = ("mean", "predict")
+    """The statistics of people that it makes."""
     description: ClassVar[str] = (
         "random noise from the Laplace distribution, scaled to the largest change that one more person could make to "
         "any group of the same class and divided by the number of people (MOSE), was added to every estimate, and an "

@@ -158,6 +158,8 @@ class NoisyRegression(SmallSamples):
     """
 
     name: ClassVar[str] = "noisy-regression"
+    of_people: ClassVar[tuple[str, ...]] = ("predict",)
+    """The statistics of people that it makes."""
     description: ClassVar[str] = (
         "random noise from the geometric distribution, enough to hide one person, was added to the sums of every "
         "group, and predictions and numbers of people were computed from these"

@@ -155,6 +155,8 @@ class NoisyQuantiles:
     """
 
     name: ClassVar[str] = "noisy-quantiles"
+    of_people: ClassVar[tuple[str, ...]] = ("quantiles",)
+    """The statistics of people that it makes."""
     description: ClassVar[str] = (
         "people were counted in bins of values that are the same for all cells and do not come from the data, random "
         "noise was added to these counts, and percentiles were worked out from the noisy counts only"

@@ -240,6 +240,10 @@ class RecordLaplace(Laplace):
     """
 
     name: ClassVar[str] = "laplace-records"
+    of_people: ClassVar[tuple[str, ...]] = ("count",)
+    """The statistics of people that it makes."""
+    named: ClassVar[str] = Laplace.name
+    """What release files call it: of people there is one such noise."""
     description: ClassVar[str] = (
         "random whole numbers from the discrete Laplace distribution (two-sided geometric), enough to hide one "
         "person's whole history, were added to every count"

@@ -120,6 +120,8 @@ class TheilSen(CountedSamples):
     """
 
     name: ClassVar[str] = "theil-sen"
+    of_people: ClassVar[tuple[str, ...]] = ("predict",)
+    """The statistics of people that it makes."""
     description: ClassVar[str] = (
         "predictions are medians, drawn at random so as to hide one person (exponential mechanism), of the lines "
         "through pairs of people who were put next to each other by chance, and numbers of people have random noise of "
