@@ -11,19 +11,8 @@ import sfumato_lab.reproduce.abowd2016
 from sfumato.errors import DataError
 from sfumato.release import load
 from sfumato_lab.economy.federal.generate import generate_federal
-from sfumato_lab.reproduce.abowd2016.evaluate import (
-    ALL,
-    CLASS_ENDS,
-    LEAST,
-    MOST,
-    PUBLISHED,
-    SIZE_CLASSES,
-    TABLES,
-    Edges,
-    Measured,
-    edge_factors,
-    read_edges,
-)
+from sfumato_lab.reproduce.abowd2016.evaluate import LEAST, MOST, Edges, Measured, edge_factors, read_edges
+from sfumato_lab.reproduce.abowd2016.published import ALL, CLASS_ENDS, PUBLISHED, SIZE_CLASSES, TABLES
 from sfumato_lab.reproduce.abowd2016.reproduction import (
     CLASSES,
     Reproduction,
