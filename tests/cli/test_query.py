@@ -18,8 +18,8 @@ from sfumato.running import run
 from sfumato_lab.economy.federal.generate import generate_federal
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.cli.call import call
-from tests.cubes.survey import release
 from tests.release.federal import copied
+from tests.statistics.cube.survey import release
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 6
 
 
 # The chance of top-contributors is in the keys of the records, not in the randomness that methods are handed.
-# Predictions, means and percentiles are several values of a group with errors of their own: tests/methods has these.
+# Predictions, means and percentiles are several values of a group with errors of their own, tested in
+# tests/statistics/methods.
 ESTIMATED = {method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles)}
 DRAWN = sorted(METHODS.keys() - {TopContributors.name} - ESTIMATED)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import CONTRIBUTING, ROOT, Block, blocks, run_block
-from tests.methods.plugging import install
+from tests.statistics.methods.plugging import install
 
 COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "Makefile", "README.md")
 MODULES = {"python": [], "pytest": ["-m", "pytest", "-p", "no:cacheprovider"], "ruff": ["-m", "ruff"]}

@@ -9,8 +9,8 @@ from sfumato.checking import _declared_codes
 from sfumato.keys import new_key
 from sfumato.plan import Plan, make_plan
 from sfumato.release import load
-from tests.cubes.survey import CUBE, RELEASE
 from tests.release.people import ALL
+from tests.statistics.cube.survey import CUBE, RELEASE
 
 JOBS = """
 [release]

@@ -16,9 +16,9 @@ from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import Published, run
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
-from tests.cubes.survey import release as survey
 from tests.identity.earlier import run_by_version_0_1
 from tests.identity.test_same_data import charges, release
+from tests.statistics.cube.survey import release as survey
 
 
 def values(bundle: Path, table: str, ends: tuple[str, ...] = ()) -> dict[frozenset[Any], tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from sfumato.cells import Cells
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from sfumato.statistics.registry import build
 from sfumato_lab.economy.jobs.draws import draw_establishments, draw_places
-from tests.methods.vector_cells import block_cells
+from tests.statistics.methods.vector_cells import block_cells
 
 SHARES = np.outer([0.49, 0.51], [0.12, 0.26, 0.30, 0.32]).ravel()
 TRIALS = 5

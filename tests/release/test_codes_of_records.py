@@ -10,8 +10,8 @@ from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.running import run
 from tests.conftest import write
-from tests.cubes import survey
 from tests.release.people import EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
+from tests.statistics.cube import survey
 
 YEAR, TITLE, SECTOR = (
     'year = { codes = ["2001", "2002"] }\n',

@@ -163,7 +163,7 @@ def test_a_question_asked_twice_is_paid_once(tiny: Path) -> None:
 
 
 def test_a_method_that_counts_establishments_is_refused_in_a_joined_table_before_any_charge(tmp_path: Path) -> None:
-    from tests.engines.test_tabulate import joined_frame
+    from tests.engine.test_tabulate import joined_frame
 
     joined_frame(tmp_path)
     text = GOOD[: GOOD.index("[data]")].replace(*WEAK) + GOOD[GOOD.index("[data]") :]

@@ -9,7 +9,7 @@ from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
 from sfumato_lab.economy.federal.generate import generate_federal
-from tests.cubes import survey
+from tests.statistics.cube import survey
 
 KINDS = ("jobs", "business", "federal", "survey")
 MORE_JOBS = """

@@ -15,9 +15,9 @@ from pysdmx.io import get_datasets, read_sdmx
 from pysdmx.model import Codelist, ConceptScheme, Dataflow, DataStructureDefinition
 from sdmx.message import DataMessage
 
-from tests.cubes.survey import CODES
 from tests.serve.running import Server
 from tests.serve.sdmx_reading import Figures, of_bundle, of_cube, read
+from tests.statistics.cube.survey import CODES
 
 JSON = "application/vnd.sdmx.data+json;version=1.0.0"
 QUARTERS = {"startPeriod": "2010-Q2", "endPeriod": "2010"}

@@ -194,6 +194,9 @@ def _lacking(found: Any) -> list[str]:
         **{f"the parameter `{name}`": name not in own for name in _COMMON},
         **{f"a default of `{name}`": True for name in sorted(required - set(_COMMON[:2]))},
         **{f"another name for its option `{name}`": True for name in sorted(_RESERVED & set(own))},
+        "a guarantee: methods with a key, or for people, are sfumato's own": bool(
+            getattr(found, "keyed", False) or getattr(found, "of_people", ())
+        ),
         f"a `threshold` that is {THRESHOLD} by default": "threshold" in own and own["threshold"].default != THRESHOLD,
     }
     return [words for words, true in lacks.items() if true]

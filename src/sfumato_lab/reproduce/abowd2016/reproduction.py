@@ -17,7 +17,8 @@ from sfumato.noise.factors import Rule
 from sfumato.release import load
 from sfumato_lab.economy.federal.generate import PERSONS, generate_federal
 from sfumato_lab.economy.files import RELEASE
-from sfumato_lab.reproduce.abowd2016.evaluate import (
+from sfumato_lab.reproduce.abowd2016.evaluate import Classes, Measured, Progress, evaluate, figure, read_edges
+from sfumato_lab.reproduce.abowd2016.published import (
     AIMED_DISTANCES,
     ALL,
     CLASS_ENDS,
@@ -25,13 +26,7 @@ from sfumato_lab.reproduce.abowd2016.evaluate import (
     PUBLISHED,
     SIZE_CLASSES,
     TABLES,
-    Classes,
-    Measured,
     PaperTable,
-    Progress,
-    evaluate,
-    figure,
-    read_edges,
 )
 from sfumato_lab.reproduce.page import (
     Finding,

@@ -1,0 +1,148 @@
+"""What a reader asks is wholly in the address, in one spelling, and forms without JavaScript mean what they show."""
+
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.selection import places_of
+from sfumato.serve.page.question import (
+    CHARTS,
+    ERRORS,
+    ORDERS,
+    PERCENTAGES,
+    PLACES,
+    Display,
+    Question,
+    Variable,
+    first_question,
+    read,
+    spelled,
+)
+from sfumato.serve.pxweb.request import split
+from tests.serve.page.made import dimension, table
+
+CODES = ("a", "b,c", "[0,5)", "d e", "é&=", "100%", "*f", "?g")
+TABLE = table(
+    dimension("place", CODES),
+    dimension("industry", [f"I{number:03}" for number in range(120)]),
+    dimension("quarter", ("2024-Q1", "2024-Q2"), role="time", eliminable=False),
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    variables = []
+    for one in draw(st.permutations(TABLE.dimensions)):
+        codes = draw(st.lists(st.sampled_from(one.codes), min_size=1, unique=True))
+        place = draw(st.sampled_from(PLACES[:3] if one.name == "quarter" else PLACES))
+        variables.append(Variable(dimension=one, place=place, wanted=tuple(codes)))
+    display = Display(
+        chart=draw(st.sampled_from(list(CHARTS))),
+        percent=draw(st.sampled_from(list(PERCENTAGES))),
+        order=draw(st.sampled_from(list(ORDERS))),
+        errors=draw(st.sampled_from(list(ERRORS))),
+        totals=draw(st.booleans()),
+        page=draw(st.integers(1, 9)),
+    )
+    variables.sort(key=lambda variable: PLACES.index(variable.place))
+    return Question(table=TABLE, variables=tuple(variables), metrics=("value", "error"), display=display)
+
+
+@given(questions())
+def test_an_address_says_everything(question: Question) -> None:
+    again = read(TABLE, parse_qsl(question.query()))
+    assert again.selection() == question.selection()
+    assert again.display == question.display
+    assert again.query() == question.query()
+    for place in ("rows", "columns"):
+        assert [one.name for one in again.placed(place)] == [one.name for one in question.placed(place)]
+
+
+@given(st.sets(st.integers(0, 119), min_size=1))
+def test_many_codes_are_written_in_short(places: set[int]) -> None:
+    industry = TABLE.dimensions[1]
+    text = spelled(industry, [industry.codes[place] for place in places])
+    assert set(places_of(industry, split(text))) == places
+    assert len(text) <= 5 * len(places)
+
+
+def test_expressions_stay_in_a_link() -> None:
+    question = read(TABLE, [("valueCodes[quarter]", "top(1)"), ("valueCodes[place]", "*")])
+    assert "top(1)" in question.query()
+    assert question.selection().places == (tuple(range(8)), None, (1,))
+
+
+@pytest.mark.parametrize(
+    ("ticked", "before", "wanted"),
+    [
+        (["*", "a"], ["*"], {"a"}),  # all were wanted, and one was ticked
+        (["*", "a"], [], set(CODES)),  # one was wanted, and all were ticked
+        (["*"], ["*"], set(CODES)),
+        (["a", "d e"], ["*"], {"a", "d e"}),  # all was unticked
+    ],
+)
+def test_of_two_wishes_the_newer_counts(ticked: list[str], before: list[str], wanted: set[str]) -> None:
+    sent = [("at[place]", "rows"), ("at[quarter]", "columns"), ("valueCodes[quarter]", "*")]
+    sent += [("valueCodes[place]", code) for code in ticked] + [("was[place]", text) for text in before]
+    places = read(TABLE, sent).selection().places[0]
+    assert {CODES[place] for place in places or ()} == wanted
+
+
+def test_the_order_of_the_form_is_kept_and_a_button_changes_it() -> None:
+    sent = [("at[quarter]", "rows"), ("at[place]", "rows"), ("at[industry]", "out")]
+    sent += [("valueCodes[quarter]", "*"), ("valueCodes[place]", "a")]
+    assert [one.name for one in read(TABLE, sent).placed("rows")] == ["quarter", "place"]
+    assert [one.name for one in read(TABLE, [*sent, ("up", "place")]).placed("rows")] == ["place", "quarter"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("valueCodes[planet]", "Mars"), "planet"),
+        (("valueCodes[place]", "nowhere"), "nowhere"),
+        (("chart", "pie"), "pie"),
+        (("page", "0"), "0"),
+        (("page", "²"), "²"),
+        (("stub", "planet"), "planet"),
+        (("at[quarter]", "rows"), "none"),
+        (("at[place]", "filters"), "filters"),
+        (("foo", "1"), "foo"),
+        (("valueCode[place]", "a"), "valueCode[place]"),
+        (("contents", "zzz"), "contents"),
+        (("valueCodes[contents]", "zzz"), "zzz"),
+    ],
+)
+def test_what_is_not_understood_is_refused_only_when_it_is_asked(asked: tuple[str, str], said: str) -> None:
+    question = read(TABLE, [("valueCodes[place]", "a"), asked])
+    assert question.query()
+    with pytest.raises(RefusedError) as refused:
+        question.selection()
+    assert refused.value.found == said
+
+
+def test_a_variable_with_codes_and_no_place_is_a_filter() -> None:
+    sent = [("valueCodes[place]", "a"), ("valueCodes[quarter]", "*"), ("at[quarter]", "rows")]
+    question = read(TABLE, sent)
+    assert [one.name for one in question.placed("filter")] == ["place"]
+    assert question.selection().places == ((0,), None, (0, 1))
+    out = read(TABLE, [*sent, ("at[place]", "out")])
+    assert out.selection().places == (None, None, (0, 1)), "what is left out in so many words has no say"
+
+
+def test_every_table_opens_with_figures(catalogue: Catalogue) -> None:
+    for served in catalogue:
+        question = first_question(served)
+        answer = served.answer(question.selection())
+        assert answer.columns[0].missing is None or not answer.columns[0].missing.all()
+        assert 0 < question.selection().cells <= 10_000
+
+
+def test_rows_and_columns_are_exchanged() -> None:
+    question = first_question(TABLE)
+    assert question.turned().placed("rows") == tuple(replace(one, place="rows") for one in question.placed("columns"))
+    assert question.turned().turned().query() == question.query()
