@@ -54,6 +54,7 @@ def test_noisy_controls_that_no_cube_without_negative_cells_has_are_changed_unti
     assert found.largest_gap <= 5, "millionths, because they meet in a ring"
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 100_000), moves=st.integers(0, 3))
 def test_a_ring_is_refused_where_linear_programming_finds_no_cube(seed: int, moves: int) -> None:
@@ -108,6 +109,7 @@ def cubes_with_controls(draw: st.DrawFn) -> tuple[tuple[Dimension, ...], np.ndar
     return dimensions, true + unit * drawn.reshape(shape), controls
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(made=cubes_with_controls())
 def test_whatever_noise_controls_have_there_is_a_cube_without_negative_cells_that_adds_up_to_them(

@@ -106,6 +106,7 @@ def test_economy_writes_a_release_that_runs_and_can_show_its_shape(tmp_path: Pat
     assert "a folder without an economy" in call("economy", out, "--jobs", "10000", code=1).stderr
 
 
+@pytest.mark.slow
 def test_the_demo_shows_a_chart_and_what_to_try_and_can_be_repeated(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     text = call("demo", "--out", out, "--jobs", "20000").stdout

@@ -105,6 +105,7 @@ def test_ends_that_break_a_rule_are_refused_and_not_repeated(tmp_path: Path, end
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_no_output_of_any_keys_command_holds_a_secret(file: Path, tmp_path: Path) -> None:
     call("keys", "rotate", file, "--yes", "--a", "1.098761", "--b", "1.198763")
     hidden = forms(file)

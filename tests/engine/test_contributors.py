@@ -194,6 +194,7 @@ def tables(draw: st.DrawFn) -> Columns:
 LEVELS = {**SURVEY, "levels": ["establishment", "enterprise"]}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(columns=tables(), data=st.data())
 def test_duckdb_finds_what_a_plain_count_finds(
@@ -211,6 +212,7 @@ def test_duckdb_finds_what_a_plain_count_finds(
     plain_columns(answer(described, q=asked)["q"], described, columns, asked)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(columns=tables())
 def test_the_same_records_by_another_question_have_the_same_columns(

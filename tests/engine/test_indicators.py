@@ -133,6 +133,7 @@ def panels(draw: st.DrawFn) -> Panel:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(panels(), st.sets(st.sampled_from(sorted(questions(QUARTERS))), min_size=1, max_size=3))
 @example(by_hand(), set(questions(QUARTERS)))

@@ -57,6 +57,7 @@ def cells(table: pa.Table, *by: str) -> dict[tuple[str, ...], tuple[Any, ...]]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(states=st.lists(st.sampled_from(STATES), min_size=1, max_size=3, unique=True), measure=st.booleans())
 def test_the_same_contributors_get_the_same_answer_by_any_path(
@@ -74,6 +75,7 @@ def test_the_same_contributors_get_the_same_answer_by_any_path(
     assert all(crossed[industry, "total"] == found for (industry,), found in total.items())
 
 
+@pytest.mark.slow
 def test_a_release_and_a_live_table_say_the_same(survey: Path, live: GuardedSession) -> None:
     bundle = run(load(survey / "release.toml")).bundle
     published = pq.read_table(bundle / "tables/turnover_by_state_industry.parquet")
@@ -133,6 +135,7 @@ def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> Non
         assert live.answer(by=["state"], where=state, total="employees").to_pylist()[0]["value"] is not None
 
 
+@pytest.mark.slow
 def test_what_was_answered_survives_a_restart(survey: Path) -> None:
     where, path = one_less(survey), survey / "restart.toml"
     text = (
@@ -234,6 +237,7 @@ def test_a_cell_keeps_the_mark_of_its_first_answer(tmp_path: Path) -> None:
         assert [asked(*numbers) for numbers in reversed(questions)] == first[::-1]
 
 
+@pytest.mark.slow
 def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> None:
     where = one_less(survey)
     asked: list[dict[str, Any]] = [{"where": {"state": where["state"]}}, {"where": where}, {"where": {}}]
@@ -317,6 +321,7 @@ def attack(
     return found
 
 
+@pytest.mark.slow
 def test_no_answer_tells_whether_a_cell_holds_no_unit_or_one_or_two(survey: Path) -> None:
     """Thirty-six cells of no, one or two businesses or more: the reader was right about all of them, and is no more."""
     frame = pq.read_table(survey / "businesses.parquet").to_pandas().astype({"state": str, "industry": str})

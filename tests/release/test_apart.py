@@ -123,6 +123,7 @@ def test_alpha_zero_is_not_taken_for_none(tiny: Path) -> None:
         check(load(written(tiny, GOOD.replace("epsilon = 2.0", "epsilon = 2.0, alpha = 0"))))
 
 
+@pytest.mark.slow
 def test_brackets_in_a_title_or_a_note_are_text(release_folder: Path) -> None:
     from tests.cli.test_cli import call
 

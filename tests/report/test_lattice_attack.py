@@ -213,6 +213,7 @@ def attacked(folder: Path, options: str = "") -> tuple[int, int]:
     return attack.successes, int((made > ONE).sum())
 
 
+@pytest.mark.slow
 def test_the_report_of_a_release_says_whether_factors_can_be_computed(agencies: Path) -> None:
     successes, above = attacked(agencies, ", rounding = 1")
     assert successes >= above - 1

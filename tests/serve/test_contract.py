@@ -32,6 +32,7 @@ def faults(server: Server, folder: Path, *options: str, checks: str = CHECKED) -
     return "" if done.returncode == 0 else done.stdout[-5_000:] + done.stderr
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_no_fault(server: Server, tmp_path: Path) -> None:
     assert faults(server, tmp_path, "--max-examples", "10") == ""
 

@@ -205,6 +205,7 @@ def test_an_answer_names_no_address_that_leads_nowhere(asked: LiveServer) -> Non
         assert client.get(listed["links"][0]["href"]).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_cell_that_differs_by_one_unit_is_withheld(tmp_path: Path) -> None:
     from tests.live.test_live_tables import one_less
 
@@ -218,6 +219,7 @@ def test_a_cell_that_differs_by_one_unit_is_withheld(tmp_path: Path) -> None:
         assert rows(server.ask(profit | {"where": {"state": where["state"]}})) == first
 
 
+@pytest.mark.slow
 def test_a_cell_that_differs_by_one_unit_is_marked_in_every_format_and_stays_so(tmp_path: Path) -> None:
     from tests.live.test_live_tables import one_less
 

@@ -183,6 +183,7 @@ def test_a_cell_is_withheld_for_one_that_is_shown_or_was_given_and_for_no_other(
         given_before += [one for cell, one in expected.shown.items() if cell not in expected.near]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(codes=chosen())
 def test_a_cell_is_marked_for_one_that_is_shown_and_for_no_other(records: Records, codes: Codes) -> None:

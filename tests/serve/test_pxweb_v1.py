@@ -128,6 +128,7 @@ def test_nothing_of_a_question_is_ignored(body: dict[str, Any], named: str, serv
     assert named in response.json()["detail"]
 
 
+@pytest.mark.slow
 def test_every_format_tells_the_log_what_was_asked(bundles: dict[str, Path], tmp_path: Path) -> None:
     chosen = [item(name, "*", filter="all") for name in ("region", "job", "level")]
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:

@@ -182,6 +182,7 @@ def test_formats_say_what_they_are(server: Server) -> None:
         assert file.startswith('filename="jobs_by_place.')
 
 
+@pytest.mark.slow
 def test_a_saved_query_survives_a_restart(bundles: dict[str, Path], tmp_path: Path) -> None:
     query = {
         "tableId": "people",

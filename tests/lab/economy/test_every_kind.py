@@ -146,6 +146,7 @@ def test_the_release_file_describes_every_column_that_it_reads(made: Made) -> No
             assert len(Codelist.read(made.folder / attribute["codelist"]).codes) > 1
 
 
+@pytest.mark.slow
 def test_the_command_makes_one_and_shows_its_shape(kind: Kind, made: Made, tmp_path: Path) -> None:
     words = ("economy", *kind.words.split(), "there", f"--{kind.counted}", str(kind.fewest))
     data = json.loads(call(*words, "--shape", "--json", cwd=tmp_path).stdout)

@@ -45,6 +45,7 @@ def questions(draw: st.DrawFn) -> tuple[list[str], dict[str, list[str]]]:
     return by, where
 
 
+@pytest.mark.slow
 @settings(max_examples=1_500, deadline=None)
 @given(seed=st.integers(0, 20), question=questions(), data=st.data())
 def test_a_question_has_one_answer_by_every_path(

@@ -257,6 +257,7 @@ def test_machines_get_every_figure_and_no_cell(found: CubeAssessment) -> None:
     assert page.count("<figure>") == 4 * 3 + 3 + 1
 
 
+@pytest.mark.slow
 def test_the_command_line_plans_publishes_and_assesses_a_cube(tmp_path: Path) -> None:
     file = release(tmp_path, RULES)
     planned = call("check", file).stdout

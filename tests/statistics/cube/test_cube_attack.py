@@ -164,6 +164,7 @@ def test_counts_without_weights_tell_nothing(tmp_path: Path) -> None:
     assert "not covered" not in call("check", file).stdout
 
 
+@pytest.mark.slow
 def test_check_and_statement_warn_of_weights_and_the_report_attacks_them(survey: Path) -> None:
     for words in (call("check", survey).stdout, call("run", survey).stdout and _statement(survey)):
         said = " ".join(words.split())

@@ -102,6 +102,7 @@ def test_levels_that_make_no_sense_are_refused_before_anything_is_charged(tmp_pa
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_check_compares_both_approaches_at_the_same_budget_and_recommends_one_by_dimension(tmp_path: Path) -> None:
     file = release(tmp_path)
     found = json.loads(call("check", file, "--json").stdout)["expected_cube_errors"]["people"]

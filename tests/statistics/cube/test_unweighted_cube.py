@@ -91,6 +91,7 @@ def test_the_count_is_the_weighted_count_for_every_question(tmp_path: Path) -> N
     assert cube.quantiles("level", 0.5).values.shape == (1,)
 
 
+@pytest.mark.slow
 def test_readers_of_a_bundle_see_one_count(tmp_path: Path) -> None:
     file = release(tmp_path, UNWEIGHTED)
     call("run", file)

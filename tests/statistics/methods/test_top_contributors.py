@@ -57,6 +57,7 @@ def test_observed_error_is_the_expected_error() -> None:
     assert error.mean() == pytest.approx(method.expected_error(cells)[0], rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 33.0])
 def test_observed_error_of_a_weighted_count_is_the_expected_error(weight: float) -> None:
     cells = many_keys([Unit(name=str(n), value=n, weight=weight) for n in range(20)])

@@ -36,6 +36,7 @@ def test_the_epsilon_meets_the_mean_error_and_a_smaller_one_does_not(name: str) 
     assert smaller.expected_error(cells)[0] > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worker_cells", [0, 8])
 @pytest.mark.parametrize("name", ["smooth-pareto", "log-laplace", "vector-pareto", "log-box", "smooth-box", "auto"])
 def test_the_stated_share_of_cells_is_within_the_limit_when_drawn_anew(name: str, worker_cells: int) -> None:
@@ -52,6 +53,7 @@ def test_the_curve_falls_with_epsilon_and_turns_at_the_one_that_is_found() -> No
     assert [point.meets for point in found.curve] == [point.epsilon >= found.epsilon for point in found.curve]
 
 
+@pytest.mark.slow
 def test_a_cell_shared_by_several_establishments_needs_less() -> None:
     worst = tuned("smooth-pareto", EXAMPLES[2])
     shared = tuned("smooth-pareto", EXAMPLES[2], largest_share=Fraction(1, 2))
