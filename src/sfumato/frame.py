@@ -13,9 +13,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from sfumato.errors import ReleaseError
 from sfumato.periods import Span
 
-# Periods of a panel: quarters or years that follow each other without a gap.
-
-
 PUBLISHED_COLUMNS = ("value", "error", "low", "high", "establishments", "status", "convergence_ratio", "indicator")
 """Columns of every published table; an attribute cannot have one of these names."""
 

@@ -1,4 +1,4 @@
-"""The plan of a release: guarantee, charge, cells and expected error of every table, before any record is read."""
+"""The plan of a release: guarantee, charge, cells and expected error of every table, before anything is counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -26,8 +26,6 @@ from sfumato.statistics.people.statistic import classes_of
 from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
 
-# A release: what is published, from which data, with which protection and budget.
-
 
 class Budget(Described):
     """What all releases about one population and period may spend together."""

@@ -1,4 +1,4 @@
-"""Protect a table part by part: true rows in, a file of protected cells out, in this process or another."""
+"""Run a release: check, validate, charge, tabulate, protect, keep the answers, publish."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,29 +23,6 @@ from sfumato.release import Release
 from sfumato.safeguards import refuse_another_key, refuse_gone, refuse_rolled_back
 from sfumato.statistic import Statistic
 from sfumato.statistics.cube.figures import Calibration
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProtectChunk:
-    """The work on one part of a charged table: a plain value, which may be sent to another process.
-
-    Formal noise is drawn from the operating system of the process that works; keyed noise follows from the cells alone,
-    and is the same wherever they are worked on. Nothing of the true rows leaves but through the protection.
-    """
-
-    statistic: Statistic
-    secret: Secret | None = field(repr=False)
-    layout: ChunkLayout
-    folder: Path
-    """Where the file goes: a draft, of which nothing counts until all parts are there."""
-
-    def __call__(self, rows: pa.Table) -> Chunk:
-        """Protect the cells of one part and put them on the disk."""
-        answer = self.statistic.answer(self.layout.cells(rows), self.secret)
-        return write_chunk(self.folder, rows["_part"][0].as_py(), self.statistic.content(answer), rows=len(answer))
-
-
-# Run a release: check, validate, charge, tabulate, protect, keep the answer, publish.
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""
@@ -176,3 +153,23 @@ def _given(statistic: Statistic, answers: Answers, question: str, digest: str) -
     if len(found) == 1 or not statistic.in_chunks:
         return statistic.as_asked(answers.read(question, digest))
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectChunk:
+    """The work on one chunk of a charged table: a plain value, which may be sent to another process.
+
+    Formal noise is drawn from the operating system of the process that works; keyed noise follows from the cells alone,
+    and is the same wherever they are worked on. Nothing of the true rows leaves but through the protection.
+    """
+
+    statistic: Statistic
+    secret: Secret | None = field(repr=False)
+    layout: ChunkLayout
+    folder: Path
+    """Where the file goes: a draft, of which nothing counts until all chunks are there."""
+
+    def __call__(self, rows: pa.Table) -> Chunk:
+        """Protect the cells of one chunk and put them on the disk."""
+        answer = self.statistic.answer(self.layout.cells(rows), self.secret)
+        return write_chunk(self.folder, rows["_part"][0].as_py(), self.statistic.content(answer), rows=len(answer))

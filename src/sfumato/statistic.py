@@ -93,7 +93,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(ABC):
-    """One statistic of a release: what it asks and how it is protected, before any record is read."""
+    """One statistic of a release: what it asks and how it is protected, before anything is counted."""
 
     folder: ClassVar[str]
     """Where a bundle has it, and under which name its structure lists it: tables or cubes."""
@@ -195,7 +195,7 @@ class Statistic(ABC):
     @classmethod
     @abstractmethod
     def tabulate(cls, batch: Mapping[str, Self], data: Any, secret: Secret | None) -> Iterator[tuple[str, Any]]:
-        """The true numbers of some statistics of this kind, one after the other; nothing else touches records."""
+        """The true numbers of some statistics of this kind, one after the other; nothing else counts records."""
 
     @classmethod
     def tabulate_in_chunks(

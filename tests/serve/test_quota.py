@@ -102,13 +102,13 @@ def test_a_refusal_does_not_tell_an_analyst_what_others_spent(economy: Economy, 
         beyond = live.planned(by=("industry",), epsilon=Fraction(1))
         half = live.planned(by=("industry",), epsilon=Fraction(1, 2))
         before = live.price(beyond, analyst="eve")
-        live.count(live.planned(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
+        live.charge(live.planned(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
         after = live.price(beyond, analyst="eve")
         assert str(before.refusal) == str(after.refusal), "a question beyond the quota is refused for the quota"
-        live.count(live.planned(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
+        live.charge(live.planned(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
         price = live.price(half, analyst="eve")
         assert "0.375" not in str(price.refusal)
         with pytest.raises(BudgetError) as refused:
-            live.count(half, "eve")
+            live.charge(half, "eve")
         assert str(refused.value) == str(price.refusal)
         assert live.left("eve") == before.left

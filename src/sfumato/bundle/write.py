@@ -27,7 +27,7 @@ from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
 from sfumato.statistics.published import PublishedTable, parquet
 
-# Publish a table part by part: a file of protected cells in, a file of published rows out.
+# Publish a table chunk by chunk: a file of protected cells in, a file of published rows out.
 
 
 @dataclass(frozen=True, kw_only=True)

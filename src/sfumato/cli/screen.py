@@ -103,8 +103,6 @@ def group_with_default(name: str) -> type[TyperGroup]:
     return Group
 
 
-# What every command shares: the two consoles, results for people and machines, progress, and how it fails.
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 # Titles and notes are text, whatever brackets they have.
 screen = Console(markup=False, highlight=False)

@@ -169,7 +169,7 @@ class ChargedSession(Session):
         A process that is killed in between leaves no charge, or a charge whose answer is drawn when the question is
         asked again.
         """
-        self.count(planned, analyst)
+        self.charge(planned, analyst)
         charge, release = self._charge(planned), self.release
         digest = self.ledger.answer(charge.question)
         if digest is None:
@@ -178,7 +178,7 @@ class ChargedSession(Session):
                 digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
         return planned.rows(planned.laid_out(self.answers.read(charge.question, digest)))
 
-    def count(self, planned: PublishedTable, analyst: str | None) -> None:
+    def charge(self, planned: PublishedTable, analyst: str | None) -> None:
         """Charge a question, if it is new, and count it against the quota of whoever asks, before it is answered."""
         charge = self._charge(planned)
         if self._costs_nothing(charge.question, analyst):

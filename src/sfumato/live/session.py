@@ -61,7 +61,7 @@ class Session(ABC):
         """What a question would cost; None where it costs nothing."""
         return None
 
-    def count(self, planned: PublishedTable, analyst: str | None) -> None:  # noqa: B027
+    def charge(self, planned: PublishedTable, analyst: str | None) -> None:  # noqa: B027
         """Charge a question, if it is new and costs something, before it is answered."""
 
     def left(self, analyst: str | None = None) -> Balance | None:  # noqa: ARG002

@@ -234,6 +234,11 @@ def _flags(answers: pa.Array) -> Flags:
     return flags
 
 
+# How coarsely distorted sums are rounded: the base follows from how many values of one employer are published.
+#
+# A factor δ times whole numbers lies on a lattice, and values rounded to whole numbers show it: some never occur.
+# docs/methods/noise-infusion.md derives what values that are rounded to multiples of a base tell about δ.
+
 LIFE = 100
 """The periods that a key is taken to serve: 25 years of quarters. A longer panel counts as it is."""
 

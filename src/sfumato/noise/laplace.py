@@ -20,6 +20,9 @@ Multiples = Integers | Floats
 
 # The error of |Z| = −s·ln U as a share of |Z| + 1: 20 units of 2^−52 for `log` (NumPy accepts no more than 4), less
 # than 4 for the scale, the product and the sums before rounding; 64 units are taken.
+# The error of A·U^(∓λ) as a share of itself and (1 + y), where y = −λ·ln U. With `log` and `exp` within 20 units of
+# 2^−52 (NumPy accepts no more than 4), y is within 22 units of itself and e^(±y) within 22y + 20; A and the product add
+# less than 4, the offset and the sums before rounding less than 4 of what is added. 64 units are taken there too.
 _ERROR = 2.0**-46
 # The interval's width is itself computed in floating point, to far better than one part in 2^30.
 _WIDENED = 1 + 2.0**-30
@@ -159,12 +162,6 @@ def _magnitude(scale: Fraction, uniform: Fraction, digits: int) -> tuple[Decimal
 
 
 # Log-Laplace noise: a factor e^L with L from the Laplace distribution, the product rounded and drawn exactly.
-
-# The error of A·U^(∓λ) as a share of itself and (1 + y), where y = −λ·ln U. With `log` and `exp` within 20 units of
-# 2^−52 (NumPy accepts no more than 4), y is within 22 units of itself and e^(±y) within 22y + 20; A and the product add
-# less than 4, the offset and the sums before rounding less than 4 of what is added. 64 units are taken.
-
-# The interval's width is itself computed in floating point, to far better than one part in 2^30.
 
 _DIRECT_TERMS = 64
 

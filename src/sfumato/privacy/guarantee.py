@@ -204,7 +204,7 @@ Guarantee = EmployerEmployee | NoFormalGuarantee
 
 # How many neighbour steps lie between two workforces, and what a reader can learn about which of them is true.
 #
-# docs/methods/employer-employee.md derives the numbers. Every figure of a privacy statement is computed here.
+# docs/methods/employer-employee.md derives the numbers; the figures of a privacy statement are computed from these.
 
 ONE_JOB = 1
 """Steps between data with a job and the same data without it, under every definition."""

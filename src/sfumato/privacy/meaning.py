@@ -6,7 +6,7 @@ docs/methods/employer-employee.md derives the steps; `sfumato.privacy.guarantee`
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, floor, inf, log, log10, nextafter
+from math import ceil, exp, floor, log, log10
 from typing import Any, Literal
 
 from sfumato.privacy.account import sequential
@@ -19,6 +19,7 @@ from sfumato.privacy.guarantee import (
     largest_step,
     loss,
     plain,
+    rounded_up,
     workforce_steps,
 )
 
@@ -241,13 +242,3 @@ def belief(epsilon: Fraction) -> str:
         if rounded < 1:
             return f"{100 * rounded:.{digits}f} %"
     return "100 %"
-
-
-def rounded_up(number: Fraction) -> int | float:
-    """A number as JSON writes it, never below what it is."""
-    if number.denominator == 1:
-        return int(number)
-    nearest = float(number)
-    if nearest >= number or plain(number) == f"{nearest:.15g}":  # a short decimal is meant as it is written
-        return nearest
-    return nextafter(nearest, inf)

@@ -73,8 +73,6 @@ def requirements(guarantee: Guarantee) -> Requirements:
     return REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
 
 
-# The methods a release file can name.
-
 _CLASSES: tuple[Any, ...] = (
     SmoothPareto,
     SmoothGamma,

@@ -10,18 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.screen import printed_table
 from sfumato.durable import write_durably
 from sfumato_lab.economy.files import RELEASE
-
-# Repeatable trials: the same seed gives the same figures. Nothing drawn here is ever published.
-
-_KEY_BYTES = 16
-
 
 # Where the economy of a reproduction is: kept in a folder, or made for this once.
 
@@ -74,11 +68,6 @@ def printed_findings(findings: Iterable[Finding], *, starred: bool = False) -> T
         mark = Text(line.verdict, style="green" if line.holds else "bold red")
         table.add_row(line.source, line.what + ("*" if starred and line.note else ""), line.stated, line.ours, mark)
     return table
-
-
-def spaced(lines: Iterable[RenderableType]) -> list[RenderableType]:
-    """An empty line between every two."""
-    return [part for line in lines for part in (line, Text(""))][:-1]
 
 
 # The frame of every reproduction: one page with charts and tables, and a CSV file with all rows.

@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.errors import MethodError
 from sfumato.noise.pareto import DoublePareto
-from sfumato.statistics.jobs.smooth import SmoothPareto, worst_loss
+from sfumato.statistics.jobs.calibration import worst_loss
+from sfumato.statistics.jobs.smooth import SmoothPareto
 from tests.statistics.methods.audit import SIZES, density_loss, integer_loss
 
 EPSILONS = [Fraction(e) for e in ("0.25", "0.5", "0.67", "1", "2", "4")]

@@ -62,9 +62,7 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             decimals=decimals[VALUE],
             kind="value",
             description=_described(about),
-            additive=about.get(
-                "additive", not {"mean", "indicators", "predict", "quantiles"} & about["statistic"].keys()
-            ),
+            additive=about.get("additive", _adds_up(about)),
         )
     ]
     estimated = {"mean", "predict", "quantiles"} & about["statistic"].keys()

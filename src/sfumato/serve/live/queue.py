@@ -62,7 +62,7 @@ class LiveQueue:
         """The answer to a question, as a part of work: the same question always has the same one."""
         key = planned.digest_as_laid_out("")  # the same question in another order is another page
         refuse_if_gone()  # the last moment: what comes now may be charged
-        self.live.count(planned, quota_of(user))
+        self.live.charge(planned, quota_of(user))
         found = self.answers.get(key)
         if found is None:
             refuse_if_gone()

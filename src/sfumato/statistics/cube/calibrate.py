@@ -52,7 +52,7 @@ class Calibrated:
 
 # Noisy controls combined with what the cube itself tells about them, so that no control ever makes a table worse.
 #
-# A cube is the sum of orthogonal effects (cube/effects.py). Every effect inside a noisy control is measured twice: by
+# A cube is the sum of orthogonal effects (`cube/levels.py`). Every effect inside a noisy control is measured twice: by
 # the controls, with the variance that they have together, and by the cube. The best estimate weights both by their
 # precision; docs/methods/hypercube.md has the theory.
 

@@ -15,13 +15,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.jobs.smooth import LIMIT
 
-# How coarsely distorted sums are rounded: the base follows from how many values of one employer are published.
-#
-# A factor δ times whole numbers lies on a lattice, and values rounded to whole numbers show it: some never occur.
-# docs/methods/noise-infusion.md derives what values that are rounded to multiples of a base tell about δ.
-
-
-# Noise infusion: every establishment's figures are multiplied by its permanent factor; the legacy protection.
+# Every establishment's figures are multiplied by its permanent factor: the legacy protection.
 
 _FACTORS = (
     "every employer's figures are multiplied by a secret factor that is the same in every release and differs from one "

@@ -32,7 +32,7 @@ from sfumato.noise.quartic import Quartic
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.jobs.calibration import Calibration, calibrate, worst_loss
+from sfumato.statistics.jobs.calibration import Calibration, calibrate
 from sfumato.statistics.jobs.vector import check_confidence, counts_within
 
 # What the smooth methods share: noise scaled to the largest establishment of each cell.
@@ -399,8 +399,6 @@ def exact_delta(*, alpha: Fraction, epsilon: Fraction) -> Fraction:
 
 
 # Smooth Pareto: heavy-tailed noise scaled to the largest establishment of each cell.
-
-__all__ = ["SmoothPareto", "worst_loss"]
 
 
 @dataclass(frozen=True, kw_only=True)

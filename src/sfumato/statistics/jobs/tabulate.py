@@ -254,6 +254,3 @@ def tabulate(
     """
     with parted(frame, tables, questions, {}, factors, in_one_piece=True) as found:
         return {name: part.layout.cells(part.found.to_pyarrow()) for name, part in found.items()}
-
-
-# Do some work on every part of a table where the part is: in this process, or on the machines of a cluster.

@@ -115,7 +115,7 @@ def _any(conditions: "Iterable[ir.BooleanValue]") -> "ir.BooleanValue":
     return reduce(or_, conditions)
 
 
-# Pairs of employers that share workers or between which workers moved, and of workers who share employers.
+# Pairs of employers that share workers, or between which workers moved.
 
 
 def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors) -> dict[str, Cells]:

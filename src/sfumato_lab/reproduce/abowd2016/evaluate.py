@@ -25,13 +25,6 @@ from sfumato.noise.randomness import Repeatable
 from sfumato.release import Release
 from sfumato.statistics.panel.tabulate_graph import employer_edges
 
-# What the paper published: its Table 1, to print beside measured figures, never results.
-#
-# Source: J. M. Abowd, K. L. McKinney, "Noise infusion as a confidentiality protection measure for graph-based
-# statistics", Statistical Journal of the IAOS 32 (2016). The table is about 13 years of federal employment: edges
-# between 7,341 employers, by the states of both ends, protected by factors of a = 1.15 and b = 1.25.
-
-
 # The two tables of the paper: edges between employers by the states of both ends, and the workers on these edges.
 
 ATTRIBUTE = "state"

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.cli.screen import spaced
 from sfumato.noise.factors import Rule
 from sfumato.release import load
 from sfumato_lab.economy.federal.generate import PERSONS, generate_federal
@@ -35,7 +36,6 @@ from sfumato_lab.reproduce.page import (
     findings_table,
     printed_findings,
     rows_table,
-    spaced,
 )
 
 # Findings: what the paper stated and what a workforce of its shape must show, beside what was measured here.

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
-from sfumato.cli.screen import printed_table
+from sfumato.cli.screen import printed_table, spaced
 from sfumato.release import load
 from sfumato.statistics.published import number
 from sfumato_lab.economy.files import RELEASE
@@ -48,7 +48,6 @@ from sfumato_lab.reproduce.page import (
     findings_table,
     printed_findings,
     rows_table,
-    spaced,
 )
 
 # Charts of an evaluation.

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sfumato.charts.plots import Axis, Bar, Mark, Panel, draw_bars, draw_panels
 from sfumato.charts.plots import Group as BarGroup
-from sfumato.cli.screen import printed_table
+from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
 from sfumato_lab.reproduce.page import (
     Finding,
@@ -22,7 +22,6 @@ from sfumato_lab.reproduce.page import (
     findings_table,
     printed_findings,
     rows_table,
-    spaced,
 )
 from sfumato_lab.reproduce.schmutte2020.atlas import (
     CHI_VALUES,
