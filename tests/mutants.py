@@ -195,14 +195,10 @@ class Mutation:
         return source[: self.start] + self.replacement.encode() + source[self.end :]
 
     def lines(self, source: bytes) -> tuple[str, str]:
-        """The line that is changed, or the statement's first, before and after."""
-        whole, after = source[self.start : self.end], self.applied(source)
-        begin = source.rfind(b"\n", 0, self.start) + 1
-        stop = source.find(b"\n", self.start)
-        rest = stop if stop >= self.end else self.end
-        line = after[begin : after.find(b"\n", self.start + len(self.replacement.encode()))] if rest else after[begin:]
-        before = source[begin:stop] if b"\n" in whole else source[begin : source.find(b"\n", self.end)]
-        return before.decode().strip(), " ".join(line.decode().split())
+        """The changed line, or lines, before and after."""
+        begin, stop = source.rfind(b"\n", 0, self.start) + 1, source.find(b"\n", self.end)
+        after = source[begin : self.start] + self.replacement.encode() + source[self.end : stop]
+        return " ".join(source[begin:stop].decode().split()), " ".join(after.decode().split())
 
 
 class _Finder(ast.NodeVisitor):
@@ -351,6 +347,8 @@ def sample(seed: int, number: int) -> list[Mutation]:
 
 # Running the tests against a mutant.
 
+_NO_TESTS = 5  # what pytest says where it found none
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -423,18 +421,17 @@ def tested(files: tuple[str, ...], sources: Path, limit: float) -> tuple[str, st
     try:
         said, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
         return "time", ""
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     if process.returncode == 0:
         return "survived", ""
-    if process.returncode == pytest_found_nothing:
+    if process.returncode == _NO_TESTS:
         raise SystemExit(f"no tests in {files}")
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said, flags=re.MULTILINE)
     return "killed", failed[1] if failed else said.strip().splitlines()[-1]
-
-
-pytest_found_nothing = 5
 
 
 def main() -> int:

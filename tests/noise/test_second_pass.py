@@ -154,6 +154,28 @@ def test_uniforms_that_may_be_zero_are_never_certain() -> None:
         assert not certain[:, -1].any(), name
 
 
+class NearlyZero:
+    """Words of two uniforms that both passes take for zero, and that turn out to be 2^−118."""
+
+    def __init__(self) -> None:
+        self._told = [[0, 1], [0, 0], [2**63], [2**63]]  # by the last bit one goes up and the other down
+
+    def words(self, n: int, /) -> NDArray[np.uint64]:
+        told = self._told.pop(0)
+        assert len(told) == n
+        return np.array(told, dtype=np.uint64)
+
+
+def test_what_two_passes_leave_is_refined_at_the_scale_of_its_own_draw() -> None:
+    multiples = np.array([2, 3])
+    far = 118 * np.log(2) * 3 / 7
+    assert ROUNDED_LAPLACE.sample(multiples, NearlyZero()).tolist() == [round(2 * far), -round(3 * far)]
+    pareto = DoublePareto(unit=Fraction(2), tail=Fraction(2))
+    assert pareto.sample(multiples, NearlyZero()).tolist() == [4 * (2**59 - 1), -6 * (2**59 - 1)]
+    log_laplace = LogLaplace(unit=Fraction(3, 2), spread=Fraction(1, 2), offset=OFFSET)
+    assert log_laplace.sample(multiples, NearlyZero()).tolist() == [3 * 2**59 - 10, -10]
+
+
 @pytest.mark.parametrize("off", [0.95, 1.05])
 def test_noise_at_scales_beyond_one_float_has_its_distribution_and_no_scale_five_percent_off(off: float) -> None:
     multiples = np.full(600_000, LARGE)
