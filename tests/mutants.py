@@ -32,10 +32,10 @@ SEED, NUMBER, LIMIT = 16, 48, 150
 COVERED = {
     module: tuple(f"tests/{folder}/test_{name}.py" for folder, names in tests.items() for name in names.split())
     for module, tests in {
-        "noise/box_laplace": {"noise": "box_noise second_pass", "methods": "box_methods vector_audit"},
+        "noise/box_laplace": {"noise": "second_pass box_noise", "methods": "box_methods vector_audit"},
         "noise/box_pareto": {
-            "noise": "vector_tails simplex_pareto box_noise second_pass",
-            "methods": "vector_pareto box_methods",
+            "methods": "box_methods vector_pareto",
+            "noise": "vector_tails second_pass simplex_pareto box_noise",
         },
         "noise/choice": {"noise": "weighted_choice private_median", "methods": "noisy_quantiles theil_sen"},
         "noise/factors": {
@@ -50,7 +50,7 @@ COVERED = {
             "methods": "baselines",
         },
         "noise/keyed": {"noise": "keyed decimal_text factors", "golden": "golden"},
-        "noise/laplace": {"noise": "laplace log_laplace second_pass", "methods": "log_laplace smooth_laplace mose"},
+        "noise/laplace": {"noise": "laplace second_pass log_laplace", "methods": "log_laplace smooth_laplace mose"},
         "noise/pareto": {"noise": "double_pareto simplex_pareto second_pass", "methods": "smooth_pareto vector_pareto"},
         "noise/passes": {"noise": "refinement randomness second_pass double_pareto simplex_pareto laplace box_noise"},
         "noise/quartic": {"noise": "quartic second_pass", "methods": "smooth_gamma"},
@@ -62,7 +62,7 @@ COVERED = {
             "contracts": "every_method",
         },
         "statistics/jobs/vector": {
-            "methods": "vector_pareto box_methods vector_audit auto requirements",
+            "methods": "box_methods vector_pareto vector_audit auto requirements",
             "contracts": "every_method",
         },
         "statistics/jobs/logarithms": {
@@ -80,12 +80,12 @@ COVERED = {
             "privacy": "guarantee distance steps composition conditions",
             "publish": "statement",
         },
-        "privacy/account": {"privacy": "composition ledger conditions tampering", "cubes": "cube_release"},
+        "privacy/account": {"privacy": "conditions composition ledger tampering", "cubes": "cube_release"},
         "privacy/steps": {"privacy": "steps distance guarantee"},
         "privacy/ledger": {"privacy": "ledger tampering conditions remembering", "run": "rolled_back"},
-        "privacy/entries": {"privacy": "tampering ledger conditions remembering", "run": "rolled_back"},
+        "privacy/entries": {"privacy": "remembering tampering ledger conditions", "run": "rolled_back"},
         "privacy/store": {"privacy": "store ledger tampering"},
-        "privacy/book": {"privacy": "ledger conditions remembering tampering", "identity": "same_data"},
+        "privacy/book": {"privacy": "remembering ledger conditions tampering", "identity": "same_data"},
         "privacy/answers": {"run": "parts rolled_back", "identity": "orders"},
     }.items()
 }

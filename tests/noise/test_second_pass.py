@@ -154,6 +154,25 @@ def test_uniforms_that_may_be_zero_are_never_certain() -> None:
         assert not certain[:, -1].any(), name
 
 
+def test_a_value_of_box_noise_at_a_rounding_boundary_is_left_in_doubt() -> None:
+    noise, base, offset, step = BoxLaplace(scale=Fraction(9, 10), cells=5), 2**54, Fraction(10), Fraction(1)
+    heads, words = (Seeded(seed).words(12)[None] >> np.uint64(11) for seed in (1, 2))
+    known = [int(head) << 53 | int(word) for head, word in zip(heads[0], words[0], strict=True)]
+
+    def bounds(offset: Fraction) -> tuple[int, int]:
+        return noise.value_bounds([Fraction(base)] * 5, offset, 0, known, 106)[0]
+
+    value = bounds(offset)[0]
+    while len(set(bounds(offset))) == 1:  # halved until the bits not known yet decide between two whole numbers
+        step /= 2
+        assert step > Fraction(1, 2**90)
+        offset += step if bounds(offset)[0] == value else -step
+    uniforms = Uniforms.of(heads.view(np.int64), words << np.uint64(11), first_bits=53)
+    _, certain = noise.second_pass(np.full((1, 5), base), np.array([0]), uniforms, unit=Fraction(1), offset=offset)
+    assert not certain[0, 0]
+    assert certain[0, 1:].all()
+
+
 class NearlyZero:
     """Words of two uniforms that both passes take for zero, and that turn out to be 2^−118."""
 

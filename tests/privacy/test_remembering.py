@@ -12,6 +12,7 @@ from sfumato.content import Content
 from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account, Charge, Overdraft
 from sfumato.privacy.book import old_names
+from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
 
@@ -95,3 +96,11 @@ def test_old_names_of_data_are_those_of_charges_without_content(ledger: Ledger) 
     ledger.charge(JOBS, [known], "since", content=Content(tables={}))
     ledger.record_lost(JOBS, BUDGET, "stands for others and names no data", [])
     assert old_names(ledger.history()) == {"da7a"}
+
+
+@pytest.mark.parametrize("noted", ["", "{}", '{"sequence": "first", "hash": ""}', "[1]"])
+def test_a_note_of_how_far_the_ledger_went_that_says_nothing_is_refused(path: Path, noted: str) -> None:
+    Ledger.open(path, create=True).set_budget(JOBS, BUDGET)
+    (store_of(path) / "mark.json").write_text(noted, encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"mark\.json"):
+        Ledger.open(path).history()
