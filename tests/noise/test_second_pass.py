@@ -173,11 +173,11 @@ def test_a_value_of_box_noise_at_a_rounding_boundary_is_left_in_doubt() -> None:
     assert certain[0, 1:].all()
 
 
-class NearlyZero:
-    """Words of two uniforms that both passes take for zero, and that turn out to be 2^−118."""
+class Told:
+    """Words that are told."""
 
-    def __init__(self) -> None:
-        self._told = [[0, 1], [0, 0], [2**63], [2**63]]  # by the last bit one goes up and the other down
+    def __init__(self, *told: list[int]) -> None:
+        self._told = list(told)
 
     def words(self, n: int, /) -> NDArray[np.uint64]:
         told = self._told.pop(0)
@@ -186,13 +186,21 @@ class NearlyZero:
 
 
 def test_what_two_passes_leave_is_refined_at_the_scale_of_its_own_draw() -> None:
-    multiples = np.array([2, 3])
+    # Both passes take these two uniforms for zero, and they turn out to be 2^−118. One goes up and the other down.
+    multiples, told = np.array([2, 3]), ([0, 1], [0, 0], [2**63], [2**63])
     far = 118 * np.log(2) * 3 / 7
-    assert ROUNDED_LAPLACE.sample(multiples, NearlyZero()).tolist() == [round(2 * far), -round(3 * far)]
+    assert ROUNDED_LAPLACE.sample(multiples, Told(*told)).tolist() == [round(2 * far), -round(3 * far)]
     pareto = DoublePareto(unit=Fraction(2), tail=Fraction(2))
-    assert pareto.sample(multiples, NearlyZero()).tolist() == [4 * (2**59 - 1), -6 * (2**59 - 1)]
+    assert pareto.sample(multiples, Told(*told)).tolist() == [4 * (2**59 - 1), -6 * (2**59 - 1)]
     log_laplace = LogLaplace(unit=Fraction(3, 2), spread=Fraction(1, 2), offset=OFFSET)
-    assert log_laplace.sample(multiples, NearlyZero()).tolist() == [3 * 2**59 - 10, -10]
+    assert log_laplace.sample(multiples, Told(*told)).tolist() == [3 * 2**59 - 10, -10]
+
+
+def test_what_two_passes_leave_of_box_noise_is_refined_at_its_own_size() -> None:
+    # Uniforms of 2^−118 and ½ make a radius of 119·ln 2; the point is half of it away from zero.
+    told = Told([0, 2**63], [0, 2**63], [0], [0, 0, 0, 0], [2**63, 0, 0, 0])
+    noise = BoxLaplace(scale=Fraction(2, 7), cells=1)
+    assert noise.sample(np.array([[2]]), told, unit=Fraction(3, 2), offset=OFFSET).tolist() == [[3 * 2**17 - 10]]
 
 
 @pytest.mark.parametrize("off", [0.95, 1.05])
