@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from sfumato.frame import Frame
 from sfumato_lab.economy.jobs.generate import Economy, generate
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tests.serve.running import Server
 
 settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
+settings.register_profile(  # for `tests.mutants`: a failure is enough, its smallest example is of no interest
+    "mutants", deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("sfumato")
 
 ON_SPARK = "test_tabulate.py"

@@ -148,7 +148,7 @@ def test_masses_make_the_survival_and_the_mean(scale: str) -> None:
     beyond = noise.survival(j[1:], one)
     assert np.allclose(beyond[:300], survival((j[1:301] - 0.5) / float(scale)), rtol=1e-6, atol=1e-14)
     # The terms beyond the last fall as j^−3: their sum is half of the last one's times its j.
-    assert np.isclose(beyond.sum() + beyond[-1] * j[-1] / 2, noise.expected_magnitude(one)[0], rtol=1e-6)
+    assert np.isclose(beyond.sum() + beyond[-1] * j[-1] / 2, noise.expected_magnitude(one)[0], rtol=1e-9)
 
 
 def test_density_and_moments_are_the_stated_ones() -> None:

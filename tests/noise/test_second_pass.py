@@ -154,6 +154,55 @@ def test_uniforms_that_may_be_zero_are_never_certain() -> None:
         assert not certain[:, -1].any(), name
 
 
+def test_a_value_of_box_noise_at_a_rounding_boundary_is_left_in_doubt() -> None:
+    noise, base, offset, step = BoxLaplace(scale=Fraction(9, 10), cells=5), 2**54, Fraction(10), Fraction(1)
+    heads, words = (Seeded(seed).words(12)[None] >> np.uint64(11) for seed in (1, 2))
+    known = [int(head) << 53 | int(word) for head, word in zip(heads[0], words[0], strict=True)]
+
+    def bounds(offset: Fraction) -> tuple[int, int]:
+        return noise.value_bounds([Fraction(base)] * 5, offset, 0, known, 106)[0]
+
+    value = bounds(offset)[0]
+    while len(set(bounds(offset))) == 1:  # halved until the bits not known yet decide between two whole numbers
+        step /= 2
+        assert step > Fraction(1, 2**90)
+        offset += step if bounds(offset)[0] == value else -step
+    uniforms = Uniforms.of(heads.view(np.int64), words << np.uint64(11), first_bits=53)
+    _, certain = noise.second_pass(np.full((1, 5), base), np.array([0]), uniforms, unit=Fraction(1), offset=offset)
+    assert not certain[0, 0]
+    assert certain[0, 1:].all()
+
+
+class Told:
+    """Words that are told."""
+
+    def __init__(self, *told: list[int]) -> None:
+        self._told = list(told)
+
+    def words(self, n: int, /) -> NDArray[np.uint64]:
+        told = self._told.pop(0)
+        assert len(told) == n
+        return np.array(told, dtype=np.uint64)
+
+
+def test_what_two_passes_leave_is_refined_at_the_scale_of_its_own_draw() -> None:
+    # Both passes take these two uniforms for zero, and they turn out to be 2^−118. One goes up and the other down.
+    multiples, told = np.array([2, 3]), ([0, 1], [0, 0], [2**63], [2**63])
+    far = 118 * np.log(2) * 3 / 7
+    assert ROUNDED_LAPLACE.sample(multiples, Told(*told)).tolist() == [round(2 * far), -round(3 * far)]
+    pareto = DoublePareto(unit=Fraction(2), tail=Fraction(2))
+    assert pareto.sample(multiples, Told(*told)).tolist() == [4 * (2**59 - 1), -6 * (2**59 - 1)]
+    log_laplace = LogLaplace(unit=Fraction(3, 2), spread=Fraction(1, 2), offset=OFFSET)
+    assert log_laplace.sample(multiples, Told(*told)).tolist() == [3 * 2**59 - 10, -10]
+
+
+def test_what_two_passes_leave_of_box_noise_is_refined_at_its_own_size() -> None:
+    # Uniforms of 2^−118 and ½ make a radius of 119·ln 2; the point is half of it away from zero.
+    told = Told([0, 2**63], [0, 2**63], [0], [0, 0, 0, 0], [2**63, 0, 0, 0])
+    noise = BoxLaplace(scale=Fraction(2, 7), cells=1)
+    assert noise.sample(np.array([[2]]), told, unit=Fraction(3, 2), offset=OFFSET).tolist() == [[3 * 2**17 - 10]]
+
+
 @pytest.mark.parametrize("off", [0.95, 1.05])
 def test_noise_at_scales_beyond_one_float_has_its_distribution_and_no_scale_five_percent_off(off: float) -> None:
     multiples = np.full(600_000, LARGE)

@@ -146,6 +146,12 @@ def test_the_stated_delta_is_a_short_fraction_that_is_not_too_small(
     assert noise.delta() * (1 - 1e-11) <= float(noise.delta_bound()) <= noise.delta() * (1 + 1e-10)
 
 
+def test_no_delta_is_above_one_however_far_a_record_reaches() -> None:
+    # Of these caps some have shares that add up to a last digit more than 1.
+    for cap in (1, 2, 3, 5, 8):
+        assert TruncatedGeometric(epsilon=Fraction(1, 7), cap=cap, sensitivity=50).delta_bound() == 1
+
+
 @given(epsilon=epsilons, delta=st.floats(1e-12, 0.3), sensitivity=st.integers(1, 20))
 def test_the_smallest_cap_keeps_delta_and_no_smaller_one_does(
     epsilon: Fraction, delta: float, sensitivity: int

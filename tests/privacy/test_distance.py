@@ -163,5 +163,6 @@ def test_delta_is_never_rounded_down_and_never_above_one() -> None:
     exact_enough = sum(Fraction(exp(float(Fraction(k, 3)))) for k in range(7)) / 10**6
     assert exact_enough * (1 - tenth**12) < loss(promised, 7).delta < exact_enough * (1 + tenth**12)
     assert loss(promised, 10**9).delta == 1
+    assert loss(promised, 1).delta == promised.delta  # one step is the guarantee itself, to the last digit
     assert loss(guarantee(epsilon="0", delta="1/10"), 3).delta == Fraction(3, 10)
     assert loss(guarantee(), 10**6).delta == 0

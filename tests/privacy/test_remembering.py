@@ -1,14 +1,18 @@
 """A ledger that remembers what it verified, for servers; and charges within a part of a budget."""
 
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from sfumato.content import Content
 from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account, Charge, Overdraft
+from sfumato.privacy.book import old_names
+from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.ledger import Ledger
 
@@ -83,3 +87,20 @@ def test_the_whole_budget_binds_a_part_of_it(ledger: Ledger) -> None:
     ledger.charge(JOBS, [charge("published", "2")], "release", budget=BUDGET)
     with pytest.raises(Overdraft):
         ledger.charge(JOBS, [charge("a", "5/2")], "live", most=most)
+
+
+def test_old_names_of_data_are_those_of_charges_without_content(ledger: Ledger) -> None:
+    ledger.set_budget(JOBS, BUDGET)
+    ledger.charge(JOBS, [charge("a")], "before data were known by content")
+    known = replace(charge("b"), data="c0de")
+    ledger.charge(JOBS, [known], "since", content=Content(tables={}))
+    ledger.record_lost(JOBS, BUDGET, "stands for others and names no data", [])
+    assert old_names(ledger.history()) == {"da7a"}
+
+
+@pytest.mark.parametrize("noted", ["", "{}", '{"sequence": "first", "hash": ""}', "[1]"])
+def test_a_note_of_how_far_the_ledger_went_that_says_nothing_is_refused(path: Path, noted: str) -> None:
+    Ledger.open(path, create=True).set_budget(JOBS, BUDGET)
+    (store_of(path) / "mark.json").write_text(noted, encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"mark\.json"):
+        Ledger.open(path).history()

@@ -87,6 +87,12 @@ def test_each_cell_of_smooth_box_has_the_noise_of_its_own_largest_contribution()
     assert np.isclose(error[3], method.error_in_scales * 200, rtol=1e-3)
 
 
+def test_the_error_of_smooth_box_is_a_share_of_the_largest_contribution_at_any_alpha() -> None:
+    method, sizes = method_at(SmoothBox, alpha="3/40"), np.array([[400, 800, 4_000, 80_000]])
+    expected = method.error_in_scales * float(method.alpha) * sizes[0]
+    assert method.expected_error(block_cells(sizes, largest=sizes)) == pytest.approx(expected, rel=1e-3)
+
+
 def test_log_box_errs_by_a_share_of_the_count_plus_one_over_alpha() -> None:
     method = method_at(LogBox)
     error = method.expected_error(block_cells([[10**6, 10**5, 10**4, 10**3]]))

@@ -136,3 +136,8 @@ def test_cells_and_shapes_must_have_as_many_contributors() -> None:
 def test_a_table_of_optima_that_makes_no_sense_is_refused(shapes: np.ndarray, magnitudes: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"shapes|sizes|magnitudes"):
         Optima(shapes=shapes, magnitudes=magnitudes)
+
+
+def test_contributors_that_move_upward_raise_a_total_by_all_they_add() -> None:
+    added = {"magnitudes": np.array([0.5, 0.2]), "directions": np.array([1, 1]), "noise": np.array([ONE, ONE])}
+    assert perturbation(values=np.array([[10.0, 5.0]]), weights=np.array([[1.0, 2.0]]), **added).tolist() == [7.0]
