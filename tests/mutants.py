@@ -32,61 +32,70 @@ SEED, NUMBER, LIMIT = 16, 48, 150
 COVERED = {
     module: tuple(f"tests/{folder}/test_{name}.py" for folder, names in tests.items() for name in names.split())
     for module, tests in {
-        "noise/box_laplace": {"noise": "second_pass box_noise", "methods": "box_methods vector_audit"},
+        "noise/box_laplace": {"noise": "second_pass box_noise", "statistics/methods": "box_methods vector_audit"},
         "noise/box_pareto": {
-            "methods": "box_methods vector_pareto",
+            "statistics/methods": "box_methods vector_pareto",
             "noise": "vector_tails second_pass simplex_pareto box_noise",
         },
-        "noise/choice": {"noise": "weighted_choice private_median", "methods": "noisy_quantiles theil_sen"},
+        "noise/choice": {"noise": "weighted_choice private_median", "statistics/methods": "noisy_quantiles theil_sen"},
         "noise/factors": {
             "noise": "factors triangular edges",
             "release": "infusion_rounding",
-            "methods": "infused_sums contributor_perturbation",
+            "statistics/methods": "infused_sums contributor_perturbation",
             "golden": "golden",
         },
         "noise/geometric": {
             "noise": "geometric truncated_geometric second_pass",
-            "cubes": "truncated_laplace",
-            "methods": "baselines",
+            "statistics/cube": "truncated_laplace",
+            "statistics/methods": "baselines",
         },
         "noise/keyed": {"noise": "keyed decimal_text factors", "golden": "golden"},
-        "noise/laplace": {"noise": "laplace second_pass log_laplace", "methods": "log_laplace smooth_laplace mose"},
-        "noise/pareto": {"noise": "double_pareto simplex_pareto second_pass", "methods": "smooth_pareto vector_pareto"},
+        "noise/laplace": {
+            "noise": "laplace second_pass log_laplace",
+            "statistics/methods": "log_laplace smooth_laplace mose",
+        },
+        "noise/pareto": {
+            "noise": "double_pareto simplex_pareto second_pass",
+            "statistics/methods": "smooth_pareto vector_pareto",
+        },
         "noise/passes": {"noise": "refinement randomness second_pass double_pareto simplex_pareto laplace box_noise"},
-        "noise/quartic": {"noise": "quartic second_pass", "methods": "smooth_gamma"},
+        "noise/quartic": {"noise": "quartic second_pass", "statistics/methods": "smooth_gamma"},
         "noise/randomness": {"noise": "randomness", "golden": "golden"},
         "noise/refinement": {"noise": "twofold refinement second_pass double_pareto laplace"},
-        "statistics/jobs/calibration": {"methods": "smooth_pareto vector_pareto auto"},
+        "statistics/jobs/calibration": {"statistics/methods": "smooth_pareto vector_pareto auto"},
         "statistics/jobs/smooth": {
-            "methods": "smooth_pareto smooth_gamma smooth_laplace local_sensitivity requirements registry intervals",
+            "statistics/methods": "smooth_pareto smooth_gamma smooth_laplace local_sensitivity requirements registry intervals",
             "contracts": "every_method",
         },
         "statistics/jobs/vector": {
-            "methods": "box_methods vector_pareto vector_audit auto requirements",
+            "statistics/methods": "box_methods vector_pareto vector_audit auto requirements",
             "contracts": "every_method",
         },
         "statistics/jobs/logarithms": {
-            "methods": "log_laplace box_methods vector_audit auto requirements",
+            "statistics/methods": "log_laplace box_methods vector_audit auto requirements",
             "contracts": "every_method",
         },
-        "statistics/jobs/laplace": {"methods": "baselines intervals requirements", "contracts": "every_method"},
-        "statistics/cube/truncated_laplace": {
-            "cubes": "truncated_laplace empty_cells protected_cube",
-            "identity": "orders",
-            "methods": "several_levels",
+        "statistics/jobs/laplace": {
+            "statistics/methods": "baselines intervals requirements",
+            "contracts": "every_method",
         },
-        "statistics/totals/perturbation": {"methods": "contributor_perturbation top_contributors"},
+        "statistics/cube/truncated_laplace": {
+            "statistics/cube": "truncated_laplace empty_cells protected_cube",
+            "identity": "orders",
+            "statistics/methods": "several_levels",
+        },
+        "statistics/totals/perturbation": {"statistics/methods": "contributor_perturbation top_contributors"},
         "privacy/guarantee": {
             "privacy": "guarantee distance steps composition conditions",
-            "publish": "statement",
+            "bundle": "statement",
         },
-        "privacy/account": {"privacy": "conditions composition ledger tampering", "cubes": "cube_release"},
+        "privacy/account": {"privacy": "conditions composition ledger tampering", "statistics/cube": "cube_release"},
         "privacy/steps": {"privacy": "steps distance guarantee"},
-        "privacy/ledger": {"privacy": "ledger tampering conditions remembering", "run": "rolled_back"},
-        "privacy/entries": {"privacy": "remembering tampering ledger conditions", "run": "rolled_back"},
+        "privacy/ledger": {"privacy": "ledger tampering conditions remembering", "running": "rolled_back"},
+        "privacy/entries": {"privacy": "remembering tampering ledger conditions", "running": "rolled_back"},
         "privacy/store": {"privacy": "store ledger tampering"},
         "privacy/book": {"privacy": "remembering ledger conditions tampering", "identity": "same_data"},
-        "privacy/answers": {"run": "parts rolled_back", "identity": "orders"},
+        "privacy/answers": {"running": "parts rolled_back", "identity": "orders"},
     }.items()
 }
 """The modules of the core, and the tests of each."""
