@@ -64,7 +64,8 @@ COVERED = {
         "noise/refinement": {"noise": "twofold refinement second_pass double_pareto laplace"},
         "statistics/jobs/calibration": {"statistics/methods": "smooth_pareto vector_pareto auto"},
         "statistics/jobs/smooth": {
-            "statistics/methods": "smooth_pareto smooth_gamma smooth_laplace local_sensitivity requirements registry intervals",
+            "statistics/methods": "smooth_pareto smooth_gamma smooth_laplace local_sensitivity requirements registry "
+            "intervals",
             "contracts": "every_method",
         },
         "statistics/jobs/vector": {
