@@ -29,8 +29,8 @@ ON_SPARK = "test_tabulate.py"
 """The module that runs on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
 IN_FULL = frozenset({"reproduce"})
 """Folders whose tests take minutes: the papers' evaluations done again."""
-WHOLE = frozenset({"golden"})
-"""Folders whose grids run whole in every round."""
+WHOLE = frozenset({"golden", "test_architecture.py"})
+"""Folders and files whose grids run whole in every round."""
 OF_A_GRID = 3
 """So many cases of a test run in every round, spread over its parameters; the whole grid runs in `make test-all`."""
 
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decide what runs in every round: a few cases of every grid, one module on Spark, nothing that takes minutes."""
     grids: dict[object, list[pytest.Item]] = {}
     for item in items:
-        if hasattr(item, "callspec") and item.path.parent.name not in WHOLE:
+        if hasattr(item, "callspec") and not WHOLE & {item.path.name, item.path.parent.name}:
             grids.setdefault((item.path, getattr(item, "cls", None), item.originalname), []).append(item)  # type: ignore[attr-defined]
         if item.path.parent.name in IN_FULL or (item.get_closest_marker("spark") and item.path.name != ON_SPARK):
             item.add_marker(pytest.mark.slow)
