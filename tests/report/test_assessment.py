@@ -127,7 +127,7 @@ def test_values_raised_to_zero_are_measured_as_readers_get_them(release_folder: 
     counted = cells_of(planned, count=[0, 4], largest=[0, 3])
     answer = cells_of(planned, value=[-6, 4])
     assert measure_utility(view(planned, counted, answer)).mean_error == 3
-    raised = replace(planned, table=planned.table.model_copy(update={"nonnegative": True}))
+    raised = replace(planned, section=planned.table.model_copy(update={"nonnegative": True}))
     found = measure_utility(view(raised, counted, answer))
     assert found.mean_error == 0
     assert found.total_protected == 4
