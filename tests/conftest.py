@@ -25,8 +25,8 @@ settings.register_profile(  # for `tests.mutants`: a failure is enough, its smal
 )
 settings.load_profile("sfumato")
 
-ON_SPARK = "test_tabulate.py"
-"""The module that runs on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
+ON_SPARK = "test_all_questions_are_answered_as_by_hand_in_one_scan"
+"""What runs on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
 IN_FULL = frozenset({"reproduce"})
 """Folders whose tests take minutes: the papers' evaluations done again."""
 WHOLE = frozenset({"golden", "test_architecture.py"})
@@ -37,12 +37,14 @@ OF_A_GRID = 3
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Decide what runs in every round: a few cases of every grid, one module on Spark, nothing that takes minutes."""
+    """Decide what runs in every round: a few cases of every grid, one test on Spark, nothing that takes minutes."""
     grids: dict[object, list[pytest.Item]] = {}
     for item in items:
         if hasattr(item, "callspec") and not WHOLE & {item.path.name, item.path.parent.name}:
             grids.setdefault((item.path, getattr(item, "cls", None), item.originalname), []).append(item)  # type: ignore[attr-defined]
-        if item.path.parent.name in IN_FULL or (item.get_closest_marker("spark") and item.path.name != ON_SPARK):
+        if item.path.parent.name in IN_FULL or (
+            item.get_closest_marker("spark") and getattr(item, "originalname", "") != ON_SPARK
+        ):
             item.add_marker(pytest.mark.slow)
     for cases in grids.values():
         kept = {round(place * (len(cases) - 1) / (OF_A_GRID - 1)) for place in range(OF_A_GRID)}
