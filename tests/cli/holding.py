@@ -11,13 +11,13 @@ from sfumato import cli
 from sfumato.engine.connect import spark_session
 from sfumato.engine.connect import spill_folder
 
-@cli.app.command("demo")
 def hold() -> None:
     {held}
         print("held", flush=True)
         sys.stdin.read()
 
-sys.argv = ["sfumato", "demo"]
+cli.COMMANDS["hold"] = ("__main__:hold", "Hold it.")
+sys.argv = ["sfumato", "hold"]
 cli.main()
 """
 
