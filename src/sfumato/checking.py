@@ -84,13 +84,13 @@ class Checked:
             ]
             yield {name: chunks for found in cut for name, chunks in found.items()}
 
-    def each_chunk(self, parted: Chunked, work: OfRows) -> Iterator[Chunk]:
-        """Tabulate a table and work on every part, of the very files that were fingerprinted and validated."""
-        yield from each_chunk(self.opened.tables.backend, parted, work)
+    def each_chunk(self, chunks: Chunked, work: OfRows) -> Iterator[Chunk]:
+        """Tabulate a table and work on every chunk, of the very files that were fingerprinted and validated."""
+        yield from each_chunk(self.opened.tables.backend, chunks, work)
         _refuse_changed(self.plan.release, self.states)
 
     def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
-        """Work on the files of stored parts."""
+        """Work on the files of stored chunks."""
         yield from each_file(self.opened.tables.backend, numbers, work)
 
 

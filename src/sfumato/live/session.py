@@ -57,14 +57,14 @@ class Session(ABC):
     def answered(self, planned: Any, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
         """The protected table that answers a question; `shown` has the codes that will be shown, where not all are."""
 
-    def price(self, planned: PublishedTable, *, analyst: str | None = None) -> Price | None:  # noqa: ARG002
+    def price(self, planned: PublishedTable, *, analyst: str | None = None) -> Price | None:  # noqa: ARG002 (free)
         """What a question would cost; None where it costs nothing."""
         return None
 
-    def charge(self, planned: PublishedTable, analyst: str | None) -> None:  # noqa: B027
+    def charge(self, planned: PublishedTable, analyst: str | None) -> None:  # noqa: B027 (free)
         """Charge a question, if it is new and costs something, before it is answered."""
 
-    def left(self, analyst: str | None = None) -> Balance | None:  # noqa: ARG002
+    def left(self, analyst: str | None = None) -> Balance | None:  # noqa: ARG002 (free)
         """What ad-hoc questions may still cost; None where they cost nothing."""
         return None
 
