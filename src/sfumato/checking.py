@@ -86,12 +86,12 @@ class Checked:
 
     def each_chunk(self, chunks: Chunked, work: OfRows) -> Iterator[Chunk]:
         """Tabulate a table and work on every chunk, of the very files that were fingerprinted and validated."""
-        yield from each_chunk(self.opened.tables.backend, chunks, work)
+        yield from each_chunk(self.opened.tables.engine, chunks, work)
         _refuse_changed(self.plan.release, self.states)
 
     def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
         """Work on the files of stored chunks."""
-        yield from each_file(self.opened.tables.backend, numbers, work)
+        yield from each_file(self.opened.tables.engine, numbers, work)
 
 
 def check(release: Release, *, data: bool = True, progress: Progress = lambda _: None) -> Findings:
@@ -136,7 +136,7 @@ def checked(
         plan = make_plan(release, codelists)
         if _works_on_executors(plan):
             written = any(statistic.in_chunks for statistic in plan.statistics)
-            refuse_unshared(opened.tables.backend, [release.store, release.bundle.parent] if written else [])
+            refuse_unshared(opened.tables.engine, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
         reader = ContentReader(release.data, files, memory)
         reading = pool.submit(reader.read, [*(statistic.looks_at for statistic in plan.statistics), *further])

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, prod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.chunks import Chunk
-from sfumato.engine.connect import Lends
+from sfumato.engine.query import Engine, Rows
 
 # Where the rows of an engine's answer stand in the product of the dimensions.
 
@@ -192,33 +192,23 @@ def _scattered(blocks: Integers, at: Integers, values: Integers) -> Integers:
     return found
 
 
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
-
-
-def located(tables: Lends, table: "ir.Table", codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
-    """A table with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
+def located(rows: Rows, codes: Mapping[str, tuple[str, ...]]) -> Rows:
+    """Rows with the places of codes in their codelists instead of their texts, −1 for a code that is in none.
 
     Numbers are grouped and kept in a fraction of what texts take.
     """
     for name, listed in codes.items():
-        known = tables.lend(pa.table({"_text": pa.array(listed, pa.string()), "_at": np.arange(len(listed))}))
-        joined = table.left_join(known, table[name] == known["_text"])
-        others = [other for other in table.columns if other != name]
-        place = joined["_at"].fill_null(-1).cast("int8" if len(listed) < 2**7 else "int32")
-        table = joined.select(*others, **{name: place})
-    return table
+        known = rows.engine.lend(pa.table({name: pa.array(listed, pa.string()), "_at": np.arange(len(listed))}))
+        place = f"CAST(coalesce(_at, -1) AS {'TINYINT' if len(listed) < 2**7 else 'INT'})"
+        others = [other for other in rows.columns if other != name]
+        rows = rows.join(known, [name], "left").select(*others, **{name: place})
+    return rows
 
 
-def place_in(dimensions: Sequence[Dimension], table: "ir.Table") -> "ir.Column":
+def place_in(dimensions: Sequence[Dimension], rows: Rows) -> str:
     """The place of every row in the product of some dimensions, from its place in each."""
-    import ibis
-
-    place = ibis.literal(0, "int64")
-    for dimension, step in strides(dimensions).items():
-        place = place + table[dimension].cast("int64") * step
-    return place
+    places = (f"CAST({rows.engine.q(name)} AS BIGINT) * {step}" for name, step in strides(dimensions).items())
+    return " + ".join(["CAST(0 AS BIGINT)", *places])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,18 +216,17 @@ class Chunked:
     """The true cells of a table in parts, not yet counted: they are confidential and stay on the engine."""
 
     layout: ChunkLayout
-    found: "ir.Table"
+    found: Rows
     """Integer columns `_part`, `_block`, `_inside` and one for each column of the layout.
 
     Cells that hold a job or a person have a row. So does every listed block, with `_inside` −1. In a table without
     worker attributes a cell is a block, and one row tells both.
     """
-    tables: Lends
 
     @property
-    def rows(self) -> "ir.Table":
+    def rows(self) -> Rows:
         """The same with a row for every part, whose `_inside` is −2: one without any establishment is there too."""
-        return self.found.union(self.tables.lend(_marks(self.layout)))
+        return self.found.union(self.found.engine.lend(_marks(self.layout)))
 
 
 def _marks(layout: ChunkLayout) -> pa.Table:
@@ -253,31 +242,31 @@ def _marks(layout: ChunkLayout) -> pa.Table:
     )
 
 
-def each_chunk(backend: "BaseBackend", parted: Chunked, work: OfRows) -> Iterator[Chunk]:
+def each_chunk(engine: Engine, parted: Chunked, work: OfRows) -> Iterator[Chunk]:
     """Count the cells and work on them part by part; of a part only what the work tells comes back."""
-    if backend.name == "pyspark":
+    if engine.is_distributed:
         from sfumato.engine.executors import spark_each_chunk
 
-        yield from spark_each_chunk(backend, parted, work)
+        yield from spark_each_chunk(engine, parted, work)
     else:
-        yield from side_by_side(_rows_by_chunk(backend, parted), work)
+        yield from side_by_side(_rows_by_chunk(engine, parted), work)
 
 
-def each_file(backend: "BaseBackend", numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
+def each_file(engine: Engine, numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
     """Work on the files of stored parts, in any order."""
-    if backend.name == "pyspark":
+    if engine.is_distributed:
         from sfumato.engine.executors import spark_each_file
 
-        yield from spark_each_file(backend, numbers, work)
+        yield from spark_each_file(engine, numbers, work)
     else:
         yield from side_by_side(numbers, work)
 
 
-def _rows_by_chunk(backend: "BaseBackend", parted: Chunked) -> Iterator[pa.Table]:
+def _rows_by_chunk(engine: Engine, parted: Chunked) -> Iterator[pa.Table]:
     """The rows of one part after the other; what is not asked for yet stays with the engine, on its disk if need be."""
     held: list[pa.RecordBatch] = []
     current = 0
-    with backend.to_pyarrow_batches(parted.rows.order_by("_part"), chunk_size=_BATCH) as batches:
+    with engine.batches(parted.rows.in_order_of("_part"), _BATCH) as batches:
         for batch in batches:
             begin = 0
             while begin < len(batch):

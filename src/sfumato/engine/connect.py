@@ -13,33 +13,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sfumato.engine.data_files import DataFile, arrow_dataset, data_files
-from sfumato.engine.limits import limit_memory
+from sfumato.engine.query import DuckDB, Engine, Rows, Spark
 from sfumato.errors import DataError, EngineError
 from sfumato.frame import Data, Frame
 
 if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-    import pyarrow as pa
-    from ibis.backends import BaseBackend
     from pyspark.sql import SparkSession
 
-    Reader = Callable[[str, list[DataFile]], ir.Table]
-    Lender = Callable[[pa.Table], ir.Table]
-
-
-# Codes and keys as text, the same on every engine.
-
-
-def text(column: "ir.Column", name: str) -> "ir.StringValue":
-    """An attribute or key as the text of its code."""
-    return (column if column.type().is_string() else column.cast("string")).name(name)
-
+Reader = Callable[[str, list[DataFile]], Rows]
 
 # The folder for what does not fit into memory: only its owner can read it, and it does not outlive a killed run.
 
@@ -220,51 +206,36 @@ def _refuse_other(session: "SparkSession", asked: Mapping[str, str]) -> None:
         )
 
 
-class Lends(Protocol):
-    """An open engine that takes tables of ours; `Tables` and `RecordTables` satisfy it."""
-
-    @property
-    def lend(self) -> "Lender":
-        """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """The tables of a frame on an open engine."""
 
-    backend: "BaseBackend"
-    jobs: "ir.Table"
-    workplaces: "ir.Table | None"
-    workers: "ir.Table | None"
-    lend: "Lender"
-    """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
+    engine: Engine
+    jobs: Rows
+    workplaces: Rows | None
+    workers: Rows | None
 
 
 @contextmanager
 def connect(frame: Frame) -> Iterator[Tables]:
     """Open the engine of a frame with its tables; everything temporary is dropped on leaving."""
-    with open_tables(frame) as (backend, opened, lend):
+    with open_tables(frame) as (engine, opened):
         yield Tables(
-            backend=backend,
-            jobs=opened["jobs"],
-            workplaces=opened.get("workplaces"),
-            workers=opened.get("workers"),
-            lend=lend,
+            engine=engine, jobs=opened["jobs"], workplaces=opened.get("workplaces"), workers=opened.get("workers")
         )
 
 
 @contextmanager
-def open_tables(data: Data) -> "Iterator[tuple[BaseBackend, dict[str, ir.Table], Lender]]":
-    """Open the engine that data of any kind ask for: the engine, its tables by name, and what lends it more."""
+def open_tables(data: Data) -> Iterator[tuple[Engine, dict[str, Rows]]]:
+    """Open the engine that data of any kind ask for, with its tables by name."""
     paths = data_files(data)
     with ExitStack() as stack:
-        backend, read, lend = _duckdb(stack) if data.engine == "duckdb" else _spark(stack, data.spark)
-        limit_memory(backend, data.memory)
-        yield backend, {name: _readable(name, listed, read) for name, listed in paths.items()}, lend
+        engine, read = _duckdb(stack) if data.engine == "duckdb" else _spark(stack, data.spark)
+        engine.limit_memory(data.memory)
+        yield engine, {name: _readable(name, listed, read) for name, listed in paths.items()}
 
 
-def _readable(name: str, listed: list[DataFile], read: "Reader") -> "ir.Table":
+def _readable(name: str, listed: list[DataFile], read: Reader) -> Rows:
     try:
         return read(name, listed)
     except Exception as error:  # the engines raise their own kinds for a damaged file
@@ -276,9 +247,8 @@ def _readable(name: str, listed: list[DataFile], read: "Reader") -> "ir.Table":
         ) from error
 
 
-def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
+def _duckdb(stack: ExitStack) -> tuple[Engine, Reader]:
     import duckdb
-    import ibis
 
     settings: dict[str, str | bool | int | float | list[str]] = {
         # Extensions are never fetched at run time: confidential data belong on machines without a way out.
@@ -287,29 +257,23 @@ def _duckdb(stack: ExitStack) -> "tuple[BaseBackend, Reader, Lender]":
         # What does not fit in memory goes to a folder that only its owner can read, removed at the end.
         "temp_directory": stack.enter_context(spill_folder()),
     }
-    backend = ibis.duckdb.from_connection(duckdb.connect(config=settings))
-    stack.callback(backend.disconnect)
-    lent = count()
+    engine = DuckDB(stack.enter_context(duckdb.connect(config=settings)))
 
-    def lend(table: "pa.Table") -> "ir.Table":
-        name = f"sfumato_lent_{next(lent)}"
-        backend.con.register(name, table)
-        return backend.table(name)
-
-    def read(name: str, listed: list[DataFile]) -> "ir.Table":
-        if all(file.storage is None for file in listed):
-            return backend.read_parquet([file.path for file in listed], hive_partitioning=False)
-        # DuckDB would need an extension for object storage; Arrow reads it, and hands over what a query asks for.
+    def read(name: str, listed: list[DataFile]) -> Rows:
         view = f"sfumato_{name}"
-        backend.con.register(view, arrow_dataset(listed))
-        return backend.table(view)
+        if all(file.storage is None for file in listed):
+            files = ", ".join(engine.literal(str(file.path)) for file in listed)
+            engine.con.execute(f"CREATE VIEW {view} AS FROM read_parquet([{files}], hive_partitioning = false)")
+        else:
+            # DuckDB would need an extension for object storage; Arrow reads it, and hands over what a query asks for.
+            engine.con.register(view, arrow_dataset(listed))
+        return engine.table(view)
 
-    return backend, read, lend
+    return engine, read
 
 
-def _spark(stack: ExitStack, settings: Mapping[str, str]) -> "tuple[BaseBackend, Reader, Lender]":
+def _spark(stack: ExitStack, settings: Mapping[str, str]) -> tuple[Engine, Reader]:
     try:
-        import ibis
         import pyspark.sql  # noqa: F401 (to say at once that it is not installed)
     except ImportError as error:
         raise EngineError(
@@ -326,21 +290,12 @@ def _spark(stack: ExitStack, settings: Mapping[str, str]) -> "tuple[BaseBackend,
             do='install a Java runtime, or use engine = "duckdb"',
         )
     session = spark_session(settings)
-    backend = ibis.pyspark.connect(session)
+    engine = Spark(session)
+    stack.callback(engine.close)
 
-    def read(name: str, listed: list[DataFile]) -> "ir.Table":
-        view = f"sfumato_{name}"
-        # Ibis itself takes one path only. Columns come from the files, never from the names of their folders.
+    def read(name: str, listed: list[DataFile]) -> Rows:
+        # Columns come from the files, never from the names of their folders.
         reader = session.read.option("recursiveFileLookup", "true")
-        reader.parquet(*(file.address for file in listed)).createOrReplaceTempView(view)
-        return backend.table(view)
+        return engine.view(reader.parquet(*(file.address for file in listed)), name)
 
-    lent = count()
-
-    def lend(table: "pa.Table") -> "ir.Table":
-        view = f"sfumato_lent_{next(lent)}"
-        session.createDataFrame(table).createOrReplaceTempView(view)
-        stack.callback(session.catalog.dropTempView, view)
-        return backend.table(view)
-
-    return backend, read, lend
+    return engine, read

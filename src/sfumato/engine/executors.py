@@ -16,12 +16,11 @@ import pyarrow as pa
 from sfumato import __version__
 from sfumato.chunks import Chunk
 from sfumato.durable import write_durably
+from sfumato.engine.query import Engine, Rows, Spark
 from sfumato.errors import EngineError
 from sfumato.keys import Secret
 
 if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-    from ibis.backends import BaseBackend
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
 
@@ -99,18 +98,18 @@ METADATA = "number int, name string, rows bigint, sha256 string, bytes bigint"
 _FAILED = "work on an executor failed"
 
 
-def spark_each_chunk(backend: "BaseBackend", parted: Any, work: Callable[[pa.Table], Chunk]) -> Iterator[Chunk]:
+def spark_each_chunk(engine: Engine, parted: Any, work: Callable[[pa.Table], Chunk]) -> Iterator[Chunk]:
     """Hand every part to an executor, which counts its cells, works on them and writes its file."""
-    rows = backend.raw_sql(backend.compile(parted.rows))
+    rows = _spark(engine).frame(parted.rows)
     # A number of partitions that is asked for is kept: Spark would join small ones, and one executor do all the work.
     spread = rows.repartition(parted.layout.parts, "_part")
     with sent(spread.sparkSession, work) as received:
         yield from _collected(spread.groupBy("_part").applyInArrow(_telling(received), METADATA))
 
 
-def spark_each_file(backend: "BaseBackend", numbers: Sequence[int], work: Callable[[int], Chunk]) -> Iterator[Chunk]:
+def spark_each_file(engine: Engine, numbers: Sequence[int], work: Callable[[int], Chunk]) -> Iterator[Chunk]:
     """Hand every stored part to an executor, by its number."""
-    session = spark_of(backend)
+    session = _spark(engine).session
     asked = session.range(0, len(numbers), 1, max(1, len(numbers)))
     with sent(session, work) as received:
         told = _telling(received)
@@ -123,30 +122,24 @@ def spark_each_file(backend: "BaseBackend", numbers: Sequence[int], work: Callab
         yield from _collected(asked.mapInArrow(of_numbers, METADATA))
 
 
-def spark_column(
-    backend: "BaseBackend", table: "ir.Table", name: str, work: Callable[[pa.RecordBatch], pa.Array]
-) -> "ir.Table":
-    """A table with one more column of integers, which the executors compute from the others."""
+def spark_column(rows: Rows, name: str, work: Callable[[pa.RecordBatch], pa.Array]) -> Rows:
+    """Rows with one more column of integers, which the executors compute from the others."""
     from pyspark.sql.types import LongType, StructType
 
-    rows = backend.raw_sql(backend.compile(table))
-
-    silent = _silent(work)
+    engine, silent = _spark(rows.engine), _silent(work)
+    frame = engine.frame(rows)
 
     def widened(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             yield batch.append_column(name, silent(batch))
 
-    view = f"sfumato_with{name}"
-    schema = StructType(list(rows.schema.fields)).add(name, LongType())
-    rows.mapInArrow(widened, schema).createOrReplaceTempView(view)
-    return backend.table(view)
+    schema = StructType(list(frame.schema.fields)).add(name, LongType())
+    return engine.view(frame.mapInArrow(widened, schema), f"with{name}")
 
 
-def spark_of(backend: "BaseBackend") -> "SparkSession":
-    """The Spark session of an open engine."""
-    session: SparkSession = backend.raw_sql("SELECT 1").sparkSession
-    return session
+def _spark(engine: Engine) -> Spark:
+    """A distributed engine, which is Spark."""
+    return cast(Spark, engine)
 
 
 def _silent(work: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -206,14 +199,14 @@ def _kind(error: Exception) -> str:
 # Whether the machines of a cluster share a folder and have this program: asked before anything is charged.
 
 
-def refuse_unshared(backend: "BaseBackend", folders: Sequence[Path]) -> None:
+def refuse_unshared(engine: Engine, folders: Sequence[Path]) -> None:
     """Refuse a cluster whose executors cannot write where this machine reads, or do not have this sfumato.
 
     Executors that only compute need no folder: without any, they are asked for the program alone.
     """
-    if backend.name != "pyspark":
+    if not engine.is_distributed:
         return
-    session = spark_of(backend)
+    session = _spark(engine).session
     if re.match(r"local(\[|$)", session.sparkContext.master or ""):
         return  # the executor is this process's own machine, and its Python this one
     found = set().union(*(_found(session, folder) for folder in folders)) if folders else _told(session, None)

@@ -2,8 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
 from sfumato.engine.executors import spark_column
+from sfumato.engine.query import Rows, text
 from sfumato.frame import Frame
 from sfumato.keys import Secret
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import Keyed, hashes, hashes_of_integers
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # The permanent factor of every employer as a table of the engine.
 
@@ -30,21 +27,23 @@ def factors_of(secret: Secret) -> Factors:
     return Factors(key=secret.key, least=secret.a - 1, most=secret.b - 1)
 
 
-def factor_table(frame: Frame, tables: Tables, factors: Factors) -> "ir.Table":
+def factor_table(frame: Frame, tables: Tables, factors: Factors) -> Rows:
     """Each employer's key as `_workplace` and its factor in millionths as `_factor`.
 
     The keys come from the register, or from the jobs where there is none. A factor is a function of the text of the
     key, so that it is the same whether an engine stores keys as numbers or as text.
     """
     if tables.workplaces is not None and frame.workplaces is not None:
-        keys = tables.workplaces.select(_workplace=tables.workplaces[frame.workplaces.key])
+        holder, key = tables.workplaces, frame.workplaces.key
     else:
-        keys = tables.jobs.select(_workplace=tables.jobs[frame.jobs.workplace]).distinct()
-    named = keys.mutate(_name=text(keys["_workplace"], "_name"))
-    if tables.backend.name == "pyspark":  # counting leaves keys and factors there; indicators read them
-        return spark_column(tables.backend, named, "_factor", _FactorsOfNames(factors=factors)).drop("_name")
-    found = named.to_pyarrow()
-    return tables.lend(pa.table({"_workplace": found["_workplace"], "_factor": factors.of(hashes(found["_name"]))}))
+        holder, key = tables.jobs, frame.jobs.workplace
+    named = holder.select(_workplace=holder.engine.q(key), _name=text(holder, key))
+    named = named if frame.workplaces is not None else named.distinct()
+    if tables.engine.is_distributed:  # counting leaves keys and factors there; indicators read them
+        return spark_column(named, "_factor", _FactorsOfNames(factors=factors)).without("_name")
+    found = named.fetch()
+    made = {"_workplace": found["_workplace"], "_factor": factors.of(hashes(found["_name"]))}
+    return tables.engine.lend(pa.table(made))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,39 +158,19 @@ def _sort(words: NDArray[np.uint64]) -> None:
 
 # Sums that leave 64 bits: exact on every engine, and split into 64-bit numbers afterwards.
 
-_WIDE = "decimal(38, 0)"
 _LOW_WIDE_SUMS = np.uint64(PRIME)
 
 
-def wide_sum(column: "ir.Column") -> "ir.DecimalScalar":
+def wide_sum(rows: Rows, expression: str) -> str:
     """The exact sum of whole numbers of 64 bits, as a decimal of 38 digits."""
-    if column.type().is_decimal() or column.get_backend().name == "duckdb":  # which sums integers in 128 bits
-        return column.sum().cast(_WIDE)
-    return column.cast("decimal(19, 0)").sum().cast(_WIDE)
+    # DuckDB sums integers in 128 bits.
+    wide = f"CAST({expression} AS DECIMAL(19, 0))" if rows.engine.is_distributed else expression
+    return f"CAST(sum({wide}) AS DECIMAL(38, 0))"
 
 
-def wide_product(one: "ir.IntegerColumn", other: "ir.IntegerColumn") -> "ir.DecimalScalar":
+def wide_product(one: str, other: str) -> str:
     """The exact sum of products of whole numbers of 64 bits, as a decimal of 38 digits."""
-    return (one.cast("decimal(19, 0)") * other.cast("decimal(19, 0)")).sum().cast(_WIDE)
-
-
-def narrow_sum(column: "ir.IntegerColumn") -> "ir.IntegerScalar":
-    """The sum of whole numbers where it is known to fit 64 bits, as such a number.
-
-    DuckDB sums in 128 bits, which Ibis does not know; left like that, every further step would be slower.
-    """
-    return _sum()(column).cast("int64")
-
-
-@cache
-def _sum() -> Any:
-    """An engine's own sum, said to be wide so that a cast to 64 bits is not left out."""
-    import ibis
-
-    def sum_(x):  # type: ignore[no-untyped-def]
-        ...
-
-    return ibis.udf.agg.builtin(sum_, name="sum", signature=((ibis.dtype("int64"),), ibis.dtype(_WIDE)))
+    return f"CAST(sum(CAST({one} AS DECIMAL(19, 0)) * CAST({other} AS DECIMAL(19, 0))) AS DECIMAL(38, 0))"
 
 
 def split(column: pa.ChunkedArray, *, by: int = ONE) -> tuple[Integers, Integers]:

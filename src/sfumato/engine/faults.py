@@ -4,21 +4,17 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.engine.connect import text
+from sfumato.engine.query import Rows, is_number, is_text, texts, times
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Measure
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # Whether keys are unique and links lead somewhere: in one pass over the jobs where keys are dense integers.
 
@@ -36,11 +32,11 @@ class Range:
     span: int
 
     @classmethod
-    def of(cls, table: "ir.Table", column: str) -> "Range":
+    def of(cls, table: Rows, column: str) -> "Range":
         """Look at the ends of a column, which Parquet files keep at hand; a column of text has span 0."""
-        key = table[column]
-        ends = {"low": key.min(), "high": key.max()} if key.type().is_integer() else {}
-        found = table.agg(rows=table.count(), filled=key.count(), **ends).to_pyarrow().to_pylist()[0]
+        key = table.engine.q(column)
+        ends = {"low": f"min({key})", "high": f"max({key})"} if pa.types.is_integer(table.types[column]) else {}
+        found = table.row(rows="count(*)", filled=f"count({key})", **ends)
         low = found.get("low")
         span = 0 if low is None else int(found["high"]) - int(low) + 1
         return cls(rows=found["rows"], empty=found["rows"] - found["filled"], low=int(low or 0), span=span)
@@ -51,11 +47,39 @@ class Range:
         return within and 0 < self.span <= min(_ROOM * max(self.rows, 1_000_000), 2**31 - 2)
 
 
-def repeated_keys(table: "ir.Table", key: str, filled: Range) -> int:
-    """Count the rows of a unit table whose key another row has too."""
-    if _is_distributed(table) or not filled.is_dense():
-        return filled.rows - int(table[key].nunique().execute())
-    return filled.rows - int(np.count_nonzero(_present(table, key, filled)))
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A table of units with their key column and how it is filled; it has no empty rows."""
+
+    rows: Rows
+    key: str
+    filled: Range
+
+    @cached_property
+    def present(self) -> NDArray[np.bool_] | None:
+        """Which keys of a dense range exist; None where they are not dense, or on other machines."""
+        if self.rows.engine.is_distributed or not self.filled.is_dense():
+            return None
+        present = np.zeros(self.filled.span, dtype=np.bool_)
+        for (keys,) in _columns(self.rows, self.key):
+            present[keys - self.filled.low] = True
+        return present
+
+    def repeated(self) -> int:
+        """The number of rows whose key another row has too."""
+        if self.present is None:
+            return self.filled.rows - self.rows.number(f"count(DISTINCT {self.rows.engine.q(self.key)})")
+        return self.filled.rows - int(np.count_nonzero(self.present))
+
+    def missing(self, keys: NDArray[np.int64]) -> int:
+        """How many of some keys are of no unit, where the keys of units are dense."""
+        at, present = keys - self.filled.low, self.present
+        if present is None:
+            raise ValueError("the keys are not dense")
+        if len(at) and (at.min() < 0 or at.max() >= len(present)):
+            outside = (at < 0) | (at >= len(present))
+            return int(np.count_nonzero(outside)) + int(np.count_nonzero(~present[at[~outside]]))
+        return int(np.count_nonzero(~present[at]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,25 +98,24 @@ class JobFaults:
 
 
 def job_faults(
-    jobs: "ir.Table",
+    jobs: Rows,
     *,
     workplace: str,
     worker: str | None,
     filled: Mapping[str, Range],
-    units: "Mapping[str, tuple[ir.Table, str, Range]]",
+    units: Mapping[str, Units],
 ) -> JobFaults:
     """Check the links of all jobs.
 
-    `filled` tells how the linking columns are filled, `units` gives the table and key that each leads to.
+    `filled` tells how the linking columns are filled, `units` gives what each leads to.
 
     Columns must have no empty rows. Memory is a few bytes for each worker; where keys are text or spread out, the
     engine does the same work with joins.
     """
     columns = [workplace] if worker is None else [workplace, worker]
-    keys = {column: keyed for column, (_, _, keyed) in units.items()}
-    if _is_distributed(jobs) or not all(r.is_dense() for r in (*filled.values(), *keys.values())):
+    sparse = [column for column, linked in units.items() if linked.present is None]
+    if jobs.engine.is_distributed or sparse or not all(column.is_dense() for column in filled.values()):
         return _by_joins(jobs, workplace, worker, units)
-    present = {column: _present(table, key, keyed) for column, (table, key, keyed) in units.items()}
     orphans = dict.fromkeys(units, 0)
     pairs = None if worker is None else _Pairs(filled[worker], filled[workplace])
     rows, used = 0, np.zeros(filled[workplace].span, dtype=np.bool_)
@@ -100,8 +123,8 @@ def job_faults(
         read = dict(zip(columns, batch, strict=True))
         rows += len(batch[0])
         used[read[workplace] - filled[workplace].low] = True
-        for column, known in present.items():
-            orphans[column] += _missing(read[column], known, keys[column].low)
+        for column, linked in units.items():
+            orphans[column] += linked.missing(read[column])
         if pairs is not None and worker is not None:
             pairs.add(read[worker], read[workplace])
     return JobFaults(
@@ -147,49 +170,32 @@ class _Pairs:
         return self._with_first - self.workers() + int(np.count_nonzero(np.diff(others) == 0))
 
 
-def _by_joins(
-    jobs: "ir.Table", workplace: str, worker: str | None, units: "Mapping[str, tuple[ir.Table, str, Range]]"
-) -> JobFaults:
+def _by_joins(jobs: Rows, workplace: str, worker: str | None, units: Mapping[str, Units]) -> JobFaults:
     """The same faults, counted by the engine."""
+    q = jobs.engine.q
     orphans = {
-        column: int(jobs.anti_join(table, jobs[column] == table[key]).count().execute())
-        for column, (table, key, _) in units.items()
+        column: jobs.select(_key=q(column)).join(linked.rows.select(_key=q(linked.key)), ["_key"], "anti").number()
+        for column, linked in units.items()
     }
-    counts = {"jobs": jobs.count(), "workplaces": jobs[workplace].nunique()}
+    counts = {"jobs": "count(*)", "workplaces": f"count(DISTINCT {q(workplace)})"}
     if worker is not None:
-        counts["workers"] = jobs[worker].nunique()
-    counted = {"workers": None, **jobs.agg(**counts).to_pyarrow().to_pylist()[0]}
-    if worker is None:
-        return JobFaults(orphans=orphans, repeated=0, **counted)
-    pairs = jobs.group_by(worker, workplace).agg(_rows=jobs.count())
-    return JobFaults(orphans=orphans, repeated=int((pairs["_rows"] - 1).sum().fill_null(0).execute()), **counted)
+        counts["workers"] = f"count(DISTINCT {q(worker)})"
+    counted = {"workers": None, **jobs.row(**counts)}
+    repeated = 0 if worker is None else repeated_rows(jobs, worker, workplace)
+    return JobFaults(orphans=orphans, repeated=repeated, **counted)
 
 
-def _present(table: "ir.Table", key: str, filled: Range) -> NDArray[np.bool_]:
-    """Which keys of a dense range exist."""
-    present = np.zeros(filled.span, dtype=np.bool_)
-    for (keys,) in _columns(table, key):
-        present[keys - filled.low] = True
-    return present
+def repeated_rows(rows: Rows, *columns: str) -> int:
+    """Count the rows that have the same values in some columns as another row."""
+    return rows.group(columns, _rows="count(*)").number("sum(_rows - 1)")
 
 
-def _missing(keys: NDArray[np.int64], present: NDArray[np.bool_], low: int) -> int:
-    at = keys - low
-    if len(at) and (at.min() < 0 or at.max() >= len(present)):
-        outside = (at < 0) | (at >= len(present))
-        return int(np.count_nonzero(outside)) + int(np.count_nonzero(~present[at[~outside]]))
-    return int(np.count_nonzero(~present[at]))
-
-
-def _is_distributed(table: "ir.Table") -> bool:
-    """Whether records live on other machines, from where they are not fetched to be checked."""
-    return bool(table.get_backend().name != "duckdb")
-
-
-def _columns(table: "ir.Table", *names: str) -> Iterator[list[NDArray[np.int64]]]:
+def _columns(table: Rows, *names: str) -> Iterator[list[NDArray[np.int64]]]:
     """Stream columns without empty rows in batches, the engine reading the next while one is looked at."""
-    batches = iter(table.select(*names).to_pyarrow_batches(chunk_size=1_000_000))
-    with ThreadPoolExecutor(max_workers=1) as reader:
+    with (
+        table.engine.batches(table.select(*names), 1_000_000) as batches,
+        ThreadPoolExecutor(max_workers=1) as reader,
+    ):
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:
             coming = reader.submit(next, batches, None)
@@ -207,7 +213,7 @@ _MOST_VALUES = 1_000_000
 """No more distinct values of a column than this are looked at."""
 
 
-def need(table: "ir.Table", holder: str, column: str) -> None:
+def need(table: Rows, holder: str, column: str) -> None:
     """Refuse a table without a column that the release file names."""
     if column not in table.columns:
         raise DataError(
@@ -218,10 +224,10 @@ def need(table: "ir.Table", holder: str, column: str) -> None:
         )
 
 
-def check_attribute_type(table: "ir.Table", name: str, holder: str) -> None:
+def check_attribute_type(table: Rows, name: str, holder: str) -> None:
     """Refuse an attribute whose values cannot be codes."""
-    kind = table[name].type()
-    if not (kind.is_string() or kind.is_integer() or kind.is_boolean()):
+    kind = table.types[name]
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise DataError(
             f"attribute '{name}' in {holder}",
             expected="text, whole numbers or true/false, whose codes the codelist gives",
@@ -230,19 +236,19 @@ def check_attribute_type(table: "ir.Table", name: str, holder: str) -> None:
         )
 
 
-def check_measure_type(table: "ir.Table", name: str, holder: str) -> None:
+def check_measure_type(table: Rows, name: str, holder: str) -> None:
     """Refuse a measure that is missing or has no numbers."""
     need(table, holder, name)
-    if not table[name].type().is_numeric():
+    if not is_number(table.types[name]):
         raise DataError(
             f"measure '{name}' in {holder}",
             expected="numbers",
-            found=f"a column of type {table[name].type()}",
+            found=f"a column of type {table.types[name]}",
             do="store the measure as whole numbers of its smallest unit",
         )
 
 
-def codes_of(table: "ir.Table", name: str, holder: str) -> Codelist:
+def codes_of(table: Rows, name: str, holder: str) -> Codelist:
     """The codes of a public attribute, read off its column."""
     values = _values(table, [name])
     _refuse_nulls(values, name, holder)
@@ -258,7 +264,7 @@ def codes_of(table: "ir.Table", name: str, holder: str) -> Codelist:
 
 
 def check_codes(
-    table: "ir.Table",
+    table: Rows,
     names: Sequence[str],
     codelists: Mapping[str, Codelist],
     holder: str,
@@ -284,22 +290,19 @@ def refuse_empty(filled: Range, holder: str, column: str) -> None:
         )
 
 
-def check_measure(table: "ir.Table", name: str, measure: Measure, holder: str) -> None:
+def check_measure(table: Rows, name: str, measure: Measure, holder: str) -> None:
     """Refuse a measure that is not whole, finite and, unless it is clipped, within its bounds in every row."""
-    column = table[name]
+    column = table.engine.q(name)
     finite = is_finite(column)
-    counted = {
-        "empty": table.count() - column.count(),
-        "not finite": column.count() - finite.sum(),
-    }
+    counted = faults_of(column)
     if measure.outside == "refuse":
-        counted[f"below {float(measure.minimum):g}"] = (finite & (column < float(measure.minimum))).sum()
+        counted[f"below {float(measure.minimum):g}"] = times(f"{finite} AND {column} < {float(measure.minimum)!r}")
     if measure.outside == "refuse" and measure.maximum is not None:
-        counted[f"above {float(measure.maximum):g}"] = (finite & (column > float(measure.maximum))).sum()
-    if column.type().is_floating():
-        counted["not whole"] = (finite.ifelse(column, 0.0) % 1 != 0).sum()
-    row = table.agg(**counted).to_pyarrow().to_pylist()[0]
-    wrong = [f"{count:,} {fault}" for fault, count in row.items() if count]
+        counted[f"above {float(measure.maximum):g}"] = times(f"{finite} AND {column} > {float(measure.maximum)!r}")
+    if pa.types.is_floating(table.types[name]):
+        counted["not whole"] = not_whole(column)
+    row = table.row(**{f"_{at}": count for at, count in enumerate(counted.values())})
+    wrong = [f"{count:,} {fault}" for fault, count in zip(counted, row.values(), strict=True) if count]
     if wrong:
         raise DataError(
             f"measure '{name}' in {holder}",
@@ -309,10 +312,23 @@ def check_measure(table: "ir.Table", name: str, measure: Measure, holder: str) -
         )
 
 
-def is_finite(column: "ir.NumericColumn") -> "ir.BooleanColumn":
+def is_finite(column: str) -> str:
     """Where a column has a number that is neither infinite nor NaN."""
     # Both engines order NaN above every number, while their tests for NaN and null disagree.
-    return (column.abs() <= sys.float_info.max).fill_null(False)
+    return f"coalesce(abs(CAST({column} AS DOUBLE)) <= {sys.float_info.max!r}, false)"
+
+
+def faults_of(column: str) -> dict[str, str]:
+    """How many rows have no number."""
+    return {
+        "empty": f"count(*) - count({column})",
+        "not finite": f"count({column}) - {times(is_finite(column))}",
+    }
+
+
+def not_whole(column: str) -> str:
+    """How many rows have a number with a fraction."""
+    return times(f"CASE WHEN {is_finite(column)} THEN {column} ELSE 0 END % 1 <> 0")
 
 
 def _groups(names: Sequence[str], codelists: Mapping[str, Codelist]) -> list[list[str]]:
@@ -326,10 +342,9 @@ def _groups(names: Sequence[str], codelists: Mapping[str, Codelist]) -> list[lis
     return groups
 
 
-def _values(table: "ir.Table", names: list[str]) -> pa.Table:
+def _values(table: Rows, names: list[str]) -> pa.Table:
     """The combinations of values that occur, each with its number of rows."""
-    columns = table.select(**{name: text(table[name], name) for name in names})
-    return columns.group_by(names).agg(_rows=columns.count()).limit(_MOST_VALUES).to_pyarrow()
+    return table.select(**texts(table, names)).group(names, _rows="count(*)").limit(_MOST_VALUES).fetch()
 
 
 def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:

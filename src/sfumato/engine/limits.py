@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from sfumato.engine.query import Engine
 from sfumato.errors import EngineError
-
-if TYPE_CHECKING:
-    from ibis.backends import BaseBackend
 
 _AGAIN = 0.05  # seconds; one answer takes several queries, and an interruption between two of them is lost
 
@@ -22,19 +19,13 @@ class TooLargeError(EngineError):
     """A question that needs more memory than the engine may use."""
 
 
-def limit_memory(backend: "BaseBackend", gigabytes: int | None) -> None:
-    """Let DuckDB use no more than so much memory; other engines have limits of their own."""
-    if gigabytes is not None and backend.name == "duckdb":
-        backend.con.execute(f"SET memory_limit = '{int(gigabytes)}GB'")
-
-
 @contextmanager
-def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
+def stopped_after(engine: Engine, seconds: float) -> Iterator[None]:
     """Stop what DuckDB does in here after some seconds, as a TooSlowError; other engines are not stopped.
 
     What needs more memory than DuckDB may use is a TooLargeError.
     """
-    if backend.name != "duckdb":
+    if engine.is_distributed:
         yield
         return
     done, late = Event(), Event()
@@ -44,7 +35,7 @@ def stopped_after(backend: "BaseBackend", seconds: float) -> Iterator[None]:
             return
         late.set()
         while not done.wait(_AGAIN):
-            backend.con.interrupt()
+            engine.interrupt()
 
     watching = Thread(target=watch, daemon=True)
     begun = monotonic()

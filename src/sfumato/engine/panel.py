@@ -1,23 +1,17 @@
 """Histories of a panel: its jobs with their periods, and whether they are sound."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
-from operator import add, or_
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
+from sfumato.engine.faults import faults_of, is_finite, not_whole
+from sfumato.engine.query import Rows, is_number, is_text, text, texts, times, total
 from sfumato.errors import DataError
 from sfumato.frame import Frame
 from sfumato.periods import Span
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # Job histories: every job of a panel with the periods it was held, and employers' jobs by what is around a period.
 
@@ -37,7 +31,7 @@ def panel(frame: Frame) -> tuple[Span, str, str, str]:
     return span, jobs.period, jobs.earnings, jobs.worker
 
 
-def calendar(frame: Frame, tables: Tables) -> "ir.Table":
+def calendar(frame: Frame, tables: Tables) -> Rows:
     """Every period as the data write it in `_written`, its place in the panel in `_period`, and what is around it.
 
     A period is a bit, in one of as many whole numbers as are needed: `_now0`, `_now1` and so on have its own bit,
@@ -45,7 +39,7 @@ def calendar(frame: Frame, tables: Tables) -> "ir.Table":
     """
     span, period, _, _ = panel(frame)
     codes = span.codes()
-    integer = tables.jobs[period].type().is_integer()
+    integer = pa.types.is_integer(tables.jobs.types[period])
     columns = {
         "_written": pa.array(map(int, codes), pa.int64()) if integer else pa.array(codes, pa.string()),
         "_period": pa.array(range(len(codes)), pa.int32()),
@@ -54,7 +48,7 @@ def calendar(frame: Frame, tables: Tables) -> "ir.Table":
         for word in words(span):
             bits = [bits_of(place + begin, place + end, word=word, periods=len(codes)) for place in range(len(codes))]
             columns[f"{name}{word}"] = pa.array(bits, pa.int64())
-    return tables.lend(pa.table(columns))
+    return tables.engine.lend(pa.table(columns))
 
 
 def words(span: Span) -> range:
@@ -62,34 +56,23 @@ def words(span: Span) -> range:
     return range((span.high - span.low) // _BITS + 1)
 
 
-def gathered(rows: "ir.Table", span: Span, *, bits: str = "_now") -> "dict[str, ir.IntegerScalar]":
-    """All bits that any row has in `_now0`, `_now1` and so on, or in the other bits of a calendar."""
-    import ibis
-
-    @ibis.udf.agg.builtin(name="bit_or", signature=(("int64",), "int64"))  # Ibis knows it for DuckDB only
-    def bit_or(bits):  # type: ignore[no-untyped-def]
-        """Not run: it stands for the engine's own."""
-
-    return {f"{bits}{word}": bit_or(rows[f"{bits}{word}"]) for word in words(span)}
+def gathered(span: Span, *, bits: str = "_now") -> dict[str, str]:
+    """All bits that any row of a group has in `_now0`, `_now1` and so on, or in the other bits of a calendar."""
+    return {f"{bits}{word}": f"bit_or({bits}{word})" for word in words(span)}
 
 
-def held(history: "ir.Table", span: Span) -> "dict[str, ir.IntegerScalar]":
+def held(span: Span) -> dict[str, str]:
     """In `_held0`, `_held1` and so on, the bits of all periods in some rows of a history."""
-    return {name.replace("_now", "_held"): bits for name, bits in gathered(history, span).items()}
+    return {name.replace("_now", "_held"): bits for name, bits in gathered(span).items()}
 
 
-def periods_held(jobs: "ir.Table", span: Span) -> "ir.IntegerColumn":
+def periods_held(span: Span) -> str:
     """The number of periods in which each job was held."""
-    import ibis
-
-    @ibis.udf.scalar.builtin(name="bit_count", signature=(("int64",), "int64"))
-    def bit_count(bits):  # type: ignore[no-untyped-def]
-        """Not run: it stands for the engine's own."""
-
-    return reduce(add, (bit_count(jobs[f"_held{word}"]) for word in words(span)))
+    return " + ".join(f"CAST(bit_count(_held{word}) AS BIGINT)" for word in words(span))
 
 
-def employer_groups(frame: Frame, tables: Tables, employers: "ir.Table", attributes: Sequence[str]) -> "ir.Table":
+@contextmanager
+def employer_groups(frame: Frame, tables: Tables, employers: Rows, attributes: Sequence[str]) -> Iterator[Rows]:
     """The number of jobs and their earnings of every employer and period, by worker attributes and what is around.
 
     `employers` numbers the `_workplace` of the register as `_employer`. `_before`, `_within` and `_after` tell whether
@@ -103,38 +86,35 @@ def employer_groups(frame: Frame, tables: Tables, employers: "ir.Table", attribu
     span, *_ = panel(frame)
     of_workers = [name for name in attributes if tables.workers is not None and name in tables.workers.columns]
     history = _history(frame, tables, employers, [name for name in attributes if name not in of_workers])
-    jobs = history.group_by("_worker", "_employer").agg(**held(history, span))
+    jobs = history.group(["_worker", "_employer"], **held(span))
     if of_workers and tables.workers is not None and frame.workers is not None:
-        people = tables.workers.select(
-            _worker=tables.workers[frame.workers.key],
-            **{name: text(tables.workers[name], name) for name in of_workers},
+        workers = tables.workers
+        jobs = jobs.join(
+            workers.select(_worker=tables.engine.q(frame.workers.key), **texts(workers, of_workers)), ["_worker"]
         )
-        jobs = jobs.inner_join(people, "_worker")
-    rows = history.inner_join(jobs.cache(), ["_worker", "_employer"])
-    around = {
-        name: reduce(or_, ((rows[f"_held{word}"] & rows[f"{name}{word}"]) != 0 for word in words(span)))
-        for name in AROUND
-    }
-    known = rows.select("_employer", "_period", *attributes, "_earnings", **around)
-    return known.group_by("_employer", "_period", *attributes, *AROUND).agg(
-        _jobs=known.count(), _earnings=known["_earnings"].sum()
-    )
+    with jobs.kept() as kept:
+        rows = history.join(kept, ["_worker", "_employer"])
+        around = {name: " OR ".join(f"(_held{word} & {name}{word}) <> 0" for word in words(span)) for name in AROUND}
+        known = rows.select("_employer", "_period", *attributes, "_earnings", **around)
+        yield known.group(
+            ["_employer", "_period", *attributes, *AROUND], _jobs="count(*)", _earnings=total("_earnings")
+        )
 
 
-def _history(frame: Frame, tables: Tables, employers: "ir.Table", attributes: Sequence[str]) -> "ir.Table":
+def _history(frame: Frame, tables: Tables, employers: Rows, attributes: Sequence[str]) -> Rows:
     """The rows with earnings, their employer and period as small numbers."""
     _, period, earnings, worker = panel(frame)
-    jobs = tables.jobs
+    jobs, q = tables.jobs, tables.engine.q
     rows = jobs.select(
-        _worker=jobs[worker],
-        _workplace=jobs[frame.jobs.workplace],
-        _written=jobs[period],
-        _earnings=jobs[earnings].cast("int64"),
-        **{name: text(jobs[name], name) for name in attributes},
+        _worker=q(worker),
+        _workplace=q(frame.jobs.workplace),
+        _written=q(period),
+        _earnings=f"CAST({q(earnings)} AS BIGINT)",
+        **texts(jobs, attributes),
     )
-    rows = rows.filter(rows["_earnings"] > 0)
+    rows = rows.where("_earnings > 0")
     numbered = employers.select("_workplace", "_employer")
-    return rows.inner_join(calendar(frame, tables), "_written").inner_join(numbered, "_workplace")
+    return rows.join(calendar(frame, tables), ["_written"]).join(numbered, ["_workplace"])
 
 
 def bits_of(begin: int, end: int, *, word: int, periods: int) -> int:
@@ -162,7 +142,7 @@ def refuse_no_rows(frame: Frame, tables: Tables) -> None:
     jobs = [("jobs", tables.jobs, frame.jobs.path)] if frame.span is not None else []
     units = [("workplaces", tables.workplaces, frame.workplaces.path)] if frame.workplaces is not None else []
     for name, table, path in jobs + units:
-        if table is not None and not table.limit(1).count().execute():
+        if table is not None and not table.limit(1).number():
             raise DataError(
                 name,
                 expected=f"rows in {path}",
@@ -182,16 +162,16 @@ def check_panel_columns(frame: Frame, tables: Tables) -> None:
                 found=f"the columns {', '.join(tables.jobs.columns)}",
                 do="correct the name in the release file, or the file",
             )
-    kind = tables.jobs[period].type()
-    if not (kind.is_string() or (kind.is_integer() and not span.quarterly)):
+    kind = tables.jobs.types[period]
+    if not (is_text(kind) or (pa.types.is_integer(kind) and not span.quarterly)):
         raise DataError(
             f"jobs, period '{period}'",
             expected=f"text such as {span.first}" if span.quarterly else f"text or whole numbers such as {span.first}",
             found=f"a column of type {kind}",
             do=f"store the periods as text, written like {span.first}",
         )
-    kind = tables.jobs[earnings].type()
-    if not kind.is_numeric():
+    kind = tables.jobs.types[earnings]
+    if not is_number(kind):
         raise DataError(
             f"jobs, earnings '{earnings}'",
             expected="numbers",
@@ -201,7 +181,7 @@ def check_panel_columns(frame: Frame, tables: Tables) -> None:
 
 
 @contextmanager
-def jobs_of_panel(frame: Frame, tables: Tables) -> "Iterator[ir.Table]":
+def jobs_of_panel(frame: Frame, tables: Tables) -> Iterator[Rows]:
     """Check the rows of a panel and lend its jobs, each worker at each employer once, to have their links checked.
 
     Links must not be empty. The history is read twice: by period, and by job. That a job has two rows of one period
@@ -210,7 +190,7 @@ def jobs_of_panel(frame: Frame, tables: Tables) -> "Iterator[ir.Table]":
     by_period = _by_period(frame, tables)
     _check_periods(frame, by_period)
     _check_earnings(frame, by_period)
-    with _jobs(frame, tables).cache() as jobs:
+    with _jobs(frame, tables).kept() as jobs:
         _check_once(frame, jobs)
         yield jobs
 
@@ -218,25 +198,19 @@ def jobs_of_panel(frame: Frame, tables: Tables) -> "Iterator[ir.Table]":
 def _by_period(frame: Frame, tables: Tables) -> pa.Table:
     """The rows of every period that occurs, how many have earnings, their total, and how many are faulty."""
     _, period, earnings, _ = panel(frame)
-    jobs = tables.jobs
-    rows = jobs.select(_period=text(jobs[period], "_period"), _earnings=jobs[earnings])
-    column = rows["_earnings"]
-    # Both engines order NaN above every number, while their tests for NaN and null disagree.
-    finite = (column.abs() <= sys.float_info.max).fill_null(False)
-    faults = {
-        "empty": rows.count() - column.count(),
-        "not finite": column.count() - finite.sum(),
-        "below 0": (finite & (column < 0)).sum(),
-    }
-    if not column.type().is_integer():
-        faults["not whole"] = (finite.ifelse(column, 0) % 1 != 0).sum()
-    counted = rows.group_by("_period").agg(
-        _rows=rows.count(),
-        _paid=(finite & (column > 0)).sum(),
-        _total=finite.ifelse(column, 0).cast("float64").sum(),
+    jobs, finite = tables.jobs, is_finite("_earnings")
+    rows = jobs.select(_period=text(jobs, period), _earnings=tables.engine.q(earnings))
+    faults = {**faults_of("_earnings"), "below 0": times(f"{finite} AND _earnings < 0")}
+    if not pa.types.is_integer(jobs.types[earnings]):
+        faults["not whole"] = not_whole("_earnings")
+    counted = rows.group(
+        ["_period"],
+        _rows="count(*)",
+        _paid=times(f"{finite} AND _earnings > 0"),
+        _total=f"sum(CASE WHEN {finite} THEN CAST(_earnings AS DOUBLE) ELSE 0.0 END)",
         **faults,
     )
-    return counted.limit(_MOST_VALUES).to_pyarrow()
+    return counted.limit(_MOST_VALUES).fetch()
 
 
 def _check_periods(frame: Frame, by_period: pa.Table) -> None:
@@ -296,19 +270,17 @@ def _check_earnings(frame: Frame, by_period: pa.Table) -> None:
         )
 
 
-def _jobs(frame: Frame, tables: Tables) -> "ir.Table":
+def _jobs(frame: Frame, tables: Tables) -> Rows:
     """Every worker at every employer once, with the number of rows and the periods of these rows."""
     span, period, _, worker = panel(frame)
-    jobs = tables.jobs
-    rows = jobs.select(worker, frame.jobs.workplace, _written=jobs[period]).inner_join(
-        calendar(frame, tables), "_written"
-    )
-    return rows.group_by(worker, frame.jobs.workplace).agg(_rows=rows.count(), **held(rows, span))
+    rows = tables.jobs.select(worker, frame.jobs.workplace, _written=tables.engine.q(period))
+    rows = rows.join(calendar(frame, tables), ["_written"])
+    return rows.group([worker, frame.jobs.workplace], _rows="count(*)", **held(span))
 
 
-def _check_once(frame: Frame, jobs: "ir.Table") -> None:
+def _check_once(frame: Frame, jobs: Rows) -> None:
     span, period, _, worker = panel(frame)
-    repeated = int((jobs["_rows"] - periods_held(jobs, span)).sum().fill_null(0).execute())
+    repeated = jobs.number(f"sum(_rows - ({periods_held(span)}))")
     if repeated:
         raise DataError(
             f"jobs, columns '{worker}', '{frame.jobs.workplace}' and '{period}'",

@@ -4,33 +4,29 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from sfumato.engine.connect import open_tables
 from sfumato.engine.faults import (
     Range,
+    Units,
     check_attribute_type,
     check_codes,
     check_measure,
     check_measure_type,
     codes_of,
+    faults_of,
     is_finite,
     need,
     refuse_empty,
-    repeated_keys,
+    repeated_rows,
 )
 from sfumato.engine.memory import DataTotals
+from sfumato.engine.query import Engine, Rows, is_number, is_text, times
 from sfumato.errors import DataError
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-    import pyarrow as pa
-    from ibis.backends import BaseBackend
-
-    from sfumato.engine.connect import Lender
-
 
 HOLDER = "records"
 """What messages call the table."""
@@ -40,40 +36,26 @@ HOLDER = "records"
 class RecordTables:
     """The records on an open engine."""
 
-    backend: "BaseBackend"
-    records: "ir.Table"
-    lend: "Lender"
-    """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
-    keep: "Callable[[ir.Table], ir.Table]"
-    """Compute an expression and keep its rows in the engine's memory, for as long as the engine is open."""
-
-    @property
-    def is_duckdb(self) -> bool:
-        """Whether the engine is DuckDB, whose aggregates can return the largest few of a group."""
-        return bool(self.backend.name == "duckdb")
+    engine: Engine
+    records: Rows
+    keep: Callable[[Rows], Rows]
+    """Work rows out and keep them in the engine's memory, for as long as the engine is open."""
 
     @contextmanager
-    def lent(self, table: "pa.Table") -> "Iterator[ir.Table]":
+    def lent(self, table: pa.Table) -> Iterator[Rows]:
         """Lend a table for a while; what was made from it by then stays."""
-        lent = self.lend(table)
+        lent = self.engine.lend(table)
         try:
             yield lent
         finally:
-            if self.is_duckdb:  # Spark keeps no copy, and may read what it was given only later
-                self.backend.con.unregister(lent.get_name())
+            self.engine.take_back(lent)
 
 
 @contextmanager
 def connect_records(data: Microdata) -> Iterator[RecordTables]:
     """Open the engine of microdata with the records; everything temporary is dropped on leaving."""
-    with open_tables(data) as (backend, opened, lend), ExitStack() as stack:
-
-        def keep(expression: "ir.Table") -> "ir.Table":
-            kept = expression.cache()
-            stack.callback(kept.release)
-            return kept
-
-        yield RecordTables(backend=backend, records=opened["records"], lend=lend, keep=keep)
+    with open_tables(data) as (engine, opened), ExitStack() as stack:
+        yield RecordTables(engine=engine, records=opened["records"], keep=lambda rows: stack.enter_context(rows.kept()))
 
 
 def check_record_columns(data: Microdata, tables: RecordTables) -> None:
@@ -81,8 +63,8 @@ def check_record_columns(data: Microdata, tables: RecordTables) -> None:
     records = tables.records
     for column in data.units:
         need(records, HOLDER, column)
-        kind = records[column].type()
-        if not (kind.is_string() or kind.is_integer()):
+        kind = records.types[column]
+        if not (is_text(kind) or pa.types.is_integer(kind)):
             raise DataError(
                 f"{HOLDER}, column '{column}'",
                 expected="whole numbers or text, which name units",
@@ -92,20 +74,20 @@ def check_record_columns(data: Microdata, tables: RecordTables) -> None:
     weights = () if data.records.weight is None else (data.records.weight, *replicate_columns(data, tables))
     for column in weights:
         need(records, HOLDER, column)
-        if not records[column].type().is_numeric():
+        if not is_number(records.types[column]):
             raise DataError(
                 f"{HOLDER}, weight '{column}'",
                 expected="numbers",
-                found=f"a column of type {records[column].type()}",
+                found=f"a column of type {records.types[column]}",
                 do="store the weights as numbers",
             )
     if data.records.consent is not None:
         need(records, HOLDER, data.records.consent)
-        if not records[data.records.consent].type().is_boolean():
+        if not pa.types.is_boolean(records.types[data.records.consent]):
             raise DataError(
                 f"{HOLDER}, consent '{data.records.consent}'",
                 expected="true or false in every row",
-                found=f"a column of type {records[data.records.consent].type()}",
+                found=f"a column of type {records.types[data.records.consent]}",
                 do="store the consent as true where the unit asked to be protected, and false elsewhere",
             )
     for name in data.attributes:
@@ -183,14 +165,14 @@ def validate_records(
 
 
 def _check_units(data: Microdata, tables: RecordTables) -> DataTotals:
-    records = tables.records
+    records, q = tables.records, tables.engine.q
     filled = {column: Range.of(records, column) for column in data.units}
     for column, found in filled.items():
         refuse_empty(found, HOLDER, column)
     unit, period = data.records.unit, data.records.period
     if period is not None:
         _check_histories(data, tables, unit, period)
-    elif repeated := repeated_keys(records, unit, filled[unit]):
+    elif repeated := Units(records, unit, filled[unit]).repeated():
         raise DataError(
             f"{HOLDER}, unit '{unit}'",
             expected="one record for each unit",
@@ -200,8 +182,8 @@ def _check_units(data: Microdata, tables: RecordTables) -> DataTotals:
         )
     # A unit that has one record is in one larger unit anyway.
     for lower, higher in pairwise(data.records.levels):
-        ends = records.group_by(lower).agg(_first=records[higher].min(), _last=records[higher].max())
-        several = int(ends.filter(ends["_first"] != ends["_last"]).count().execute())
+        ends = records.group([lower], _first=f"min({q(higher)})", _last=f"max({q(higher)})")
+        several = ends.where("_first <> _last").number()
         if several:
             raise DataError(
                 f"{HOLDER}, columns '{lower}' and '{higher}'",
@@ -211,15 +193,13 @@ def _check_units(data: Microdata, tables: RecordTables) -> DataTotals:
             )
     if period is None:
         return DataTotals(records=filled[unit].rows)
-    counts = records.agg(units=records[unit].nunique(), periods=records[period].nunique()).to_pyarrow().to_pylist()[0]
+    counts = records.row(units=f"count(DISTINCT {q(unit)})", periods=f"count(DISTINCT {q(period)})")
     return DataTotals(records=filled[unit].rows, **counts)
 
 
 def _check_histories(data: Microdata, tables: RecordTables, unit: str, period: str) -> None:
     """Refuse two records of a unit in one period: noise that hides one would not hide both."""
-    records = tables.records
-    pairs = records.group_by(unit, period).agg(_rows=records.count())
-    repeated = int((pairs["_rows"] - 1).sum().fill_null(0).execute())
+    repeated = repeated_rows(tables.records, unit, period)
     if repeated:
         raise DataError(
             f"{HOLDER}, unit '{unit}' and period '{period}'",
@@ -233,13 +213,13 @@ def _check_weights(data: Microdata, tables: RecordTables) -> None:
     weight = data.records.weight
     if weight is None:
         return
-    records = tables.records
-    counted = {
-        (weight, fault): count for fault, count in _faults(records, weight, least=_LEAST_WEIGHT, words="not above 0")
-    }
-    for column in replicate_columns(data, tables):
-        counted |= {(column, fault): count for fault, count in _faults(records, column, least=0, words="below 0")}
-    row = records.agg([count.name(f"_{at}") for at, count in enumerate(counted.values())]).to_pyarrow().to_pylist()[0]
+    records, q, replicates = tables.records, tables.engine.q, replicate_columns(data, tables)
+    counted: dict[tuple[str, str], str] = {}
+    for column in (weight, *replicates):
+        words, least = ("not above 0", _LEAST_WEIGHT) if column == weight else ("below 0", 0)
+        faults = {**faults_of(q(column)), words: times(f"{is_finite(q(column))} AND {q(column)} < {least}")}
+        counted |= {(column, fault): times_found for fault, times_found in faults.items()}
+    row = records.row(**{f"_{at}": times_found for at, times_found in enumerate(counted.values())})
     by_column: dict[str, list[str]] = {}
     for (column, fault), count in zip(counted, row.values(), strict=True):
         if count:
@@ -252,8 +232,8 @@ def _check_weights(data: Microdata, tables: RecordTables) -> None:
             found=f"weights that are {', '.join(wrong)}",
             do="correct the rows",
         )
-    for column in (weight, *replicate_columns(data, tables)):
-        if float(records[column].cast("float64").sum().fill_null(0).execute()) >= LIMIT:
+    for column in (weight, *replicates):
+        if (records.row(_sum=f"sum(CAST({q(column)} AS DOUBLE))")["_sum"] or 0) >= LIMIT:
             raise DataError(
                 f"{HOLDER}, weight '{column}'",
                 expected=f"weights that are together below {LIMIT:.0e}",
@@ -262,22 +242,11 @@ def _check_weights(data: Microdata, tables: RecordTables) -> None:
             )
 
 
-def _faults(records: "ir.Table", column: str, *, least: float, words: str) -> "list[tuple[str, ir.IntegerScalar]]":
-    """How many rows have a weight that is none."""
-    weight = records[column]
-    finite = is_finite(weight)
-    return [
-        ("empty", records.count() - weight.count()),
-        ("not finite", weight.count() - finite.sum()),
-        (words, (finite & (weight < least)).sum()),
-    ]
-
-
 def _check_consent(data: Microdata, tables: RecordTables) -> None:
     consent = data.records.consent
     if consent is None:
         return
-    empty = int((tables.records.count() - tables.records[consent].count()).execute())
+    empty = tables.records.number(f"count(*) - count({tables.engine.q(consent)})")
     if empty:
         raise DataError(
             f"{HOLDER}, consent '{consent}'",
@@ -289,14 +258,14 @@ def _check_consent(data: Microdata, tables: RecordTables) -> None:
 
 def _check_sizes(data: Microdata, tables: RecordTables) -> None:
     """Refuse products that cannot be added up exactly in millionths."""
-    records = tables.records
+    records, q = tables.records, tables.engine.q
     weights = [None] if data.records.weight is None else [data.records.weight, *replicate_columns(data, tables)]
     for name in data.measures:
-        value = records[name].cast("float64").abs()
-        sizes = [value if weight is None else value * records[weight].cast("float64") for weight in weights]
-        asked = [(size >= LIMIT).sum().fill_null(0).name(f"_large_{at}") for at, size in enumerate(sizes)]
-        sums = [size.sum().fill_null(0).name(f"_sum_{at}") for at, size in enumerate([value, *sizes])]
-        row = records.agg([*asked, *sums]).to_pyarrow().to_pylist()[0]
+        value = f"abs(CAST({q(name)} AS DOUBLE))"
+        sizes = [value if weight is None else f"{value} * CAST({q(weight)} AS DOUBLE)" for weight in weights]
+        asked = {f"_large_{at}": times(f"{size} >= {LIMIT!r}") for at, size in enumerate(sizes)}
+        sums = {f"_sum_{at}": f"coalesce(sum({size}), 0.0)" for at, size in enumerate([value, *sizes])}
+        row = records.row(**asked, **sums)
         large = max(count for column, count in row.items() if column.startswith("_large_"))
         if large or any(total >= _ALL for column, total in row.items() if column.startswith("_sum_")):
             raise DataError(

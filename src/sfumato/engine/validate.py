@@ -6,11 +6,13 @@ would put a record on somebody's screen.
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from sfumato.engine.connect import Tables
 from sfumato.engine.faults import (
     Range,
+    Units,
     check_attribute_type,
     check_codes,
     check_measure,
@@ -19,15 +21,12 @@ from sfumato.engine.faults import (
     job_faults,
     need,
     refuse_empty,
-    repeated_keys,
 )
 from sfumato.engine.memory import DataTotals
 from sfumato.engine.panel import check_panel_columns, jobs_of_panel, refuse_no_rows
+from sfumato.engine.query import Rows, is_text
 from sfumato.errors import DataError
 from sfumato.frame import Codelist, Frame
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 
 def check_columns(frame: Frame, tables: Tables) -> None:
@@ -95,9 +94,9 @@ def _check_links(frame: Frame, tables: Tables) -> DataTotals:
         if table is None or described is None or column is None:
             continue
         filled = Range.of(table, described.key)
-        units[column] = (table, described.key, filled)
+        units[column] = Units(table, described.key, filled)
         refuse_empty(filled, name, described.key)
-        if repeated := repeated_keys(table, described.key, filled):
+        if repeated := units[column].repeated():
             raise DataError(
                 f"{name}, key '{described.key}'",
                 expected=f"one row for each of the {name}",
@@ -121,7 +120,7 @@ def _check_links(frame: Frame, tables: Tables) -> DataTotals:
             found=f"{faults.repeated:,} rows that repeat the worker and workplace of another row",
             do=f"merge the repeated rows of {frame.jobs.path}",
         )
-    rows = {column: filled.rows for column, (_, _, filled) in units.items()}
+    rows = {column: linked.filled.rows for column, linked in units.items()}
     establishments = rows.get(frame.jobs.workplace)
     return DataTotals(
         jobs=faults.jobs,
@@ -147,8 +146,8 @@ def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
     """In a joined table, a workplace must have the same public attributes in all its rows."""
     jobs = tables.jobs
     for name in frame.public:
-        spread = jobs.group_by(frame.jobs.workplace).agg(_values=jobs[name].nunique())
-        several = int(spread.filter(spread["_values"] > 1).count().execute())
+        spread = jobs.group([frame.jobs.workplace], _values=f"count(DISTINCT {jobs.engine.q(name)})")
+        several = spread.where("_values > 1").number()
         if several:
             raise DataError(
                 f"attribute '{name}' in jobs",
@@ -158,7 +157,7 @@ def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
             )
 
 
-def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple["ir.Table", str]:
+def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple[Rows, str]:
     """The table that holds an attribute: workplaces for a public one, workers or jobs for the others."""
     if frame.is_public(attribute):
         candidates = {"jobs": tables.jobs} if tables.workplaces is None else {"workplaces": tables.workplaces}
@@ -178,10 +177,9 @@ def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple["ir.Table", s
     return candidates[holders[0]], holders[0]
 
 
-def _same_type(jobs: "ir.Table", column: str, units: "ir.Table", key: str) -> None:
-    of_jobs, of_units = jobs[column].type(), units[key].type()
-    alike = (of_jobs.is_integer() and of_units.is_integer()) or (of_jobs.is_string() and of_units.is_string())
-    if not alike:
+def _same_type(jobs: Rows, column: str, units: Rows, key: str) -> None:
+    kinds = of_jobs, of_units = jobs.types[column], units.types[key]
+    if not (all(map(pa.types.is_integer, kinds)) or all(map(is_text, kinds))):
         raise DataError(
             f"jobs, column '{column}'",
             expected=f"the same kind of key as '{key}', whole numbers or text",

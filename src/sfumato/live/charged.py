@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.checking import Checked, checked, stored_answers
 from sfumato.content import Content
 from sfumato.durable import alone
-from sfumato.engine.limits import limit_memory, stopped_after
+from sfumato.engine.limits import stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.live.question import Quotas, Where, in_order, live_table
 from sfumato.live.session import Price, Session
@@ -235,7 +235,7 @@ class ChargedSession(Session):
         )
         if late is not None:
             return late
-        with stopped_after(self.ready.opened.tables.backend, self.release.live.most_seconds):
+        with stopped_after(self.ready.opened.tables.engine, self.release.live.most_seconds):
             counted = self.ready.count({name: planned})[name]
         return keep_answer(
             planned.content(planned.answer(counted, None)),
@@ -338,7 +338,7 @@ def open_charged(
             do="start the server with --budget-epsilon, or write budget = … under [live]",
         )
     with checked(release, progress, further=[[name] for name in release.data.attributes]) as ready:
-        limit_memory(ready.opened.tables.backend, release.live.most_memory)
+        ready.opened.tables.engine.limit_memory(release.live.most_memory)
         yield ChargedSession(
             release=release,
             codelists=ready.opened.codelists(),

@@ -15,7 +15,7 @@ from sfumato.cells import Cells
 from sfumato.checking import checked
 from sfumato.durable import alone, private_folder
 from sfumato.engine.data import OpenRecords
-from sfumato.engine.limits import limit_memory, stopped_after
+from sfumato.engine.limits import stopped_after
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.live.question import live_table
 from sfumato.live.released import Definitions, Released
@@ -67,7 +67,7 @@ class GuardedSession(Session):
         `shown` has the codes that will be shown, by attribute, where these are not all. Every other cell is withheld,
         and the guard neither compares nor remembers it: nobody learns anything of it.
         """
-        with self._one_at_a_time, stopped_after(self.prepared.tables.backend, self.release.live.most_seconds):
+        with self._one_at_a_time, stopped_after(self.prepared.tables.engine, self.release.live.most_seconds):
             asked = cast(Totals, planned)
             counted = self.prepared.answer(asked.question)
         protected = asked.method.protect(counted, OperatingSystem())
@@ -173,7 +173,7 @@ def open_guarded(release: Release, progress: Progress = lambda _: None) -> Itera
             )
         progress("prepare")
         opened = cast(OpenRecords, ready.opened)
-        limit_memory(opened.tables.backend, release.live.most_memory)
+        opened.tables.engine.limit_memory(release.live.most_memory)
         prepared = prepare(opened.data, opened.tables, ready.plan.secret, ordered=True)
         words = tuple(guard_words(prepared, level) for level in range(len(opened.data.units)))
         codelists = opened.codelists()

@@ -4,22 +4,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.engine.chunks import located, place_in
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
 from sfumato.engine.factors import factor_table
+from sfumato.engine.query import Rows, text, texts, total
 from sfumato.frame import Frame
 from sfumato.noise.factors import Factors
 from sfumato.statistics.jobs.question import Question
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # Establishment groups: the jobs of every establishment by worker attributes, in one scan for all questions.
 
@@ -39,20 +35,20 @@ class EstablishmentGroups:
     tables: Tables
     codes: Mapping[str, tuple[str, ...]]
     """Of the worker attributes that any question uses; a group has its place among them, −1 for any other code."""
-    groups: "ir.Table"
-    factors: "ir.Table | None"
+    groups: Rows
+    factors: Rows | None
     """Of each establishment, where a question needs distorted sums."""
-    coarser: Mapping[tuple[str, ...], "ir.Table"] = field(default_factory=dict)
+    coarser: Mapping[tuple[str, ...], Rows] = field(default_factory=dict)
     """Groups by fewer attributes that several questions use."""
 
-    def by(self, attributes: Collection[str]) -> "ir.Table":
+    def by(self, attributes: Collection[str]) -> Rows:
         """The jobs of each establishment by some of the attributes; by none, its whole workforce."""
         names = tuple(name for name in self.codes if name in attributes)
         if len(names) == len(self.codes):
             return self.groups
         if names in self.coarser:
             return self.coarser[names]
-        return self.groups.group_by(["_workplace", *names]).agg(_jobs=self.groups["_jobs"].sum().cast("int64"))
+        return self.groups.group(["_workplace", *names], _jobs=total("_jobs"))
 
 
 @contextmanager
@@ -79,9 +75,9 @@ def establishment_groups(
     uses = _uses(frame, questions, tuple(codes))
     with ExitStack() as kept:
         if uses.total() > 1:
-            counted = replace(counted, groups=kept.enter_context(counted.groups.cache()))
+            counted = replace(counted, groups=kept.enter_context(counted.groups.kept()))
         several = [names for names, times in uses.items() if times > 1 and names != tuple(codes)]
-        coarser = {names: kept.enter_context(counted.by(names).cache()) for names in several}
+        coarser = {names: kept.enter_context(counted.by(names).kept()) for names in several}
         yield replace(counted, coarser=coarser)
 
 
@@ -106,27 +102,21 @@ def _worker_codes(frame: Frame, questions: Mapping[str, Question]) -> dict[str, 
     return {name: tuple(codes) for name, codes in found.items()}
 
 
-def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]]) -> "ir.Table":
+def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]]) -> Rows:
     """The one scan of the jobs. A job with a code that no question uses is in no cell, but in its establishment."""
-    jobs = tables.jobs
+    jobs, q = tables.jobs, tables.engine.q
     of_workers = [name for name in codes if tables.workers is not None and name in tables.workers.columns]
     of_jobs = [name for name in codes if name not in of_workers]
-    kept = {
-        "_workplace": jobs[frame.jobs.workplace],
-        **{name: text(jobs[name], name) for name in of_jobs},
-    }
+    kept = {"_workplace": q(frame.jobs.workplace), **texts(jobs, of_jobs)}
     if of_workers and tables.workers is not None and frame.workers is not None and frame.jobs.worker:
         workers = tables.workers
-        named = workers.select(
-            _worker=workers[frame.workers.key],
-            **{name: text(workers[name], name) for name in of_workers},
-        )
-        people = located(tables, named, {name: codes[name] for name in of_workers})
-        selected = jobs.select(_worker=jobs[frame.jobs.worker], **kept).inner_join(people, "_worker")
+        named = workers.select(_worker=q(frame.workers.key), **texts(workers, of_workers))
+        people = located(named, {name: codes[name] for name in of_workers})
+        selected = jobs.select(_worker=q(frame.jobs.worker), **kept).join(people, ["_worker"])
     else:
         selected = jobs.select(**kept)
-    placed = located(tables, selected, {name: codes[name] for name in of_jobs})
-    return placed.group_by(["_workplace", *codes]).agg(_jobs=placed.count())
+    placed = located(selected, {name: codes[name] for name in of_jobs})
+    return placed.group(["_workplace", *codes], _jobs="count(*)")
 
 
 # Contributions: the jobs of every establishment in every cell, for what is done to establishments before summing.
@@ -167,14 +157,11 @@ def contributions(frame: Frame, tables: Tables, question: Question, cells: Cells
         raise ValueError("contributions are counted for whole populations with a table of workplaces")
     register = tables.workplaces
     public = {dimension.name: dimension.codes for dimension in question.by if frame.is_public(dimension.name)}
-    named = register.select(
-        _workplace=register[frame.workplaces.key], **{name: text(register[name], name) for name in public}
-    )
+    key = frame.workplaces.key
+    named = register.select(_workplace=tables.engine.q(key), _unit=text(register, key), **texts(register, public))
     with establishment_groups(frame, tables, {"": Question(by=question.by)}, None) as counted:
-        placed = counted.groups.inner_join(located(tables, named, public), "_workplace")
-        found = placed.select(
-            "_jobs", _position=place_in(question.by, placed), _unit=text(placed["_workplace"], "_unit")
-        ).to_pyarrow()
+        placed = counted.groups.join(located(named, public), ["_workplace"])
+        found = placed.select("_jobs", "_unit", _position=place_in(question.by, placed)).fetch()
     encoded = found["_unit"].combine_chunks().dictionary_encode()
     return Contributions(
         units=tuple(encoded.dictionary.to_pylist()),
