@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.engine.chunks import positions_of
-from sfumato.engine.connect import text
 from sfumato.engine.factors import integers, split, wide_sum
+from sfumato.engine.query import Rows, texts
 from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
@@ -21,10 +20,6 @@ from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import Estimates
 from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
 from sfumato.statistics.totals.tabulate_rows import millionths
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # A cube from records that come in chunks: memory holds the cube and one chunk, however many records there are.
 
@@ -139,22 +134,22 @@ def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion
     rows = _weighed(data, tables, question)
     names = [dimension.name for dimension in question.by]
     parts = dict.fromkeys(question.measures, MEASURE_PARTS)
-    sums = {"_count": rows.count()}
+    sums = {"_count": "count(*)"}
     if data.records.weight is not None:
         parts = {WEIGHTED: MILLION} | parts
-        sums["_weights"] = wide_sum(rows["_weight"])
-    sums |= {f"_sum_{at}": wide_sum(rows[f"_value_{at}"] * rows["_weight"]) for at in range(len(question.measures))}
+        sums["_weights"] = wide_sum(rows, "_weight")
+    sums |= {f"_sum_{at}": wide_sum(rows, f"_value_{at} * _weight") for at in range(len(question.measures))}
     columns = {name: np.zeros(question.cells, dtype=np.int64) for name in (COUNT, *parts)}
-    grouped = rows.group_by(names).agg(**sums) if names else rows.agg(**sums)
-    for batch in grouped.to_pyarrow_batches(chunk_size=_ROWS):
-        found = pa.Table.from_batches([batch])
-        places = positions_of(found, question.by, question.by)
-        columns[COUNT][places] = found["_count"].to_numpy()
-        if WEIGHTED in columns:
-            columns[WEIGHTED][places] = integers(found["_weights"])
-        for at, name in enumerate(question.measures):
-            wholes, left = split(found[f"_sum_{at}"], by=MILLION // MEASURE_PARTS)
-            columns[name][places] = wholes + (2 * left >= MILLION // MEASURE_PARTS)
+    with tables.engine.batches(rows.group(names, **sums), _ROWS) as batches:
+        for batch in batches:
+            found = pa.Table.from_batches([batch])
+            places = positions_of(found, question.by, question.by)
+            columns[COUNT][places] = found["_count"].to_numpy()
+            if WEIGHTED in columns:
+                columns[WEIGHTED][places] = integers(found["_weights"])
+            for at, name in enumerate(question.measures):
+                wholes, left = split(found[f"_sum_{at}"], by=MILLION // MEASURE_PARTS)
+                columns[name][places] = wholes + (2 * left >= MILLION // MEASURE_PARTS)
     shape = tuple(map(len, question.by))
     return Cube(
         dimensions=question.by,
@@ -165,17 +160,16 @@ def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion
 
 def record_totals(data: Microdata, tables: RecordTables, measures: tuple[str, ...]) -> RecordTotals:
     """What the records add up to, in floating point: to refuse what no cube can hold before anything is charged."""
-    records = tables.records
-    weight = None if data.records.weight is None else records[data.records.weight].cast("float64")
-    products = {
-        name: records[name].cast("float64") * (1.0 if weight is None else weight) for name in dict.fromkeys(measures)
-    }
-    asked = {"_records": records.count()}
+    q = tables.engine.q
+    weight = None if data.records.weight is None else f"CAST({q(data.records.weight)} AS DOUBLE)"
+    times_weight = "" if weight is None else f" * {weight}"
+    products = {name: f"CAST({q(name)} AS DOUBLE){times_weight}" for name in dict.fromkeys(measures)}
+    asked = {"_records": "count(*)"}
     if weight is not None:
-        asked |= {"_weights": weight.sum(), "_largest": weight.max()}
+        asked |= {"_weights": f"sum({weight})", "_largest": f"max({weight})"}
     for at, product in enumerate(products.values()):
-        asked |= {f"_sum_{at}": product.sum(), f"_most_{at}": product.max()}
-    row = records.agg(**asked).to_pyarrow().to_pylist()[0]
+        asked |= {f"_sum_{at}": f"sum({product})", f"_most_{at}": f"max({product})"}
+    row = tables.records.row(**asked)
     n = int(row["_records"])
     return RecordTotals(
         records=n,
@@ -186,21 +180,19 @@ def record_totals(data: Microdata, tables: RecordTables, measures: tuple[str, ..
     )
 
 
-def _weighed(data: Microdata, tables: RecordTables, question: CubeQuestion) -> "ir.Table":
-    import ibis
-
-    records, column = tables.records, data.records.weight
+def _weighed(data: Microdata, tables: RecordTables, question: CubeQuestion) -> Rows:
+    records, column, q = tables.records, data.records.weight, tables.engine.q
     if column is None:
-        weight = ibis.literal(MILLION, "int64")
+        weight = f"CAST({MILLION} AS BIGINT)"
     elif question.weight_unit is not None:
-        units = (records[column].cast("float64") / float(question.weight_unit) + 0.5).floor().cast("int64")
-        weight = units * (question.weight_unit * MILLION)
+        units = f"CAST(floor(CAST({q(column)} AS DOUBLE) / {question.weight_unit} + 0.5) AS BIGINT)"
+        weight = f"{units} * {question.weight_unit * MILLION}"
     else:
-        weight = millionths(records[column])
+        weight = millionths(q(column))
     return records.select(
-        **{dimension.name: text(records[dimension.name], dimension.name) for dimension in question.by},
+        **texts(records, (dimension.name for dimension in question.by)),
         _weight=weight,
-        **{f"_value_{at}": records[name].cast("int64") for at, name in enumerate(question.measures)},
+        **{f"_value_{at}": f"CAST({q(name)} AS BIGINT)" for at, name in enumerate(question.measures)},
     )
 
 
@@ -219,16 +211,16 @@ def replicate_estimates(
     if described is None or weight is None:
         raise ValueError("there are no replicate weights")
     columns = (weight, *replicate_columns(data, tables))
+    names, q = [dimension.name for dimension in by], tables.engine.q
     rows = records.select(
-        **{dimension.name: text(records[dimension.name], dimension.name) for dimension in by},
-        **{f"_weight_{at}": millionths(records[column]) for at, column in enumerate(columns)},
-        **{f"_value_{at}": records[name].cast("int64") for at, name in enumerate(measures)},
+        **texts(records, names),
+        **{f"_weight_{at}": millionths(q(column)) for at, column in enumerate(columns)},
+        **{f"_value_{at}": f"CAST({q(name)} AS BIGINT)" for at, name in enumerate(measures)},
     )
-    sums = {f"_total_{r}": wide_sum(rows[f"_weight_{r}"]) for r in range(len(columns))}
+    sums = {f"_total_{r}": wide_sum(rows, f"_weight_{r}") for r in range(len(columns))}
     for at in range(len(measures)):
-        sums |= {f"_sum_{at}_{r}": wide_sum(rows[f"_value_{at}"] * rows[f"_weight_{r}"]) for r in range(len(columns))}
-    names = [dimension.name for dimension in by]
-    found = (rows.group_by(names).agg(**sums) if names else rows.agg(**sums)).to_pyarrow()
+        sums |= {f"_sum_{at}_{r}": wide_sum(rows, f"_value_{at} * _weight_{r}") for r in range(len(columns))}
+    found = rows.group(names, **sums).fetch()
     # The order of a sum of floats matters, and engines give rows in any order.
     order = np.argsort(positions_of(found, by, by))
 

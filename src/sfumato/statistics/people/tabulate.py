@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from math import ceil, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +11,11 @@ import pyarrow as pa
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import Chunked, ChunkLayout, located, number_of_chunks, place_in, positions_of
-from sfumato.engine.connect import text
-from sfumato.engine.factors import narrow_sum
+from sfumato.engine.query import Rows, texts, times, total
 from sfumato.engine.records import HOLDER, RecordTables
 from sfumato.errors import DataError
 from sfumato.statistics.people.question import Bounded, SampleQuestion
 from sfumato.statistics.people.samples import Samples
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # What statistics of small samples need of records: exact sums by group, histograms, or the values themselves.
 #
@@ -39,7 +33,7 @@ def sampled(tables: RecordTables, questions: Mapping[str, SampleQuestion]) -> di
     """Answer every question about sums with all its groups; the records must have been validated and be suitable."""
     scan = _Scan(list(questions.values()))
     finest = scan.finest(tables.records)
-    with nullcontext(finest) if len(questions) == 1 else finest.cache() as kept:
+    with nullcontext(finest) if len(questions) == 1 else finest.kept() as kept:
         return {name: scan.cells(kept, question) for name, question in questions.items()}
 
 
@@ -49,11 +43,9 @@ def samples(tables: RecordTables, question: SampleQuestion) -> Samples:
         raise ValueError("samples have two values")
     records = tables.records
     rows = records.select(
-        **{name: text(records[name], name) for name in _attributes(question)},
-        _x=clipped(records[question.x.name], question.x),
-        _y=clipped(records[question.y.name], question.y),
+        **texts(records, _attributes(question)), _x=clipped(records, question.x), _y=clipped(records, question.y)
     )
-    found = chosen(rows, question).to_pyarrow()
+    found = chosen(rows, question).fetch()
     positions = positions_of(found, question.groups, question.groups)
     x, y = (found[name].to_numpy().astype(np.int64) for name in ("_x", "_y"))
     order = np.lexsort((y, x, positions))
@@ -68,12 +60,11 @@ def clipped_values(tables: RecordTables, questions: Mapping[str, SampleQuestion]
     records = tables.records
     asked = {}
     for at, (name, bound) in enumerate(measures.items()):
-        beyond = [records[name] < bound.low] if bound.low is not None else []
-        beyond += [records[name] > bound.high] if bound.high is not None else []
-        counted = [outside.sum().fill_null(0) for outside in beyond]
-        if counted:
-            asked[f"_{at}"] = sum(counted[1:], counted[0]).cast("int64")
-    row = records.agg(**asked).to_pyarrow().to_pylist()[0] if asked else {}
+        value, ends = records.engine.q(name), {"<": bound.low, ">": bound.high}
+        beyond = [f"{value} {side} {end}" for side, end in ends.items() if end is not None]
+        if beyond:
+            asked[f"_{at}"] = times(" OR ".join(beyond))
+    row = records.row(**asked) if asked else {}
     return {name: int(row.get(f"_{at}", 0)) for at, name in enumerate(measures)}
 
 
@@ -87,7 +78,7 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion,
     if not question.sums:
         return
     largest = max(prod(bound.largest for of in word if (bound := bounds[of])) for word in question.sums)
-    records = int(tables.records.count().execute())
+    records = tables.records.number()
     if records * largest < _LIMIT and records <= most:
         return
     rows = coded(tables.records, question)
@@ -108,10 +99,9 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion,
         )
 
 
-def _most_people(rows: "ir.Table", question: SampleQuestion) -> int:
+def _most_people(rows: Rows, question: SampleQuestion) -> int:
     """The number of people of the largest group: confidential."""
-    groups = rows.group_by([d.name for d in question.groups]).agg(_count=rows.count())
-    return int(groups["_count"].max().fill_null(0).execute() or 0)
+    return rows.group([d.name for d in question.groups], _count="count(*)").number("max(_count)")
 
 
 class _Scan:
@@ -125,37 +115,32 @@ class _Scan:
         sums = dict.fromkeys(term for question in questions for term in self._terms(question).values())
         self._sums = {term: f"_sum_{at}" for at, term in enumerate(sums)}
 
-    def finest(self, records: "ir.Table") -> "ir.Table":
+    def finest(self, records: Rows) -> Rows:
         """The records counted and summed by everything that any question tells apart."""
         rows = records.select(
-            **{name: text(records[name], name) for name in self._attributes},
-            **{column: clipped(records[bound.name], bound) for bound, column in self._values.items()},
+            **texts(records, self._attributes),
+            **{column: clipped(records, bound) for bound, column in self._values.items()},
         )
-        if self._bins:
-            made = {column: _bin(rows[self._values[bound]], edges) for (bound, edges), column in self._bins.items()}
-            rows = rows.mutate(**made)
-        sums = {column: narrow_sum(_product(rows, term)) for term, column in self._sums.items()}
-        return rows.group_by([*self._attributes, *self._bins.values()]).agg(_count=rows.count(), **sums)
+        bins = {column: _bin(self._values[bound], edges) for (bound, edges), column in self._bins.items()}
+        sums = {column: total(" * ".join(term)) for term, column in self._sums.items()}
+        return rows.with_columns(**bins).group([*self._attributes, *bins], _count="count(*)", **sums)
 
-    def cells(self, finest: "ir.Table", question: SampleQuestion) -> Cells:
+    def cells(self, finest: Rows, question: SampleQuestion) -> Cells:
         """The cells of one question, empty groups included."""
         rows = chosen(finest, question)
         names = [dimension.name for dimension in question.groups]
         bins: tuple[Dimension, ...] = ()
         if question.statistic == "quantiles" and question.y is not None:
-            rows = rows.rename({BIN: self._bins[question.y, question.edges]})
+            rows = rows.with_columns(**{BIN: self._bins[question.y, question.edges]})
             names, bins = [*names, BIN], (bin_dimension(question.edges),)
         outside = [dimension for dimension in question.classes if dimension not in question.groups]
         terms = self._terms(question)
-        found = (
-            rows.group_by(names)
-            .agg(
-                _count=narrow_sum(rows["_count"]),
-                **{f"_class_{at}": rows[dimension.name].min() for at, dimension in enumerate(outside)},
-                **{f"_total_{name}": narrow_sum(rows[self._sums[term]]) for name, term in terms.items()},
-            )
-            .to_pyarrow()
-        )
+        found = rows.group(
+            names,
+            _count=total("_count"),
+            **{f"_class_{at}": f"min({rows.engine.q(of.name)})" for at, of in enumerate(outside)},
+            **{f"_total_{name}": total(self._sums[term]) for name, term in terms.items()},
+        ).fetch()
         dimensions = (*question.groups, *bins)
         places = _places(found, question.groups, bins)
         filled = {"count": found["_count"].to_numpy()}
@@ -174,13 +159,13 @@ class _Scan:
         }
 
 
-def clipped(column: "ir.NumericColumn", bound: Bounded) -> "ir.IntegerColumn":
+def clipped(records: Rows, bound: Bounded) -> str:
     """Values as whole numbers, those beyond a bound as the bound."""
-    if column.type().is_integer():
-        column = column.cast("int64")
-    if bound.low is not None or bound.high is not None:
-        column = column.clip(lower=bound.low, upper=bound.high)
-    return column.cast("int64")
+    value = records.engine.q(bound.name)
+    value = f"CAST({value} AS BIGINT)" if pa.types.is_integer(records.types[bound.name]) else value
+    value = value if bound.low is None else f"greatest({value}, {bound.low})"
+    value = value if bound.high is None else f"least({value}, {bound.high})"
+    return f"CAST({value} AS BIGINT)"
 
 
 def bin_dimension(edges: Sequence[int]) -> Dimension:
@@ -196,31 +181,28 @@ def _bounds(questions: Sequence[SampleQuestion]) -> list[Bounded]:
     return [bound for question in questions for bound in (question.x, question.y) if bound is not None]
 
 
-def _product(rows: "ir.Table", term: tuple[str, ...]) -> "ir.IntegerColumn":
-    return rows[term[0]] if len(term) == 1 else rows[term[0]] * rows[term[1]]
-
-
-def _bin(value: "ir.IntegerColumn", edges: Sequence[int]) -> "ir.IntegerValue":
+def _bin(value: str, edges: Sequence[int]) -> str:
     """The bin of every value, by halving: a value equal to an edge is in the bin above it, but for the last edge."""
-    import ibis
 
-    def among(first: int, last: int) -> "ir.IntegerValue":
+    def among(first: int, last: int) -> str:
         if first == last:
-            return ibis.literal(first, "int64")
+            return str(first)
         middle = (first + last + 1) // 2
-        return (value >= edges[middle]).ifelse(among(middle, last), among(first, middle - 1))
+        upper, lower = among(middle, last), among(first, middle - 1)
+        return f"CASE WHEN {value} >= {edges[middle]} THEN {upper} ELSE {lower} END"
 
-    return among(0, len(edges) - 2)
+    return f"CAST({among(0, len(edges) - 2)} AS BIGINT)"
 
 
-def coded(records: "ir.Table", question: SampleQuestion) -> "ir.Table":
+def coded(records: Rows, question: SampleQuestion) -> Rows:
     """The attributes of a question as text."""
-    return records.select(**{name: text(records[name], name) for name in _attributes(question)})
+    return records.select(**texts(records, _attributes(question)))
 
 
-def chosen(rows: "ir.Table", question: SampleQuestion) -> "ir.Table":
+def chosen(rows: Rows, question: SampleQuestion) -> Rows:
     """The rows that a question is about, of those that have its attributes as text."""
-    return rows.filter(*(rows[name].isin(codes) for name, codes in question.where.items())) if question.where else rows
+    engine = rows.engine
+    return rows.where(*(engine.among(engine.q(name), codes) for name, codes in question.where.items()))
 
 
 def _places(found: pa.Table, groups: Sequence[Dimension], bins: Sequence[Dimension]) -> Integers:
@@ -256,15 +238,16 @@ def _classes(found: pa.Table, question: SampleQuestion, places: Integers) -> Int
     return at
 
 
-def _refuse_two_classes(records: "ir.Table", name: str, question: SampleQuestion) -> None:
+def _refuse_two_classes(records: Rows, name: str, question: SampleQuestion) -> None:
     outside = [dimension.name for dimension in question.classes if dimension not in question.groups]
     if not outside:
         return
     rows = chosen(coded(records, question), question)
-    ends = {f"_{end}_{at}": getattr(rows[of], end)() for at, of in enumerate(outside) for end in ("min", "max")}
-    groups = rows.group_by([d.name for d in question.groups]).agg(**ends)
+    q = records.engine.q
+    ends = {f"_{end}_{at}": f"{end}({q(of)})" for at, of in enumerate(outside) for end in ("min", "max")}
+    groups = rows.group([d.name for d in question.groups], **ends)
     for at, of in enumerate(outside):
-        several = int(groups.filter(groups[f"_min_{at}"] != groups[f"_max_{at}"]).count().execute())
+        several = groups.where(f"_min_{at} <> _max_{at}").number()
         if several:
             raise DataError(
                 f"table '{name}', classes: '{of}' in {HOLDER}",
@@ -304,21 +287,15 @@ def _parted(tables: RecordTables, question: SampleQuestion, parts: int | None) -
         columns=("count",),
         every_block=True,
     )
-    return Chunked(layout=layout, found=_cells(tables, question, size), tables=tables)
+    return Chunked(layout=layout, found=_cells(tables, question, size))
 
 
-def _cells(tables: RecordTables, question: SampleQuestion, size: int) -> "ir.Table":
+def _cells(tables: RecordTables, question: SampleQuestion, size: int) -> Rows:
     """The cells that hold people, in parts of `size` cells."""
-    import ibis
-
     records = chosen(coded(tables.records, question), question).select(*(d.name for d in question.groups))
-    placed = located(tables, records, {dimension.name: dimension.codes for dimension in question.groups})
-    placed = placed.filter(*(placed[d.name] >= 0 for d in question.groups))  # codes left out are in no cell
-    people = placed.select(_block=place_in(question.groups, placed))
-    found = people.group_by("_block").agg(_count=people.count())
-    return found.select(
-        _part=(found["_block"] // size).cast("int32"),
-        _block=found["_block"],
-        _inside=ibis.literal(0, "int64"),
-        _count=found["_count"].cast("int64"),
-    )
+    placed = located(records, {dimension.name: dimension.codes for dimension in question.groups})
+    # Codes that are left out are in no cell.
+    placed = placed.where(*(f"{placed.engine.q(dimension.name)} >= 0" for dimension in question.groups))
+    found = placed.select(_block=place_in(question.groups, placed)).group(["_block"], _count="count(*)")
+    part = f"CAST({found.engine.quotient('_block', size)} AS INT)"
+    return found.select(_part=part, _block="_block", _inside="CAST(0 AS BIGINT)", _count="_count")
