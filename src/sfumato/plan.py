@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sfumato import __version__
 from sfumato.agree.published import reconciled_tables
@@ -18,10 +18,13 @@ from sfumato.privacy.account import Charge, balance, sequential
 from sfumato.privacy.guarantee import Guarantee, NoFormalGuarantee
 from sfumato.release import Release
 from sfumato.statistic import Asked, Statistic
-from sfumato.statistics.kinds import KINDS, CubeStatistic, kind_of, plan_cube
+from sfumato.statistics.kinds import in_order, kind_of, plan_cube
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
+
+if TYPE_CHECKING:  # a release of tables loads nothing of cubes
+    from sfumato.statistics.cube.statistic import CubeStatistic
 
 _Kind = TypeVar("_Kind", bound=Statistic)
 MOST_CELLS = 50_000_000
@@ -48,9 +51,9 @@ class Plan:
         return cast(tuple[PublishedTable, ...], self.published_as("tables"))
 
     @property
-    def cubes(self) -> tuple[CubeStatistic, ...]:
+    def cubes(self) -> "tuple[CubeStatistic, ...]":
         """The statistics that are cubes."""
-        return cast(tuple[CubeStatistic, ...], self.published_as("cubes"))
+        return cast("tuple[CubeStatistic, ...]", self.published_as("cubes"))
 
     def published_as(self, folder: str) -> tuple[Statistic, ...]:
         """The statistics that a bundle has in one of its folders."""
@@ -59,8 +62,7 @@ class Plan:
     @property
     def kinds(self) -> tuple[type[Statistic], ...]:
         """The kinds of its statistics, in the order in which statements speak of them."""
-        present = {type(statistic) for statistic in self.statistics}
-        return tuple(kind for kind in KINDS if kind in present)
+        return in_order({type(statistic) for statistic in self.statistics})
 
     def of_kind(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
         """The statistics of one kind, those that ask what another one asks left out."""
@@ -213,7 +215,7 @@ def _refuse_two_noises(plan: Plan) -> None:
         )
 
 
-def _cubes(release: Release, codelists: Mapping[str, Codelist]) -> tuple[CubeStatistic, ...]:
+def _cubes(release: Release, codelists: Mapping[str, Codelist]) -> "tuple[CubeStatistic, ...]":
     planned = []
     for section in release.cubes:
         named = f"cube '{section.name}'"

@@ -22,9 +22,8 @@ from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.people.statistic import classes_of
 from sfumato.statistics.registry import is_keyed
-from sfumato.statistics.table import Table
+from sfumato.statistics.table import Table, classes_of
 
 
 class Budget(Described):

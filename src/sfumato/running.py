@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,7 +22,9 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.safeguards import refuse_another_key, refuse_gone, refuse_rolled_back
 from sfumato.statistic import Statistic
-from sfumato.statistics.cube.figures import Calibration
+
+if TYPE_CHECKING:  # a release of tables loads nothing of cubes
+    from sfumato.statistics.cube.figures import Calibration
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
 """The steps a run reports, in order."""
@@ -42,7 +44,7 @@ class Published:
     """Tables that an earlier run had charged and did not live to answer: this run drew them."""
     totals: DataTotals = field(default_factory=DataTotals)
     """How much was read: confidential, for whoever runs the release, and in no bundle."""
-    unmet: Mapping[str, Calibration] = field(default_factory=dict)
+    unmet: "Mapping[str, Calibration]" = field(default_factory=dict)
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
     changes: tuple[str, ...] = ()
     """What changed in the data since they were last charged, where that made new charges."""

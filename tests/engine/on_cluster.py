@@ -101,7 +101,7 @@ def published(release: Path) -> dict[str, Any]:
     planned = check(load(release), data=False).plan.tables[0]
     frame = load(release).frame
     with connect(frame) as tables, parted(frame, tables, {"formal": planned.question}, {"formal": 5}) as cut:
-        told = list(each_chunk(tables.backend, cut["formal"], Who()))
+        told = list(each_chunk(tables.engine, cut["formal"], Who()))
         session = SparkSession.getActiveSession()
         views = [session.table(view.name) for view in session.catalog.listTables()]
         plans = [view._jdf.queryExecution().toString() for view in views]
@@ -158,7 +158,7 @@ def refused(release: Path) -> dict[str, Any]:
     found = {}
     with connect(load(release).frame) as tables:
         try:
-            refuse_unshared(tables.backend, [Path("/proc/self/cwd/private")])
+            refuse_unshared(tables.engine, [Path("/proc/self/cwd/private")])
         except EngineError as error:
             found["folder"] = str(error)
     try:

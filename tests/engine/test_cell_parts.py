@@ -41,7 +41,7 @@ def together(parts: list[Cells]) -> Cells:
 
 
 def counted(table: Chunked) -> list[Cells]:
-    rows = table.rows.to_pyarrow()
+    rows = table.rows.fetch()
     return [table.layout.cells(rows.filter(pc.equal(rows["_part"], part))) for part in range(table.layout.parts)]
 
 
@@ -79,7 +79,7 @@ def test_every_part_is_worked_on_once_with_its_own_rows(tiny: Path) -> None:
         return Chunk(number=min(numbers), name="", rows=len(rows), sha256="", bytes=0)
 
     with connect(frame) as tables, parted(frame, tables, {"q": question}, {"q": 3}, FACTORS) as cut_up:
-        told = list(each_chunk(tables.backend, cut_up["q"], work))
+        told = list(each_chunk(tables.engine, cut_up["q"], work))
     assert sorted(seen) == [(number, {number}) for number in range(3)]
     assert sorted(part.number for part in told) == [0, 1, 2]
 
@@ -95,7 +95,7 @@ def test_work_that_fails_is_told_and_stops_the_rest(tiny: Path) -> None:
         parted(frame, tables, {"q": asked(QUESTIONS["worker attributes"], frame)}, {"q": 2}, FACTORS) as cut_up,
         pytest.raises(OSError, match="no space"),
     ):
-        list(each_chunk(tables.backend, cut_up["q"], work))
+        list(each_chunk(tables.engine, cut_up["q"], work))
 
 
 @given(

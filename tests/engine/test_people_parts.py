@@ -97,7 +97,7 @@ def test_every_part_is_worked_on_once_also_one_without_any_people(tmp_path: Path
 
     with connect_records(described(tmp_path)) as tables:
         cut = people_in_chunks(tables, {"q": QUESTIONS["nobody"]}, {"q": 3})["q"]
-        told = list(each_chunk(tables.backend, cut, work))
+        told = list(each_chunk(tables.engine, cut, work))
     assert sorted((part.number, part.rows) for part in told) == [(0, 1), (1, 1), (2, 1)]
 
 

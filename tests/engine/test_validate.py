@@ -145,7 +145,7 @@ def test_a_missing_column_is_named_with_those_there_are(tiny: Path, changes: dic
 
 def test_columns_of_an_unsuitable_type_are_refused(tiny: Path) -> None:
     write(tiny / "workers.parquet", TINY["workers"] | {"age": [1.5] * 7})
-    with pytest.raises(DataError, match="a column of type float64"):
+    with pytest.raises(DataError, match="a column of type double"):
         check(tiny_frame(tiny))
     write(tiny / "workers.parquet", TINY["workers"] | {"worker": [str(w) for w in TINY["workers"]["worker"]]})
     with pytest.raises(DataError, match="the same kind of key"):

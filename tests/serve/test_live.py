@@ -266,7 +266,7 @@ def test_pxwebapi_marks_such_a_cell_too(tmp_path: Path) -> None:
 def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live: GuardedSession) -> None:
     from sfumato.engine.limits import TooSlowError, stopped_after
 
-    engine = live.prepared.tables.backend
+    engine = live.prepared.tables.engine
     endless = "select sum(a.range * b.range) from range(10000000) a, range(10000000) b"
     with pytest.raises(TooSlowError, match=r"within 0\.2 seconds"), stopped_after(engine, 0.2):
         engine.con.execute(endless).fetchall()

@@ -30,10 +30,6 @@ from sfumato.cli.screen import (
 )
 from sfumato.method import LARGEST
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
-from sfumato.statistics.cube.describe import not_met
-from sfumato.statistics.cube.levels import Comparison, compared
-from sfumato.statistics.cube.section import COUNT
-from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
@@ -144,16 +140,11 @@ def _cube_data(cube: "CubeStatistic", budget: EmployerEmployee | None) -> dict[s
     }
 
 
-def _compared(cube: "CubeStatistic") -> Comparison:
-    public = [totals.by for totals in cube.totals if COUNT in totals.columns]
-    return compared(cube.question.by, cube.method, public=public, calibrated=cube.section.calibration != "raking")
-
-
 def _cube_errors(plan: "Plan") -> list[RenderableType]:
     """How far off tables of a cube are expected to be, and what the same budget would give in other ways."""
     lines: list[RenderableType] = []
     for cube in plan.cubes:
-        found = _compared(cube)
+        found = cube.compared_errors()
         table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended")
         for size, error in found.planned.items():
             both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
@@ -169,7 +160,7 @@ def _cube_errors(plan: "Plan") -> list[RenderableType]:
 
 
 def _cube_error_data(plan: "Plan") -> dict[str, Any]:
-    found = {cube.name: _compared(cube) for cube in plan.cubes}
+    found = {cube.name: cube.compared_errors() for cube in plan.cubes}
     errors = {
         name: {
             "levels": comparison.levels.name,
@@ -201,8 +192,7 @@ def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
     for planned in plan.statistics:
-        cube = isinstance(planned.method, TruncatedLaplace)
-        words = "single records" if cube else str(requirements(planned.guarantee))
+        words = "single records" if planned.folder == "cubes" else str(requirements(planned.guarantee))
         tables.setdefault(words, []).append(planned.name)
     return [
         f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
@@ -232,7 +222,7 @@ def run_summary(published: "Published") -> Summary:
             f"{at_most(balance.budget.epsilon)} spent, {at_least(balance.remaining_epsilon)} left."
         )
     cubes = {cube.name: cube for cube in published.plan.cubes}
-    words += [f"Cube {name}:{not_met(cubes[name], found)}".replace("**", "") for name, found in published.unmet.items()]
+    words += [f"Cube {name}:{cubes[name].not_met(found)}".replace("**", "") for name, found in published.unmet.items()]
     words += published.plan.operator_notes()
     words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
     return Text("\n".join(words)), {

@@ -1,27 +1,45 @@
-"""The kinds of statistics: which one a section of a release file asks for."""
+"""The kinds of statistics: which one a section of a release file asks for. A kind is loaded when it is needed."""
 
+from collections.abc import Mapping
+from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
-from sfumato.statistics.cube.statistic import CubeStatistic, plan_cube
-from sfumato.statistics.jobs.statistic import JobCounts
-from sfumato.statistics.panel.statistic import Indicators, Pairs
-from sfumato.statistics.people.statistic import People
+from sfumato.frame import Codelist
+from sfumato.microdata import Microdata
+from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.table import Table, refuse_other_data
-from sfumato.statistics.totals.statistic import Totals
 
-OF_TABLES: tuple[Any, ...] = (JobCounts, Indicators, Pairs, Totals, People)
-"""The kinds that `[[table]]` sections ask for."""
-
-KINDS: tuple[Any, ...] = (*OF_TABLES, CubeStatistic)
+_OF_JOBS = ("jobs.statistic:JobCounts", "panel.statistic:Indicators", "panel.statistic:Pairs")
+_OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
+_IN_ORDER = (*_OF_JOBS, *_OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""
-
-__all__ = ["KINDS", "OF_TABLES", "CubeStatistic", "kind_of", "plan_cube"]
 
 
 def kind_of(table: Table, data: Any) -> Any:
     """The kind of statistic that a table of these data asks for."""
-    found = next((kind for kind in OF_TABLES if kind.fits(table, data)), None)
-    if found is None:  # jobs have no totals of records, say
-        refuse_other_data(table, data)
-        raise ValueError(f"no kind of statistic fits table {table.name!r}")
-    return found
+    for place in _OF_JOBS if data.of_jobs else _OF_RECORDS:
+        kind = _loaded(place)
+        if kind.fits(table, data):
+            return kind
+    refuse_other_data(table, data)  # jobs have no totals of records, say
+    raise ValueError(f"no kind of statistic fits table {table.name!r}")
+
+
+def plan_cube(section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction) -> Any:
+    """The statistic that a cube of records is."""
+    return _loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha)
+
+
+def in_order(kinds: set[Any]) -> tuple[Any, ...]:
+    """Kinds in the order in which statements speak of them."""
+    return tuple(sorted(kinds, key=lambda kind: _IN_ORDER.index(f"{_room(kind)}:{kind.__name__}")))
+
+
+def _room(kind: Any) -> str:
+    return str(kind.__module__).removeprefix("sfumato.statistics.")
+
+
+def _loaded(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"sfumato.statistics.{module}"), name)

@@ -6,26 +6,14 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.method import OF_TABLE, Method, MethodClass
 from sfumato.privacy.guarantee import Definition, Guarantee
-from sfumato.statistics.jobs.auto import Auto
-from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
-from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
-from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD
-from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
-from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
-from sfumato.statistics.panel.infused_sums import InfusedSums
-from sfumato.statistics.people.mose import Mose
-from sfumato.statistics.people.noisy_regression import NoisyRegression
-from sfumato.statistics.people.percentiles import NoisyQuantiles
-from sfumato.statistics.people.small_samples import RecordLaplace
-from sfumato.statistics.people.theil_sen import TheilSen
-from sfumato.statistics.totals.top_contributors import TopContributors
 
 # What a guarantee protects: the three requirements of employer-employee data, as a table.
 
@@ -73,26 +61,29 @@ def requirements(guarantee: Guarantee) -> Requirements:
     return REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
 
 
-_CLASSES: tuple[Any, ...] = (
-    SmoothPareto,
-    SmoothGamma,
-    SmoothLaplace,
-    LogLaplace,
-    Laplace,
-    RecordLaplace,
-    NodeLaplace,
-    NoiseInfusion,
-    InfusedSums,
-    TopContributors,
-    VectorPareto,
-    LogBox,
-    SmoothBox,
-    Auto,
-    Mose,
-    NoisyRegression,
-    TheilSen,
-    NoisyQuantiles,
+_OWN: Mapping[str, str] = MappingProxyType(
+    {
+        "smooth-pareto": "jobs.smooth:SmoothPareto",
+        "smooth-gamma": "jobs.smooth:SmoothGamma",
+        "smooth-laplace": "jobs.smooth:SmoothLaplace",
+        "log-laplace": "jobs.logarithms:LogLaplace",
+        "laplace": "jobs.laplace:Laplace",
+        "laplace-records": "people.small_samples:RecordLaplace",
+        "node-laplace": "jobs.laplace:NodeLaplace",
+        "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
+        "noise-infusion-sums": "panel.infused_sums:InfusedSums",
+        "top-contributors": "totals.top_contributors:TopContributors",
+        "vector-pareto": "jobs.vector:VectorPareto",
+        "log-box": "jobs.logarithms:LogBox",
+        "smooth-box": "jobs.vector:SmoothBox",
+        "auto": "jobs.auto:Auto",
+        "mose": "people.mose:Mose",
+        "noisy-regression": "people.noisy_regression:NoisyRegression",
+        "theil-sen": "people.theil_sen:TheilSen",
+        "noisy-quantiles": "people.percentiles:NoisyQuantiles",
+    }
 )
+"""The methods of this package by their names, and where each is: it is loaded when a release names it."""
 
 _COMMON = ("alpha", "epsilon", "worker_cells")
 
@@ -109,7 +100,7 @@ _RESERVED = frozenset({"form", "rounding", "earnings_rounding"})
 
 
 class _Methods(Mapping[str, MethodClass]):
-    """The methods of this package, and those of others: these are looked for when a method is first asked for."""
+    """The methods of this package, and those of others, which are looked for when a name is not one of ours."""
 
     @cached_property
     def _plugged(self) -> Mapping[str, tuple[MethodClass, str]]:
@@ -117,7 +108,7 @@ class _Methods(Mapping[str, MethodClass]):
         from importlib.metadata import entry_points
 
         known: dict[str, tuple[MethodClass, str]] = {}
-        taken = dict.fromkeys((method.name for method in _CLASSES), "sfumato itself")
+        taken = dict.fromkeys(_OWN, "sfumato itself")
         for plug in entry_points(group=PLUGGED_IN):
             package = f"{plug.dist.name} {plug.dist.version}" if plug.dist else plug.value
             where = f"plug-in '{plug.name}' of {package}"
@@ -132,23 +123,25 @@ class _Methods(Mapping[str, MethodClass]):
             known[method.name], taken[method.name] = (method, package), package
         return known
 
-    @cached_property
-    def _known(self) -> Mapping[str, MethodClass]:
-        plugged = {name: method for name, (method, _) in self._plugged.items()}
-        return {**{method.name: method for method in _CLASSES}, **plugged}
-
     def package_of(self, name: str) -> str:
         """The package and version that a method comes from; empty for this one."""
-        return self._plugged[name][1] if name in self._plugged else ""
+        return "" if name in _OWN else self._plugged[name][1]
 
     def __getitem__(self, name: str) -> MethodClass:
-        return self._known[name]
+        if name not in _OWN:
+            return self._plugged[name][0]
+        module, _, of = _OWN[name].partition(":")
+        method: MethodClass = getattr(import_module(f"sfumato.statistics.{module}"), of)
+        return method
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OWN or name in self._plugged
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter((*_OWN, *self._plugged))
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(_OWN) + len(self._plugged)
 
 
 def _plugged_in(plug: Any, where: str) -> MethodClass:

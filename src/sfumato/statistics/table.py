@@ -15,10 +15,11 @@ from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.registry import for_people, is_keyed
-from sfumato.statistics.totals.top_contributors import TopContributors
 
 Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+TOP_CONTRIBUTORS = "top-contributors"
+"""The method of totals of records, whose class is loaded when a release names it."""
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
 ENDS = {True: ("origin", "destination"), False: ("first", "second")}
@@ -394,12 +395,30 @@ def know_measures(table: Table, data: Microdata) -> None:
             )
 
 
+def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
+    """The attributes of calibration classes, as the option `classes` of a method names them."""
+    classes = table.protect.options.get("classes", ())
+    classes = (classes,) if isinstance(classes, str) else classes
+    if not isinstance(classes, list | tuple):
+        classes = (classes,)
+    for name in classes:
+        if name not in data.attributes:
+            close = get_close_matches(str(name), list(data.attributes), n=1)
+            raise ReleaseError(
+                f"table '{table.name}', classes",
+                expected=f"attributes: {', '.join(data.attributes)}",
+                found=f"'{name}'",
+                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+            )
+    return tuple(dict.fromkeys(classes))
+
+
 def methods_for_records(table: Table, data: Any) -> dict[str, str]:
     """What a release file may name for a table of records, each with what is used."""
     people = for_people(table.statistic)
     # The perturbation of totals keeps a unit apart from others by its one record.
     keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
-    return {**({TopContributors.name: TopContributors.name} if keyed else {}), **people}
+    return {**({TOP_CONTRIBUTORS: TOP_CONTRIBUTORS} if keyed else {}), **people}
 
 
 def named_method(table: Table, fitting: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from sfumato.privacy.answers import Layout, layout_of
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most
 from sfumato.privacy.meaning import Comparison, record_comparisons
 from sfumato.statistic import Statistic, Surroundings
+from sfumato.statistics.cube import levels
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.describe import (
@@ -33,6 +34,7 @@ from sfumato.statistics.cube.describe import (
     cube_text,
     cubes_in_words,
     error_text,
+    not_met,
 )
 from sfumato.statistics.cube.figures import Calibration, Figures, Sampling, fitted
 from sfumato.statistics.cube.protect import parts_of, protected_cube, public_controls
@@ -333,6 +335,16 @@ class CubeStatistic(Statistic):
                     found="more",
                     do="use fewer attributes, a larger unit, or weights divided by the same number",
                 )
+
+    def compared_errors(self) -> levels.Comparison:
+        """What its counts are expected to be off by, beside other ways to spend the same budget; without any data."""
+        public = [totals.by for totals in self.totals if COUNT in totals.columns]
+        calibrated = self.section.calibration != "raking"
+        return levels.compared(self.question.by, self.method, public=public, calibrated=calibrated)
+
+    def not_met(self, calibration: Calibration) -> str:
+        """By how much it misses its controls, where it does, in words."""
+        return not_met(self, calibration)
 
 
 def plan_cube(

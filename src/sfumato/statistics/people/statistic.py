@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil, floor, prod
 from typing import Any, Self
@@ -49,6 +48,7 @@ from sfumato.statistics.registry import build, known_of_table, needs
 from sfumato.statistics.table import (
     Bins,
     Table,
+    classes_of,
     epsilon_of,
     know_measures,
     methods_for_records,
@@ -360,24 +360,6 @@ class People(PublishedTable):
 def periods_of(data: Microdata, question: SampleQuestion) -> int:
     """In how many periods a table publishes a person."""
     return next((len(dimension) for dimension in question.groups if dimension.name == data.records.period), 1)
-
-
-def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
-    """The attributes of calibration classes, as the option `classes` of a method names them."""
-    classes = table.protect.options.get("classes", ())
-    classes = (classes,) if isinstance(classes, str) else classes
-    if not isinstance(classes, list | tuple):
-        classes = (classes,)
-    for name in classes:
-        if name not in data.attributes:
-            close = get_close_matches(str(name), list(data.attributes), n=1)
-            raise ReleaseError(
-                f"table '{table.name}', classes",
-                expected=f"attributes: {', '.join(data.attributes)}",
-                found=f"'{name}'",
-                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
-            )
-    return tuple(dict.fromkeys(classes))
 
 
 def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
