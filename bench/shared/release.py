@@ -29,7 +29,13 @@ def forget(release: "Release", *, validated: bool = False) -> None:
 
     What is remembered of files that were validated may be kept.
     """
-    for path in release.ledger.parent.glob(f"{release.ledger.name}*"):
-        path.unlink()
-    for folder in (release.store / "answers" if validated else release.store, release.bundle):
-        shutil.rmtree(folder, ignore_errors=True)
+    kept = {release.store / "memory.json"} if validated else set()
+    for path in {
+        *release.ledger.parent.glob(f"{release.ledger.name}*"),
+        *release.store.glob("*"),
+        release.bundle,
+    } - kept:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
