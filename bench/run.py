@@ -137,11 +137,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=SIZES, help="jobs of the nations (default: %(default)s)"
     )
-    parser.add_argument("--before", type=Path, help="an earlier checkout, whose steps are measured beside these")
+    parser.add_argument("--before", type=_whole_path, help="an earlier checkout, whose steps are measured beside these")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=_COMMITTED, help="folder for the results (default: bench/results)")
+    parser.add_argument(
+        "--out", type=_whole_path, default=_COMMITTED, help="folder for the results (default: bench/results)"
+    )
     asked = parser.parse_args()
-    asked.out = asked.out.resolve()  # commands run in the folder of the checkout
     if asked.repeat < 1:
         parser.error("--repeat must be 1 or more")
     if asked.repeat < FEWEST_ROUNDS and asked.out == _COMMITTED:
@@ -149,6 +150,11 @@ def _arguments() -> argparse.Namespace:
     if unknown := [part for part in asked.parts if part not in PARTS]:
         parser.error(f"there is no part {unknown[0]}: choose from {', '.join(PARTS)}")
     return asked
+
+
+def _whole_path(text: str) -> Path:
+    """Commands run in the folder of the checkout, wherever they are started from."""
+    return Path(text).resolve()
 
 
 if __name__ == "__main__":
