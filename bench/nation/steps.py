@@ -4,8 +4,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.nation.gate import check_release
-from bench.nation.measure import published
+from bench.nation.measure import check_release, published
 from bench.nation.releases import NAMES, RELEASES, Nation
 from bench.shared.processes import ROOT, Tell, make_economy, module, output_of
 from bench.shared.report import Claim, Results, Section

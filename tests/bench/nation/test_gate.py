@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bench.jobs.floor import floor
-from bench.nation.gate import check_release
+from bench.nation.measure import check_release
 from bench.nation.releases import RELEASES, Nation
 from bench.shared.gate import WrongResultError
 from sfumato.release import load
