@@ -30,7 +30,7 @@ docs: .venv/.tools chromium
 	$(BIN)/python docs/make_page_pictures.py
 
 bench: .venv/.package java
-	$(BIN)/python bench/run.py
+	$(BIN)/python -m bench.run
 
 # Spark runs on Java. Without it, and without the right to install it, its tests skip (under CI they fail).
 java:

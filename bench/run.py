@@ -12,62 +12,69 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from cases import write_cases
-from chart import draw_chart
-from claims import FEWEST_ROUNDS, JOBS, Results, Section, foundation_section
-from contributor_claims import contributors_section
-from contributors import measure_contributors
-from cube import measure_cube
-from cube_claims import cube_section
-from foundation import Tell, measure_foundation
-from gate import Truth, WrongResultError
-from infusion import PERSONS, measure_infusion
-from infusion_claims import infusion_section
-from large import measure_large
-from large_claims import large_section
-from large_data import CELLS
-from machine import Machine
-from nation import SIZES, measure_nation
-from nation_chart import draw_nation
-from nation_claims import nation_section
-from peer_chart import draw_peers
-from peer_claims import peers_section
-from peer_measure import measure_peers
-from processes import command_seconds, demo_seconds, import_seconds, make_economy, peak_memory
-from records import RECORDS
-from report import print_report, update_page
 from rich.console import Console
-from samplers import measure_samplers
-from samplers_claims import samplers_section
-from server import measure_server
-from server_claims import server_section
-from steps import measure_steps, steps_section
-from survey import QUOTES
 
+from bench.cube.claims import cube_section
+from bench.cube.measure import measure_cube
+from bench.cube.survey import QUOTES
+from bench.jobs.cases import JOBS
+from bench.jobs.claims import draw_foundation, foundation_section
+from bench.jobs.measure import measure_foundation
+from bench.large.claims import large_section
+from bench.large.data import CELLS
+from bench.large.measure import measure_large
+from bench.nation.claims import draw_nation, nation_section
+from bench.nation.measure import SIZES, measure_nation
+from bench.nation.steps import measure_steps, steps_section
+from bench.noise.claims import samplers_section
+from bench.noise.measure import measure_samplers
+from bench.panel.claims import infusion_section
+from bench.panel.measure import PERSONS, measure_infusion
+from bench.peers.claims import draw_peers, peers_section
+from bench.peers.measure import measure_peers
+from bench.serve.claims import server_section
+from bench.serve.measure import measure_server
+from bench.shared.gate import WrongResultError
+from bench.shared.machine import Machine
+from bench.shared.processes import ROOT
+from bench.shared.report import FEWEST_ROUNDS, Results, Section, print_report, update_page
+from bench.totals.claims import contributors_section
+from bench.totals.measure import measure_contributors
+from bench.totals.records import RECORDS
 from sfumato.errors import SfumatoError
 
-_ROOT = Path(__file__).resolve().parent.parent
-_COMMITTED = _ROOT / "bench" / "results"
-_SECTIONS: dict[str, Callable[[Results], Section]] = {
-    "foundation": foundation_section,
-    "contributors": contributors_section,
-    "infusion": infusion_section,
-    "cube": cube_section,
-    "server": server_section,
-    "samplers": samplers_section,
-    "large": large_section,
-    "nation": nation_section,
-    "steps": steps_section,
-    "peers": peers_section,
-}
-_CHARTS: dict[str, Callable[[Path, Results], None]] = {
-    "foundation": draw_chart,
-    "nation": draw_nation,
-    "peers": draw_peers,
+_COMMITTED = ROOT / "bench" / "results"
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a part is measured, with which options of the command line, and how its results are told."""
+
+    measure: Callable[..., Results]
+    options: tuple[str, ...]
+    claims: Callable[[Results], Section]
+    draw: Callable[[Results], str] | None = None
+
+    def section(self, results: Results) -> Section:
+        """The claims, and what they were measured on."""
+        section = self.claims(results)
+        return replace(section, notes=(*section.notes, f"Measured {results['about']}"))
+
+
+PARTS = {
+    "foundation": Part(measure_foundation, ("jobs", "repeat"), foundation_section, draw_foundation),
+    "contributors": Part(measure_contributors, ("records", "repeat"), contributors_section),
+    "infusion": Part(measure_infusion, ("persons",), infusion_section),
+    "cube": Part(measure_cube, ("quotes",), cube_section),
+    "server": Part(measure_server, ("records", "repeat"), server_section),
+    "samplers": Part(measure_samplers, ("repeat",), samplers_section),
+    "large": Part(measure_large, ("jobs", "cells"), large_section),
+    "nation": Part(measure_nation, ("sizes", "repeat"), nation_section, draw_nation),
+    "steps": Part(measure_steps, ("jobs", "before", "repeat"), steps_section),
+    "peers": Part(measure_peers, ("jobs", "repeat"), peers_section, draw_peers),
 }
 
 
@@ -75,70 +82,28 @@ def main() -> int:
     """Measure, check and report, one part after the other; with anything wrong no figure of a part is shown."""
     asked = _arguments()
     console = Console()
-    for part in asked.parts or _SECTIONS:
+    for name in asked.parts or PARTS:
+        part = PARTS[name]
         try:
             with console.status("starting") as status, _data_folder(asked.out) as folder:
                 machine = Machine.now()
-                results = _measure(part, folder, asked, status.update)
+                options = {option: getattr(asked, option) for option in part.options}
+                results = part.measure(folder, tell=status.update, **options)
         except (WrongResultError, SfumatoError, subprocess.CalledProcessError) as error:
             console.print(f"No figures: {error}", style="bold red", markup=False)
             if isinstance(error, subprocess.CalledProcessError):
                 console.print(error.stderr, markup=False)
             return 1
         results = {"about": str(machine), "machine": asdict(machine), **results}
-        section = _SECTIONS[part](results)
+        section = part.section(results)
         print_report(console, section)
-        (asked.out / f"{part}.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        if asked.out.resolve() == _COMMITTED:
-            update_page(_ROOT / "docs" / "benchmarks.md", section)
-            if part in _CHARTS:
-                _CHARTS[part](_ROOT / "docs" / "images" / f"{part}.svg", results)
+        (asked.out / f"{name}.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        if asked.out == _COMMITTED:
+            update_page(ROOT / "docs" / "benchmarks.md", section)
+            if part.draw is not None:
+                chart = ROOT / "docs" / "images" / f"{name}.svg"
+                chart.write_text(part.draw(results), encoding="utf-8")
     return 0
-
-
-def _measure(part: str, folder: Path, asked: argparse.Namespace, tell: Tell) -> dict[str, Any]:
-    measures: dict[str, Callable[[], dict[str, Any]]] = {
-        "foundation": lambda: _foundation(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell),
-        "contributors": lambda: measure_contributors(folder, records=asked.records, repeat=asked.repeat, tell=tell),
-        "infusion": lambda: measure_infusion(folder, persons=asked.persons, tell=tell),
-        "cube": lambda: measure_cube(folder, records=asked.quotes, tell=tell),
-        "server": lambda: measure_server(folder, records=asked.records, repeat=asked.repeat, tell=tell),
-        "samplers": lambda: measure_samplers(folder, repeat=asked.repeat, tell=tell),
-        "large": lambda: measure_large(folder, jobs=asked.jobs, cells=asked.cells, tell=tell),
-        "nation": lambda: measure_nation(folder, sizes=asked.sizes, repeat=asked.repeat, tell=tell),
-        "steps": lambda: measure_steps(folder, jobs=asked.jobs, before=asked.before, repeat=asked.repeat, tell=tell),
-        "peers": lambda: measure_peers(folder, jobs=asked.jobs, repeat=asked.repeat, tell=tell),
-    }
-    return measures[part]()
-
-
-def _foundation(folder: Path, *, jobs: int, repeat: int, tell: Tell) -> dict[str, Any]:
-    """Make an economy and measure everything about counts of jobs on it."""
-    tell("making an economy")
-    economy_seconds = make_economy(folder, jobs=jobs)
-    cases = write_cases(folder)
-    plain = cases[:2]
-    tell("the true table")
-    truth = Truth.of(plain[0].file, jobs=jobs)
-    foundation = measure_foundation(folder, cases, truth, repeat=repeat, tell=tell)
-    commands = command_seconds(folder, plain, truth, repeat=repeat, tell=tell)
-    tell("peak memory")
-    peak = peak_memory(folder, [case for case in cases if case.first], truth)
-    tell("imports")
-    imports = import_seconds()
-    tell("the demo")
-    return {
-        "jobs": jobs,
-        "cells": len(truth.cells),
-        "labels": {"floor": "DuckDB alone (the floor)", **{case.name: case.label for case in cases}},
-        "seconds": foundation.seconds,
-        "mean_error": asdict(foundation.errors),
-        "command_seconds": commands,
-        "peak_bytes": peak,
-        "economy_seconds": economy_seconds,
-        "demo_seconds": demo_seconds(),
-        "import_seconds": imports,
-    }
 
 
 @contextmanager
@@ -158,9 +123,11 @@ def _data_folder(out: Path) -> Iterator[Path]:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"one or more of {', '.join(_SECTIONS)} (default: all of them)"
+        "parts", nargs="*", metavar="PART", help=f"one or more of {', '.join(PARTS)} (default: all of them)"
     )
     parser.add_argument("--jobs", type=int, default=JOBS, help="size of the economy (default: %(default)s)")
     parser.add_argument("--records", type=int, default=RECORDS, help="records to perturb (default: %(default)s)")
@@ -170,17 +137,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=SIZES, help="jobs of the nations (default: %(default)s)"
     )
-    parser.add_argument("--before", type=Path, help="an earlier checkout, whose steps are measured beside these")
+    parser.add_argument("--before", type=_whole_path, help="an earlier checkout, whose steps are measured beside these")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=_COMMITTED, help="folder for the results (default: bench/results)")
+    parser.add_argument(
+        "--out", type=_whole_path, default=_COMMITTED, help="folder for the results (default: bench/results)"
+    )
     asked = parser.parse_args()
     if asked.repeat < 1:
         parser.error("--repeat must be 1 or more")
-    if asked.repeat < FEWEST_ROUNDS and asked.out.resolve() == _COMMITTED:
+    if asked.repeat < FEWEST_ROUNDS and asked.out == _COMMITTED:
         parser.error(f"figures of fewer than {FEWEST_ROUNDS} rounds are not for bench/results: choose another --out")
-    if unknown := [part for part in asked.parts if part not in _SECTIONS]:
-        parser.error(f"there is no part {unknown[0]}: choose from {', '.join(_SECTIONS)}")
+    if unknown := [part for part in asked.parts if part not in PARTS]:
+        parser.error(f"there is no part {unknown[0]}: choose from {', '.join(PARTS)}")
     return asked
+
+
+def _whole_path(text: str) -> Path:
+    """Commands run in the folder of the checkout, wherever they are started from."""
+    return Path(text).resolve()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The benchmark: sfumato beside DuckDB alone and beside other tools; `python -m bench.run` runs it."""

@@ -1,0 +1,1 @@
+"""A cube of millions of cells and its queries."""

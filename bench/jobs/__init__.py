@@ -1,0 +1,1 @@
+"""Counts of jobs beside DuckDB's: the part `foundation`."""

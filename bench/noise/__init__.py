@@ -1,0 +1,1 @@
+"""Every sampler by itself: the part `samplers`."""

@@ -1,0 +1,1 @@
+"""A federal workforce under noise infusion: the part `infusion`."""

@@ -1,0 +1,1 @@
+"""sfumato beside other tools, each in an environment of its own."""

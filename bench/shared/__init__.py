@@ -1,0 +1,1 @@
+"""What several parts use: timing, the gate, the report."""

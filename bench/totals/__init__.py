@@ -1,0 +1,1 @@
+"""Perturbed totals of records: the part `contributors`."""
