@@ -33,11 +33,11 @@ class Rows:
     """What stands behind FROM: the name of a table, or a query in brackets."""
     columns: tuple[str, ...]
 
-    def select(self, *names: str, **made: str) -> "Rows":
+    def select(self, /, *names: str, **made: str) -> "Rows":
         """Some columns as they are, and others made by expressions."""
         return self._from(self._listed(names, made), "", (*names, *made))
 
-    def with_columns(self, **made: str) -> "Rows":
+    def with_columns(self, /, **made: str) -> "Rows":
         """All columns, and others made by expressions."""
         return self.select(*(name for name in self.columns if name not in made), **made)
 
@@ -49,7 +49,9 @@ class Rows:
         """The rows that meet all conditions."""
         if not conditions:
             return self
-        return self._from("*", f" WHERE {' AND '.join(f'({condition})' for condition in conditions)}", self.columns)
+        met = " AND ".join(f"({condition})" for condition in conditions)
+        # Rows without a name would be called WHERE by Spark if a condition is a column.
+        return self._from("*", f" AS _rows WHERE {met}", self.columns)
 
     def distinct(self) -> "Rows":
         """Every row once."""
@@ -63,7 +65,7 @@ class Rows:
         """The rows sorted; what is made from them may come in another order."""
         return self._from("*", f" ORDER BY {self._listed(names, {})}", self.columns)
 
-    def group(self, by: Sequence[str], **made: str) -> "Rows":
+    def group(self, by: Sequence[str], /, **made: str) -> "Rows":
         """One row for every combination of some columns, with aggregates; without any column a single row."""
         ending = f" GROUP BY {self._listed(by, {})}" if by else ""
         return self._from(self._listed(by, made), ending, (*by, *made))
@@ -88,7 +90,7 @@ class Rows:
         """Work the rows out."""
         return self.engine.fetch(self)
 
-    def row(self, **made: str) -> dict[str, Any]:
+    def row(self, /, **made: str) -> dict[str, Any]:
         """Some aggregates of all rows."""
         row: dict[str, Any] = self.group((), **made).fetch().to_pylist()[0]
         return row
@@ -170,6 +172,10 @@ class Engine(ABC):
         """Use no more than so much memory, if the engine has no limit of its own."""
 
     @abstractmethod
+    def group_in_arrays(self, bits: int) -> None:
+        """Find groups by their places as in an array where there are up to 2 to so many, if the engine can."""
+
+    @abstractmethod
     def interrupt(self) -> None:
         """Stop the query that runs, if the engine can."""
 
@@ -196,6 +202,10 @@ class DuckDB(Engine):
         """Put on the disk what does not fit."""
         if gigabytes is not None:
             self.con.execute(f"SET memory_limit = '{gigabytes}GB'")
+
+    def group_in_arrays(self, bits: int) -> None:
+        """Do so for larger tables than DuckDB does by itself."""
+        self.con.execute(f"SET perfect_ht_threshold = {bits}")
 
     def interrupt(self) -> None:
         """Stop the query that runs."""
@@ -296,6 +306,9 @@ class Spark(Engine):
 
     def limit_memory(self, gigabytes: int | None) -> None:
         """Nothing: Spark has limits of its own."""
+
+    def group_in_arrays(self, bits: int) -> None:
+        """Nothing: Spark groups in its own way."""
 
     def interrupt(self) -> None:
         """Nothing: what executors do is not stopped."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Integers, Words
 from sfumato.cells import Cells
 from sfumato.engine.factors import PRIME, modulo_prime, split, unbounded, wide_product, wide_sum
+from sfumato.engine.query import Rows
 from sfumato.engine.records import RecordTables
 from sfumato.keys import Secret
 from sfumato.microdata import Microdata
@@ -35,10 +36,6 @@ from sfumato.statistics.totals.tabulate_sampling import (
     sum_of_squares,
 )
 from sfumato.statistics.totals.tabulate_units import Found, group_in_arrays, largest_units, sums_of_units, unit_parts
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # The columns of cells and of their largest units, from an engine's sums and the secret key.
 
@@ -180,12 +177,13 @@ def prepare(
     rows, codes, levels = prepared_rows(
         data, tables, keyed, attributes=attributes, measures=measures, ordered=ordered, few=few
     )
-    asked = {"_records": rows.count()} | {name: rows[name].abs().max() for name in measures}
-    asked |= {f"_least_{name}": rows[name].min() for name in measures}
+    q = tables.engine.q
+    asked = {"_records": "count(*)"} | {name: f"max(abs({q(name)}))" for name in measures}
+    asked |= {f"_least_{name}": f"min({q(name)})" for name in measures}
     if data.records.weight is not None:
-        asked |= {"_weight": rows["_weight"].max()}
-        asked |= {f"_weighted_{name}": rows[f"_weighted_{name}"].abs().max() for name in measures}
-    largest = {name: int(size or 0) for name, size in rows.agg(**asked).to_pyarrow().to_pylist()[0].items()}
+        asked |= {"_weight": "max(_weight)"}
+        asked |= {f"_weighted_{name}": f"max(abs({q(f'_weighted_{name}')}))" for name in measures}
+    largest = {name: int(size or 0) for name, size in rows.row(**asked).items()}
     return Prepared(
         data=data,
         tables=tables,
@@ -206,7 +204,7 @@ class Prepared:
     data: Microdata = field(repr=False)
     tables: RecordTables = field(repr=False)
     keyed: Keyed = field(repr=False)
-    rows: "ir.Table" = field(repr=False)
+    rows: Rows = field(repr=False)
     codes: Mapping[str, tuple[str, ...]] = field(repr=False)
     """The codes of each attribute that its numbers in the rows stand for."""
     levels: tuple[Level, ...] = field(repr=False)
@@ -228,8 +226,7 @@ class Prepared:
     def records_within(self, filters: Sequence[Mapping[str, Sequence[str]]]) -> Integers:
         """The number of records that pass each of some filters, in one pass over the rows."""
         names = list(dict.fromkeys(name for where in filters for name in where))
-        rows = self.rows
-        found = (rows.group_by(names) if names else rows).agg(_records=rows.count()).to_pyarrow()
+        found = self.rows.group(names, _records="count(*)").fetch()
         records, at = found["_records"].to_numpy(), {name: found[name].to_numpy() for name in names}
         counted = np.empty(len(filters), dtype=np.int64)
         for place, where in enumerate(filters):
@@ -249,39 +246,40 @@ class Prepared:
         """How many of the engine's parts make a unit of a weighted sum."""
         return ONE if self._is_weighted else 1
 
-    def _asked(self, question: ContributorQuestion) -> "ir.Table":
+    def _asked(self, question: ContributorQuestion) -> Rows:
         """The rows a question is about, with their `_value`, `_weighted` value, `_weight` and `_consent`."""
-        import ibis
-
-        rows = self.rows
-        for name, codes in question.where.items():
-            rows = rows.filter(rows[name].isin([at for at, code in enumerate(self.codes[name]) if code in codes]))
-        one = ibis.literal(1, "int64")
-        weight = rows["_weight"] if self._is_weighted else one
+        q, among = self.tables.engine.q, self.tables.engine.among
+        chosen = {
+            name: [at for at, code in enumerate(self.codes[name]) if code in codes]
+            for name, codes in question.where.items()
+        }
+        rows = self.rows.where(*(among(q(name), numbers) for name, numbers in chosen.items()))
+        one = "CAST(1 AS BIGINT)"
+        weight = "_weight" if self._is_weighted else one
         if question.measure is None:
             value, weighted = one, weight
         else:
-            value = rows[question.measure]
-            weighted = rows[f"_weighted_{question.measure}"] if self._is_weighted else value
-        return rows.mutate(
+            value = q(question.measure)
+            weighted = q(f"_weighted_{question.measure}") if self._is_weighted else value
+        return rows.with_columns(
             _value=value,
             _weighted=weighted,
             _weight=weight,
-            _consent=one if self.data.records.consent is None else rows["_consent"].cast("int64"),
+            _consent=one if self.data.records.consent is None else "CAST(_consent AS BIGINT)",
         )
 
-    def _records(self, rows: "ir.Table", grid: Grid, question: ContributorQuestion) -> dict[str, Integers]:
+    def _records(self, rows: Rows, grid: Grid, question: ContributorQuestion) -> dict[str, Integers]:
         """The columns of the records and of their own units; a unit is in one cell, so that totals can be merged."""
-        sums = {"_total": wide_sum(rows["_weighted"])}
+        sums = {"_total": wide_sum(rows, "_weighted")}
         if self._is_weighted:
-            sums["_weights"] = wide_sum(rows["_weight"])
+            sums["_weights"] = wide_sum(rows, "_weight")
         jackknife = self._is_weighted and self.data.records.replicates is None
         if jackknife:
             weighted = "_weight" if question.measure is None else f"_weighted_{question.measure}"
-            sums |= {f"_total{part}": s for part, s in squares(rows["_weighted"], self.largest[weighted]).items()}
-            sums |= {f"_weights{part}": s for part, s in squares(rows["_weight"], self.largest["_weight"]).items()}
+            sums |= {f"_total{part}": s for part, s in squares(rows, "_weighted", self.largest[weighted]).items()}
+            sums |= {f"_weights{part}": s for part, s in squares(rows, "_weight", self.largest["_weight"]).items()}
             if question.ratio:
-                sums["_products"] = wide_product(rows["_weighted"], rows["_weight"])
+                sums["_products"] = wide_product("_weighted", "_weight")
         parts = self._of_level(rows, 0)
         found = self._largest(parts, grid.names, question, 0, sums)
         cells, everywhere = found.cells, self._everywhere(found.cells, grid)
@@ -306,10 +304,10 @@ class Prepared:
                 )
                 summed = [added(grid.size, everywhere, size) for size in sizes]
                 errors.append(jackknife_ratio_errors(records, total, weights, summed))
-        if self.tables.is_duckdb:
-            units = self._known(found.chosen, question.measure)
-        else:
+        if self.tables.engine.is_distributed:
             units = sums_of_units(self.tables, parts, grid.names, found.chosen)
+        else:
+            units = self._known(found.chosen, question.measure)
         keys = {name: added_modulo(grid.size, everywhere, modulo_prime(cells[name])) for name in ("_key", "_guard")}
         return {
             "records": records,
@@ -326,7 +324,7 @@ class Prepared:
         }
 
     def _level(
-        self, rows: "ir.Table", grid: Grid, question: ContributorQuestion, level: int, records: Integers
+        self, rows: Rows, grid: Grid, question: ContributorQuestion, level: int, records: Integers
     ) -> dict[str, Integers]:
         """The columns of larger units.
 
@@ -334,11 +332,11 @@ class Prepared:
         anew for every kind of total.
         """
         rows = self._of_level(rows, level)
-        once, repeated = (rows.filter(rows[f"_repeated_{level}"] == is_so) for is_so in (False, True))
+        once, repeated = rows.where(f"NOT _repeated_{level}"), rows.where(f"_repeated_{level}")
         sums = {name: np.zeros(grid.size, dtype=np.int64) for name in ("_units", "_key", "_guard")}
         placed: list[Placed] = []
 
-        def add(found: Found, rows: "ir.Table", names: Sequence[str], kept: Sequence[str] | None) -> None:
+        def add(found: Found, rows: Rows, names: Sequence[str], kept: Sequence[str] | None) -> None:
             everywhere = self._everywhere(found.cells, grid, kept)
             sums["_units"] += added(grid.size, everywhere, found.cells["_units"].to_numpy())
             for name in ("_key", "_guard"):
@@ -349,7 +347,7 @@ class Prepared:
         if self.levels[level].repeated < len(self.levels[level]):
             add(self._largest(once, grid.names, question, level), once, grid.names, None)
         if self.levels[level].repeated:
-            with unit_parts(repeated, grid.names).cache() as finest:
+            with unit_parts(repeated, grid.names).kept() as finest:
                 for kept in grid.kept():
                     parts = finest if kept == grid.names else unit_parts(finest, kept)
                     add(self._largest(parts, kept, question, level), repeated, kept, kept)
@@ -357,11 +355,11 @@ class Prepared:
 
     def _largest(
         self,
-        parts: "ir.Table",
+        parts: Rows,
         names: Sequence[str],
         question: ContributorQuestion,
         level: int,
-        sums: "Mapping[str, ir.DecimalScalar] | None" = None,
+        sums: Mapping[str, str] | None = None,
     ) -> Found:
         of_records = 1 if question.measure is None else self.largest[question.measure]
         return largest_units(
@@ -411,10 +409,10 @@ class Prepared:
             keyed=self.keyed,
         )
 
-    def _of_level(self, rows: "ir.Table", level: int) -> "ir.Table":
+    def _of_level(self, rows: Rows, level: int) -> Rows:
         """The rows with the units of one level."""
-        rows = rows.rename(_key=f"_key_{level}", _guard=f"_guard_{level}")
-        return rows.mutate(_unit=rows["_key" if self.levels[level].keys is None else f"_unit_{level}"])
+        unit = f"_key_{level}" if self.levels[level].keys is None else f"_unit_{level}"
+        return rows.with_columns(_key=f"_key_{level}", _guard=f"_guard_{level}", _unit=unit)
 
 
 # The secret words of all units, by which cells that differ by one unit are noticed.
@@ -425,5 +423,5 @@ def guard_words(prepared: Prepared, level: int) -> Integers:
     name = f"_guard_{level}"
     words = prepared.rows.select(name)
     # A unit of the records has one of them, and a larger one may have many.
-    found = (words if level == 0 else words.distinct()).to_pyarrow()[name].to_numpy()
+    found = (words if level == 0 else words.distinct()).fetch()[name].to_numpy()
     return np.sort(found.astype(np.int64, copy=False))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 from sfumato.arrays import Integers
 from sfumato.cells import Dimension
 from sfumato.engine.chunks import strides
-from sfumato.engine.connect import text
 from sfumato.engine.factors import KEYS, PRIME, UnitKeys, unit_keys
+from sfumato.engine.query import Rows, text
 from sfumato.engine.records import RecordTables
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # The cells of a table with its totals, and how finer cells add up to them.
 
@@ -124,9 +120,9 @@ def ranked(positions: Integers, sizes: Integers, numbers: Integers, *, most: int
     return order[ranks < most], ranks[ranks < most]
 
 
-def millionths(weight: "ir.NumericColumn") -> "ir.IntegerColumn":
+def millionths(weight: str) -> str:
     """A weight in whole millionths, halves rounded up: by products and sums of floats, which are alike everywhere."""
-    return (weight.cast("float64") * float(ONE) + 0.5).floor().cast("int64")
+    return f"CAST(floor(CAST({weight} AS DOUBLE) * CAST({ONE} AS DOUBLE) + CAST(0.5 AS DOUBLE)) AS BIGINT)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,7 +165,7 @@ def prepared_rows(
     measures: Iterable[str],
     ordered: bool = False,
     few: bool = False,
-) -> "tuple[ir.Table, dict[str, tuple[str, ...]], tuple[Level, ...]]":
+) -> tuple[Rows, dict[str, tuple[str, ...]], tuple[Level, ...]]:
     """The rows, the codes that their numbers stand for, and the levels of units.
 
     Each attribute is a number from 0 under its own name, each measure a whole number. Where the data have weights,
@@ -181,19 +177,19 @@ def prepared_rows(
     that takes a while, and then questions are answered more quickly, those with filters above all. Rows for a `few`
     questions are not copied into the engine, which answers from them more slowly than from its own.
     """
-    records, codes, levels = tables.records, {}, []
-    columns = {f"_id_{level}": records[column] for level, column in enumerate(data.units)}
-    columns |= {f"_written_{name}": records[name] for name in attributes}
-    columns |= {name: records[name].cast("int64") for name in measures}
+    records, q, codes, levels = tables.records, tables.engine.q, {}, []
+    columns = {f"_id_{level}": q(column) for level, column in enumerate(data.units)}
+    columns |= {f"_written_{name}": q(name) for name in attributes}
+    columns |= {name: f"CAST({q(name)} AS BIGINT)" for name in measures}
     if data.records.weight is not None:
-        columns["_weight"] = millionths(records[data.records.weight])
-        columns |= {f"_weighted_{name}": columns[name] * columns["_weight"] for name in measures}
+        columns["_weight"] = millionths(q(data.records.weight))
+        columns |= {f"_weighted_{name}": f"{columns[name]} * {columns['_weight']}" for name in measures}
     if data.records.consent is not None:
-        columns["_consent"] = records[data.records.consent]
+        columns["_consent"] = q(data.records.consent)
     rows = records.select(**columns)
     # Beside rows that pass through here, keys are simply laid down. Other engines hold more rows than fit here, and
     # DuckDB works on disk once a limit of its memory is reached: there rows are joined with keys.
-    passing = tables.is_duckdb and data.memory is None and not ordered
+    passing = not tables.engine.is_distributed and data.memory is None and not ordered
     with ExitStack() as stack:
         for name in attributes:
             codes[name], numbered = _numbered(records, name)
@@ -204,13 +200,13 @@ def prepared_rows(
             described, named = _named(records, column, level, keyed)
             levels.append(described)
             rows = _joined(rows, stack.enter_context(tables.lent(named)), f"_id_{level}")
-        if ordered:
-            rows = rows.order_by(sorted(codes, key=lambda name: len(codes[name])))
+        if ordered and codes:
+            rows = rows.in_order_of(*sorted(codes, key=lambda name: len(codes[name])))
         if not passing:
             return tables.keep(rows), codes, tuple(levels)
-        own, laid = _laid(rows.to_pyarrow(), data, keyed, measures)
+        own, laid = _laid(rows.fetch(), data, keyed, measures)
     if few:
-        return tables.lend(laid), codes, (own, *levels)
+        return tables.engine.lend(laid), codes, (own, *levels)
     with tables.lent(laid) as lent:
         return tables.keep(lent), codes, (own, *levels)
 
@@ -218,21 +214,21 @@ def prepared_rows(
 class UnitColumns:
     """What records have, by the number of their own unit; a column is fetched when it is first asked for."""
 
-    def __init__(self, rows: "ir.Table", units: int) -> None:
+    def __init__(self, rows: Rows, units: int) -> None:
         self._rows, self._units = rows, units
         self._fetched: dict[str, NDArray[Any]] = {}
 
     def column(self, name: str) -> NDArray[Any]:
         """A column of the rows."""
-        return self._of(name, self._rows[name])
+        return self._of(name, self._rows.engine.q(name))
 
     def signs(self, measure: str) -> NDArray[Any]:
         """−1, 0 or 1 for every unit."""
-        return self._of(f"_sign_{measure}", self._rows[measure].sign().cast("int8"))
+        return self._of(f"_sign_{measure}", f"CAST(sign({self._rows.engine.q(measure)}) AS TINYINT)")
 
-    def _of(self, name: str, expression: "ir.Column") -> NDArray[Any]:
+    def _of(self, name: str, expression: str) -> NDArray[Any]:
         if name not in self._fetched:
-            found = self._rows.select("_unit_0", _found=expression).to_pyarrow()
+            found = self._rows.select("_unit_0", _found=expression).fetch()
             values = found["_found"].to_numpy()
             column = np.empty(self._units, dtype=values.dtype)
             column[found["_unit_0"].to_numpy()] = values
@@ -240,14 +236,14 @@ class UnitColumns:
         return self._fetched[name]
 
 
-def _joined(rows: "ir.Table", lent: "ir.Table", column: str) -> "ir.Table":
-    return rows.inner_join(lent, column).drop(column)
+def _joined(rows: Rows, lent: Rows, column: str) -> Rows:
+    return rows.join(lent, [column]).without(column)
 
 
-def _numbered(records: "ir.Table", name: str) -> tuple[tuple[str, ...], pa.Table]:
+def _numbered(records: Rows, name: str) -> tuple[tuple[str, ...], pa.Table]:
     """The values of an attribute as text, and a table that numbers them."""
-    values = records.select(_value=records[name]).distinct()
-    found = values.mutate(_text=text(values["_value"], "_text")).to_pyarrow().sort_by("_text")
+    values = records.select(name).distinct()
+    found = values.select(_value=values.engine.q(name), _text=text(records, name)).fetch().sort_by("_text")
     width = np.int16 if found.num_rows < 2**15 else np.int32  # small numbers are grouped quickly
     numbers = np.arange(found.num_rows, dtype=width)
     return tuple(found["_text"].to_pylist()), pa.table({f"_written_{name}": found["_value"], name: numbers})
@@ -275,10 +271,10 @@ def _are_told_by_value(rows: pa.Table, data: Microdata, measures: Iterable[str])
     return all((end["min"] or 0) >= 0 and (end["max"] or 0) < 2**63 // KEYS - 2 for end in ends)
 
 
-def _named(records: "ir.Table", column: str, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
+def _named(records: Rows, column: str, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
     """The units of a level, and a table that gives each of them its number and keys."""
-    names = records.select(**{f"_id_{level}": records[column]})
-    found = (names if level == 0 else names.group_by(f"_id_{level}").agg(_records=names.count())).to_pyarrow()
+    names = records.select(**{f"_id_{level}": records.engine.q(column)})
+    found = (names if level == 0 else names.group([f"_id_{level}"], _records="count(*)")).fetch()
     made = unit_keys(found[f"_id_{level}"], level=column, keyed=keyed)
     named = {f"_id_{level}": found[f"_id_{level}"], f"_unit_{level}": made.numbers}
     named |= {f"_key_{level}": made.keys.astype(np.int64), f"_guard_{level}": made.guards}

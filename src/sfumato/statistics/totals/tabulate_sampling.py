@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
 from sfumato.engine.chunks import positions_of
-from sfumato.engine.connect import text
 from sfumato.engine.factors import split, unbounded, wide_sum
+from sfumato.engine.query import Rows, text, texts
 from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate_rows import Grid, Pair, added_pair, millionths
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 _BITS = 31
 """Numbers below 2⁶² are two halves of so many bits, and no product of halves leaves 64 bits."""
@@ -37,16 +34,16 @@ def replicate_errors(
     columns, described, records = replicate_columns(data, tables), data.records.replicates, tables.records
     if described is None:
         raise ValueError("there are no replicate weights")
-    kept = [text(records[name], name).isin(codes) for name, codes in question.where.items()]
-    rows = (records.filter(*kept) if kept else records).select(
-        **{name: text(records[name], name) for name in grid.names},
-        **({} if question.measure is None else {"_value": records[question.measure].cast("int64")}),
-        **{f"_{at}": millionths(records[column]) for at, column in enumerate(columns)},
+    q, among = tables.engine.q, tables.engine.among
+    rows = records.where(*(among(text(records, name), codes) for name, codes in question.where.items())).select(
+        **texts(records, grid.names),
+        **({} if question.measure is None else {"_value": f"CAST({q(question.measure)} AS BIGINT)"}),
+        **{f"_weight_{at}": millionths(q(column)) for at, column in enumerate(columns)},
     )
-    sums = {f"_weights_{at}": wide_sum(rows[f"_{at}"]) for at in range(len(columns))}
+    sums = {f"_weights_{at}": wide_sum(rows, f"_weight_{at}") for at in range(len(columns))}
     if question.measure is not None:
-        sums |= {f"_total_{at}": wide_sum(rows["_value"] * rows[f"_{at}"]) for at in range(len(columns))}
-    found = (rows.group_by(list(grid.names)).agg(**sums) if grid.names else rows.agg(**sums)).to_pyarrow()
+        sums |= {f"_total_{at}": wide_sum(rows, f"_value * _weight_{at}") for at in range(len(columns))}
+    found = rows.group(grid.names, **sums).fetch()
     places = _everywhere(grid, found)
     totals = "weights" if question.measure is None else "total"
     factor = float(described.factor(len(columns)))
@@ -62,12 +59,14 @@ def replicate_errors(
     return [_whole(np.sqrt(factor * part)) for part in squares]
 
 
-def squares(column: "ir.IntegerColumn", most: int) -> "dict[str, ir.DecimalScalar]":
+def squares(rows: Rows, column: str, most: int) -> dict[str, str]:
     """What to sum for the exact sum of squares of whole numbers, none larger than `most`, which is below 2⁶²."""
     if most < 2**_BITS:
-        return {"_low": wide_sum(column * column)}
-    low, high = column & (2**_BITS - 1), column >> _BITS  # of a negative number, the lower half is positive
-    return {"_low": wide_sum(low * low), "_mixed": wide_sum(low * high), "_high": wide_sum(high * high)}
+        return {"_low": wide_sum(rows, f"{column} * {column}")}
+    # Of a negative number, the lower half is positive.
+    low, high = f"({column} & {2**_BITS - 1})", f"({column} >> {_BITS})"
+    halves = {"_low": f"{low} * {low}", "_mixed": f"{low} * {high}", "_high": f"{high} * {high}"}
+    return {name: wide_sum(rows, product) for name, product in halves.items()}
 
 
 def sum_of_squares(found: pa.Table, name: str) -> NDArray[Any]:

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
-from sfumato.engine.factors import narrow_sum, unbounded, wide_sum
+from sfumato.engine.factors import unbounded, wide_sum
+from sfumato.engine.query import Rows, total
 from sfumato.engine.records import RecordTables
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 _ALL = "_all"
 """Tells cells apart where nothing else does: there is one."""
@@ -38,20 +34,19 @@ def group_in_arrays(tables: RecordTables) -> None:
 
     It does so by itself only for tables of up to 4,096 cells.
     """
-    if tables.is_duckdb:
-        tables.backend.con.execute(f"SET perfect_ht_threshold = {_ARRAY_BITS}")
+    tables.engine.group_in_arrays(_ARRAY_BITS)
 
 
 def largest_units(
     tables: RecordTables,
-    parts: "ir.Table",
+    parts: Rows,
     names: Sequence[str],
     *,
     most: int,
     numbers: int,
     largest: int,
     asked_only: bool = False,
-    sums: "Mapping[str, ir.DecimalScalar] | None" = None,
+    sums: Mapping[str, str] | None = None,
 ) -> Found:
     """Sum `parts` by the attributes that tell cells apart, and pick `most` units of each cell.
 
@@ -59,17 +54,15 @@ def largest_units(
     `largest`, and then by their number `_unit`, below `numbers`. With `asked_only` only units with `_consent` are
     picked.
     """
-    import ibis
-
     by = list(names)
     if not by:
-        parts, by = parts.mutate(**{_ALL: ibis.literal(0, "int16")}), [_ALL]
-    asked = {"_units": parts.count(), "_key": wide_sum(parts["_key"]), "_guard": wide_sum(parts["_guard"])}
-    asked |= sums or {}
-    if not tables.is_duckdb:
-        return Found(cells=parts.group_by(by).agg(**asked).to_pyarrow(), chosen=_by_window(parts, by, most, asked_only))
+        parts, by = parts.with_columns(**{_ALL: "CAST(0 AS SMALLINT)"}), [_ALL]
+    asked = {"_units": "count(*)", "_key": wide_sum(parts, "_key"), "_guard": wide_sum(parts, "_guard"), **(sums or {})}
+    if tables.engine.is_distributed:
+        return Found(cells=parts.group(by, **asked).fetch(), chosen=_by_window(parts, by, most, asked_only))
     room = 1 << (max(numbers, 1) - 1).bit_length()
-    cells = parts.group_by(by).agg(**asked, _largest=_packed(parts, room, largest, most, asked_only)).to_pyarrow()
+    # Of DuckDB, max(x, n) is a list of the n largest.
+    cells = parts.group(by, **asked, _largest=f"max({_packed(room, largest, asked_only)}, {most})").fetch()
     sizes, units = _unpacked(cells["_largest"].combine_chunks(), room)
     sizes = sizes - asked_only
     chosen = cells.select(names).take(_rows(cells["_largest"]))
@@ -78,69 +71,52 @@ def largest_units(
     return Found(cells=cells.drop("_largest"), chosen=chosen)
 
 
-def unit_parts(rows: "ir.Table", names: Sequence[str]) -> "ir.Table":
+def unit_parts(rows: Rows, names: Sequence[str]) -> Rows:
     """What each unit has in each cell that the attributes tell apart; also of parts by more attributes."""
-    return rows.group_by([*names, "_unit"]).agg(
-        _value=narrow_sum(rows["_value"]),
-        _key=rows["_key"].arbitrary(),
-        _guard=rows["_guard"].arbitrary(),
-        _consent=rows["_consent"].max(),
+    return rows.group(
+        [*names, "_unit"],
+        _value=total("_value"),
+        _key="any_value(_key)",
+        _guard="any_value(_guard)",
+        _consent="max(_consent)",
     )
 
 
-def sums_of_units(tables: RecordTables, rows: "ir.Table", names: Sequence[str], chosen: pa.Table) -> pa.Table:
+def sums_of_units(tables: RecordTables, rows: Rows, names: Sequence[str], chosen: pa.Table) -> pa.Table:
     """Values, weighted values, weights and consent of some units in some cells, added up from their rows."""
     by = [*names, "_unit"]
     with tables.lent(chosen.select(by)) as lent:
-        kept = rows.semi_join(lent, by)
-        return (
-            kept.group_by(by)
-            .agg(
-                _value=narrow_sum(kept["_value"]),
-                _weighted=wide_sum(kept["_weighted"]),
-                _weight=narrow_sum(kept["_weight"]),
-                _consent=kept["_consent"].max(),
-            )
-            .to_pyarrow()
-        )
+        kept = rows.join(lent, by, "semi")
+        return kept.group(
+            by,
+            _value=total("_value"),
+            _weighted=wide_sum(kept, "_weighted"),
+            _weight=total("_weight"),
+            _consent="max(_consent)",
+        ).fetch()
 
 
-def _by_window(parts: "ir.Table", names: Sequence[str], most: int, asked_only: bool) -> pa.Table:
+def _by_window(parts: Rows, names: Sequence[str], most: int, asked_only: bool) -> pa.Table:
     """Rank all units of every cell; slower, but every engine can do it."""
-    import ibis
+    parts = parts.where("_consent = 1") if asked_only else parts
+    sized = parts.select(*names, "_unit", _size="abs(_value)")
+    cell = ", ".join(map(parts.engine.q, names))
+    order = f"PARTITION BY {cell} ORDER BY _size DESC, _unit"
+    ranked = sized.with_columns(_rank=f"row_number() OVER ({order})")
+    return ranked.where(f"_rank <= {most}").without("_rank").fetch()
 
-    parts = parts.filter(parts["_consent"] == 1) if asked_only else parts
-    sized = parts.mutate(_size=parts["_value"].abs())
-    order = ibis.window(group_by=list(names), order_by=[sized["_size"].desc(), sized["_unit"]])
-    ranked = sized.mutate(_rank=ibis.row_number().over(order))
-    return ranked.filter(ranked["_rank"] < most).select(*names, "_unit", "_size").to_pyarrow()
 
-
-def _packed(parts: "ir.Table", room: int, largest: int, most: int, asked_only: bool) -> "ir.ArrayScalar":
-    """The `most` largest of whole numbers that are larger for a larger value, and among equal ones a smaller number.
+def _packed(room: int, largest: int, asked_only: bool) -> str:
+    """Whole numbers that are larger for a larger value, and among equal ones for a smaller number.
 
     With `asked_only` sizes are one larger, and 0 for units that did not ask.
     """
-    import ibis
-
-    size, place = parts["_value"].abs(), (room - 1) - parts["_unit"].cast("int64")
-    size = (size + 1) * parts["_consent"] if asked_only else size
+    size, place = "abs(_value)", f"{room - 1} - CAST(_unit AS BIGINT)"
+    size = f"(({size} + 1) * _consent)" if asked_only else size
     if (largest + 2) * room < 2**63:
-        return _greatest("int64")(size * room + place, most)
-    wide = size.cast("decimal(19, 0)") * ibis.literal(room, "decimal(11, 0)") + place.cast("decimal(19, 0)")
-    return _greatest("decimal(38, 0)")(wide.cast("decimal(38, 0)"), most)
-
-
-@cache
-def _greatest(kind: str) -> Any:
-    """DuckDB's max(x, n): the n largest as a list."""
-    import ibis
-
-    def greatest(x, n):  # type: ignore[no-untyped-def]
-        ...
-
-    signature = ((ibis.dtype(kind), ibis.dtype("int64")), ibis.dtype(f"array<{kind}>"))
-    return ibis.udf.agg.builtin(greatest, name="max", signature=signature)
+        return f"{size} * {room} + ({place})"
+    wide = f"CAST({size} AS DECIMAL(19, 0)) * CAST({room} AS DECIMAL(11, 0)) + CAST({place} AS DECIMAL(19, 0))"
+    return f"CAST({wide} AS DECIMAL(38, 0))"
 
 
 def _unpacked(lists: pa.ListArray, room: int) -> tuple[Integers, Integers]:
