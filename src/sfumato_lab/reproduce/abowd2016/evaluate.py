@@ -72,8 +72,10 @@ def read_edges(release: Release) -> Edges:
     with connect(frame) as tables:
         assert frame.workplaces is not None
         assert tables.workplaces is not None
-        employers = tables.workplaces.select(employer=frame.workplaces.key, state=ATTRIBUTE).to_pyarrow()
-        edges = employer_edges(frame, tables).to_pyarrow()
+        q = tables.engine.q
+        employers = tables.workplaces.select(employer=q(frame.workplaces.key), state=q(ATTRIBUTE)).fetch()
+        with employer_edges(frame, tables) as linked:
+            edges = linked.fetch()
     employers = employers.sort_by("employer")
     names = employers["employer"].combine_chunks()
     state = employers[ATTRIBUTE].cast(pa.string()).combine_chunks().dictionary_encode()
