@@ -32,8 +32,8 @@ def frame_of(folder: Path, jobs: dict[str, list[Any]], *, engine: str = "duckdb"
 
 
 def edges_of(frame: Frame) -> dict[tuple[str, str], int]:
-    with connect(frame) as tables:
-        found = employer_edges(frame, tables).to_pyarrow()
+    with connect(frame) as tables, employer_edges(frame, tables) as edges:
+        found = edges.fetch()
     assert found.column_names == ["_first", "_second", "_workers"]
     return {(str(r["_first"]), str(r["_second"])): r["_workers"] for r in found.to_pylist()}
 
@@ -77,8 +77,12 @@ def test_a_job_listed_twice_counts_once(tmp_path: Path, engine: str) -> None:
 def test_jobs_without_a_worker_have_no_graph(tmp_path: Path) -> None:
     write(tmp_path / "jobs.parquet", {"workplace": [1]})
     frame = Frame(jobs={"path": "jobs.parquet"}, folder=tmp_path)
-    with connect(frame) as tables, pytest.raises(ReleaseError, match="names the worker"):
-        employer_edges(frame, tables)
+    with (
+        connect(frame) as tables,
+        pytest.raises(ReleaseError, match="names the worker"),
+        employer_edges(frame, tables),
+    ):
+        pass
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -39,8 +39,8 @@ from tests.engine.movers import (
 
 def test_every_move_of_the_panel(tmp_path: Path, engine: str) -> None:
     frame = frame_of(tmp_path, PANEL, engine=engine)
-    with connect(frame) as tables:
-        found = moves(frame, tables).to_pyarrow().to_pylist()
+    with connect(frame) as tables, moves(frame, tables) as moved:
+        found = moved.fetch().to_pylist()
     assert sorted(tuple(row.values()) for row in found) == [
         (1, 7, 8, "2024-Q2"),
         (2, 8, 7, "2024-Q3"),
@@ -243,8 +243,8 @@ def test_a_panel_longer_than_the_bits_of_a_number_has_all_its_moves(tmp_path: Pa
     panel = {"period": "year", "first": "1900", "last": "2029", "earnings": "pay"}
     described = {"path": "jobs.parquet", "worker": "worker", "workplace": "workplace"} | panel
     frame = frame.model_copy(update={"jobs": type(frame.jobs)(**described)})
-    with connect(frame) as tables:
-        found = moves(frame, tables).to_pyarrow().to_pylist()
+    with connect(frame) as tables, moves(frame, tables) as moved:
+        found = moved.fetch().to_pylist()
     assert sorted(tuple(row.values()) for row in found) == [(t, 7, 8, years[t]) for t in changes]
 
 

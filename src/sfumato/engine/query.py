@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # only names for types
     import duckdb
     from pyspark.sql import DataFrame, SparkSession
 
-Join = Literal["inner", "left", "semi", "anti"]
+Join = Literal["inner", "left", "semi", "anti", "cross"]
 Made = Mapping[str, str]
 """SQL expressions by the names of the columns that they make."""
 
@@ -71,13 +71,17 @@ class Rows:
         return self._from(self._listed(by, made), ending, (*by, *made))
 
     def join(self, other: "Rows", on: Sequence[str], how: Join = "inner") -> "Rows":
-        """Rows beside those of another table with equal values in some columns; a semi or anti join only chooses."""
+        """Rows beside those of another table with equal values in some columns; a semi or anti join only chooses.
+
+        A cross join has each row beside every row of the other table, on no columns.
+        """
         added = () if how in ("semi", "anti") else tuple(name for name in other.columns if name not in on)
         if both := set(added) & set(self.columns):
             raise ValueError(f"columns of both tables: {sorted(both)}")
         columns = (*self.columns, *added)
         beside = f"{self.source} AS _l {self.engine.joins[how]} JOIN {other.source} AS _r"
-        query = f"(SELECT {self._listed(columns, {})} FROM {beside} USING ({self._listed(on, {})}))"
+        using = f" USING ({self._listed(on, {})})" if how != "cross" else ""
+        query = f"(SELECT {self._listed(columns, {})} FROM {beside}{using})"
         return Rows(self.engine, query, columns)
 
     def union(self, other: "Rows") -> "Rows":
@@ -192,7 +196,7 @@ class DuckDB(Engine):
     """DuckDB, in this process."""
 
     is_distributed = False
-    joins: ClassVar[Mapping[str, str]] = {"inner": "", "left": "LEFT", "semi": "SEMI", "anti": "ANTI"}
+    joins: ClassVar[Mapping[str, str]] = {"inner": "", "left": "LEFT", "semi": "SEMI", "anti": "ANTI", "cross": "CROSS"}
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         super().__init__()
@@ -267,7 +271,13 @@ class Spark(Engine):
     """Spark, in a session of this process."""
 
     is_distributed = True
-    joins: ClassVar[Mapping[str, str]] = {"inner": "", "left": "LEFT", "semi": "LEFT SEMI", "anti": "LEFT ANTI"}
+    joins: ClassVar[Mapping[str, str]] = {
+        "inner": "",
+        "left": "LEFT",
+        "semi": "LEFT SEMI",
+        "anti": "LEFT ANTI",
+        "cross": "CROSS",
+    }
 
     def __init__(self, session: "SparkSession") -> None:
         super().__init__()

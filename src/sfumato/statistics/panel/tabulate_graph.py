@@ -1,21 +1,19 @@
 """The graph of jobs, from the records, and the network of workers and employers behind it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
+from sfumato.engine.query import Rows, text, texts
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.statistics.panel.graph import Bipartite
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # The graph of jobs, from the records: who works where, and which employers share workers.
 
@@ -32,34 +30,33 @@ class JobGraph:
 def bipartite(frame: Frame, tables: Tables) -> JobGraph:
     """Fetch the graph of all jobs: each worker at each employer once, in a panel over all its periods."""
     jobs = links(frame, tables)
-    found = jobs.select(
-        _worker=text(jobs["_worker"], "_worker"), _workplace=text(jobs["_workplace"], "_workplace")
-    ).to_pyarrow()
+    found = jobs.select(**texts(jobs, ["_worker", "_workplace"])).fetch()
     workers, worker = numbered(found["_worker"])
     employers, employer = numbered(found["_workplace"])
     graph = Bipartite.of(worker, employer, workers=len(workers), employers=len(employers))
     return JobGraph(graph=graph, workers=workers, employers=employers)
 
 
-def employer_edges(frame: Frame, tables: Tables) -> "ir.Table":
+@contextmanager
+def employer_edges(frame: Frame, tables: Tables) -> Iterator[Rows]:
     """The pairs of employers that share workers: `_first`, `_second` and the number of `_workers` that both have.
 
     The keys are as the data hold them; the text of the first comes before that of the second.
     """
-    pairs = linked_pairs(several_employers(links(frame, tables)))
-    return pairs.group_by("_first", "_second").agg(_workers=pairs.count().cast("int64"))
+    with links(frame, tables).kept() as jobs, several_employers(jobs).kept() as linking:
+        yield linked_pairs(linking).group(["_first", "_second"], _workers="count(*)")
 
 
-def linked_pairs(jobs: "ir.Table") -> "ir.Table":
+def linked_pairs(jobs: Rows) -> Rows:
     """Each worker's pairs of employers, as `_worker`, `_first` and `_second`, the smaller text first."""
-    named = jobs.mutate(_name=text(jobs["_workplace"], "_name"))
-    one = named.select("_worker", _first=named["_workplace"], _first_name=named["_name"])
-    other = named.select("_worker", _second=named["_workplace"], _second_name=named["_name"])
-    pairs = one.inner_join(other, ["_worker", one["_first_name"] < other["_second_name"]])
+    name = text(jobs, "_workplace")
+    one = jobs.select("_worker", _first="_workplace", _first_name=name)
+    other = jobs.select("_worker", _second="_workplace", _second_name=name)
+    pairs = one.join(other, ["_worker"]).where("_first_name < _second_name")
     return pairs.select("_worker", "_first", "_second")
 
 
-def links(frame: Frame, tables: Tables) -> "ir.Table":
+def links(frame: Frame, tables: Tables) -> Rows:
     """Each `_worker` at each `_workplace` once; in a panel, where there are earnings in any period."""
     if frame.jobs.worker is None:
         raise ReleaseError(
@@ -68,16 +65,16 @@ def links(frame: Frame, tables: Tables) -> "ir.Table":
             found="none",
             do='add it: jobs = { …, worker = "worker" }',
         )
-    jobs = tables.jobs
+    jobs, q = tables.jobs, tables.engine.q
     if frame.jobs.earnings is not None:
-        jobs = jobs.filter(jobs[frame.jobs.earnings] > 0)
-    return jobs.select(_worker=jobs[frame.jobs.worker], _workplace=jobs[frame.jobs.workplace]).distinct()
+        jobs = jobs.where(f"{q(frame.jobs.earnings)} > 0")
+    return jobs.select(_worker=q(frame.jobs.worker), _workplace=q(frame.jobs.workplace)).distinct()
 
 
-def several_employers(jobs: "ir.Table") -> "ir.Table":
+def several_employers(jobs: Rows) -> Rows:
     """The jobs of the workers who have more than one, which alone link employers."""
-    held = jobs.group_by("_worker").agg(_least=jobs["_workplace"].min(), _most=jobs["_workplace"].max())
-    return jobs.semi_join(held.filter(held["_least"] != held["_most"]), "_worker")
+    held = jobs.group(["_worker"], _least="min(_workplace)", _most="max(_workplace)")
+    return jobs.join(held.where("_least <> _most"), ["_worker"], "semi")
 
 
 def numbered(names: pa.ChunkedArray) -> tuple[pa.Array, Integers]:

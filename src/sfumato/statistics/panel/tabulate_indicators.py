@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +12,18 @@ from numpy.typing import NDArray
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import positions_of, strides
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
 from sfumato.engine.factors import factor_table
 from sfumato.engine.panel import employer_groups, panel
+from sfumato.engine.query import Rows, texts, times, total
 from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors
 from sfumato.periods import Span
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME, Indicator
 from sfumato.statistics.panel.question import IndicatorQuestion
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    Part = tuple[int, ir.IntegerColumn]
+Part = tuple[int, str]
+"""What a whole number counts for, and the expression of it."""
 
 _AVERAGE = "average_monthly_earnings"
 _LIMB = 1 << 20
@@ -48,10 +46,13 @@ def indicators(
     the same as the part of a larger table.
     """
     attributes = tuple(dict.fromkeys(name for q in questions.values() for name in _worker_names(frame, q)))
-    named = factor_table(frame, tables, factors).to_pyarrow()
-    employers = tables.lend(named.append_column("_employer", pa.array(np.arange(named.num_rows, dtype=np.int32))))
-    groups = employer_groups(frame, tables, employers, attributes)
-    with nullcontext(groups) if len(questions) == 1 else groups.cache() as kept:
+    named = factor_table(frame, tables, factors).fetch()
+    numbers = pa.array(np.arange(named.num_rows, dtype=np.int32))
+    employers = tables.engine.lend(named.append_column("_employer", numbers))
+    with (
+        employer_groups(frame, tables, employers, attributes) as groups,
+        nullcontext(groups) if len(questions) == 1 else groups.kept() as kept,
+    ):
         return {
             name: _cells(frame, tables, kept, employers, question, deviation=factors.deviation)
             for name, question in questions.items()
@@ -67,8 +68,8 @@ def _worker_names(frame: Frame, question: IndicatorQuestion) -> list[str]:
 def _cells(
     frame: Frame,
     tables: Tables,
-    groups: "ir.Table",
-    employers: "ir.Table",
+    groups: Rows,
+    employers: Rows,
     question: IndicatorQuestion,
     *,
     deviation: float,
@@ -80,10 +81,10 @@ def _cells(
     workers = [dimension.name for dimension in inside if dimension.name not in (period, NAME)]
     places = _places(frame, tables, employers, question)
     keys = [dimension.name for dimension in public]
-    existing = (places.group_by(keys) if keys else places).agg(_establishments=places.count()).to_pyarrow()
+    existing = places.group(keys, _establishments="count(*)").fetch()
 
-    placed = _of_employers(_chosen(frame, groups, question), workers).inner_join(places, "_employer")
-    found = placed.group_by([*keys, "_period", *workers]).agg(**_sums(placed)).to_pyarrow()
+    placed = _of_employers(_chosen(frame, groups, question), workers).join(places, ["_employer"])
+    found = placed.group([*keys, "_period", *workers], **_sums()).fetch()
     written = pa.array(span.codes(), pa.string()).take(found["_period"].combine_chunks())
     at = positions_of(found.append_column(period, written), question.by[:-1], question.by)
 
@@ -98,82 +99,78 @@ def _cells(
     return Cells(dimensions=question.by, positions=listed, columns=columns)
 
 
-def _places(frame: Frame, tables: Tables, employers: "ir.Table", question: IndicatorQuestion) -> "ir.Table":
+def _places(frame: Frame, tables: Tables, employers: Rows, question: IndicatorQuestion) -> Rows:
     """The employers of the register that a question is about, with their factors and the attributes it uses."""
     if tables.workplaces is None or frame.workplaces is None:
         raise ValueError("a panel needs its table of workplaces")
-    register = tables.workplaces
+    register, engine = tables.workplaces, tables.engine
     names = dict.fromkeys([*(dimension.name for dimension in question.by), *question.where])
-    kept = register.select(
-        _workplace=register[frame.workplaces.key],
-        **{name: text(register[name], name) for name in names if frame.is_public(name)},
-    )
-    among = [kept[name].isin(codes) for name, codes in question.where.items() if frame.is_public(name)]
-    chosen = kept.filter(*among) if among else kept
-    return chosen.inner_join(employers, "_workplace").drop("_workplace")
+    public = texts(register, filter(frame.is_public, names))
+    kept = register.select(_workplace=engine.q(frame.workplaces.key), **public)
+    among = (engine.among(engine.q(name), codes) for name, codes in question.where.items() if name in public)
+    return kept.where(*among).join(employers, ["_workplace"]).without("_workplace")
 
 
-def _chosen(frame: Frame, groups: "ir.Table", question: IndicatorQuestion) -> "ir.Table":
+def _chosen(frame: Frame, groups: Rows, question: IndicatorQuestion) -> Rows:
     """Keep the periods and workers that a question is about."""
     span, period, _, _ = panel(frame)
     asked = next(dimension.codes for dimension in question.by if dimension.name == period)
     kept = set(asked) & set(question.where.get(period, asked))
     places = [place for place, code in enumerate(span.codes()) if code in kept]
     among = {name: codes for name, codes in question.where.items() if name in _worker_names(frame, question)}
-    return groups.filter(groups["_period"].isin(places), *(groups[name].isin(codes) for name, codes in among.items()))
+    engine = groups.engine
+    of_workers = (engine.among(engine.q(name), codes) for name, codes in among.items())
+    return groups.where(engine.among("_period", places), *of_workers)
 
 
-def _of_employers(groups: "ir.Table", workers: Sequence[str]) -> "ir.Table":
+def _of_employers(groups: Rows, workers: Sequence[str]) -> Rows:
     """Every indicator that is a sum, for each employer, period and worker cell."""
-    before, within, after = groups["_before"], groups["_within"], groups["_after"]
-    selected = {
-        "employment": None,
-        "beginning": before,
-        "end": after,
-        "full_quarter": before & after,
-        "accessions": ~before,
-        "separations": ~after,
-        "new_hires": ~within,
-        "recalls": ~before & within,
+    jobs = {
+        "employment": "true",
+        "beginning": "_before",
+        "end": "_after",
+        "full_quarter": "_before AND _after",
+        "accessions": "NOT _before",
+        "separations": "NOT _after",
+        "new_hires": "NOT _within",
+        "recalls": "NOT _before AND _within",
     }
-    counted = {code: _total(groups["_jobs"], where) for code, where in selected.items()}
-    counted["payroll"] = _total(groups["_earnings"], None)
-    counted["full_quarter_payroll"] = _total(groups["_earnings"], before & after)
-    sums = groups.group_by("_employer", "_period", *workers).agg(**{f"_{code}": sum_ for code, sum_ in counted.items()})
+    counted = {f"_{code}": total(f"CASE WHEN {where} THEN _jobs ELSE 0 END") for code, where in jobs.items()}
+    sums = groups.group(
+        ["_employer", "_period", *workers],
+        **counted,
+        _payroll=total("_earnings"),
+        _full_quarter_payroll=total("CASE WHEN _before AND _after THEN _earnings ELSE 0 END"),
+    )
     # An employer creates and destroys jobs in a worker cell as a whole: it does one or the other.
-    grown = sums["_end"] - sums["_beginning"]
-    return sums.mutate(_job_creation=grown.clip(lower=0), _job_destruction=(-grown).clip(lower=0))
+    return sums.with_columns(
+        _job_creation="greatest(_end - _beginning, 0)", _job_destruction="greatest(_beginning - _end, 0)"
+    )
 
 
-def _total(column: "ir.IntegerColumn", where: "ir.BooleanColumn | None") -> "ir.IntegerScalar":
-    """A sum of whole numbers as 64 bits; DuckDB's has 128, which Ibis does not know."""
-    return column.sum(where=where).fill_null(0).cast("decimal(38, 0)").cast("int64")
-
-
-def _sums(placed: "ir.Table") -> "dict[str, ir.Scalar]":
+def _sums() -> dict[str, str]:
     """What is summed over the employers of a cell, for every indicator."""
-    parts = {indicator.code: _parts(placed[f"_{indicator.code}"], indicator.unit) for indicator in _SUMMED}
+    parts = {indicator.code: _parts(f"_{indicator.code}", indicator.unit) for indicator in _SUMMED}
     sums = {}
     for code, of in parts.items():
-        column = placed[f"_{code}"]
-        sums[f"_count_{code}"] = column.sum()
-        sums[f"_factors_{code}"] = (column > 0).sum()
-        sums |= {f"_distorted_{code}_{weight}": (placed["_factor"] * part).sum() for weight, part in of}
+        sums[f"_count_{code}"] = total(f"_{code}")
+        sums[f"_factors_{code}"] = times(f"_{code} > 0")
+        sums |= {f"_distorted_{code}_{weight}": total(f"_factor * {part}") for weight, part in of}
         sums |= _products(f"_squares_{code}", of, of)
     return sums | _products("_crossed", parts["full_quarter"], parts["full_quarter_payroll"])
 
 
-def _parts(column: "ir.IntegerColumn", unit: str) -> "list[Part]":
+def _parts(column: str, unit: str) -> list[Part]:
     """A column as the sum of weights times small columns."""
     if unit == "jobs":
         return [(1, column)]
-    return [(1, column & (_LIMB - 1)), (_LIMB, column >> (_LIMB.bit_length() - 1))]
+    return [(1, f"({column} & {_LIMB - 1})"), (_LIMB, f"({column} >> {_LIMB.bit_length() - 1})")]
 
 
-def _products(name: str, first: "list[Part]", second: "list[Part]") -> "dict[str, ir.FloatingScalar]":
+def _products(name: str, first: list[Part], second: list[Part]) -> dict[str, str]:
     """The sum of the products of two columns, part by part: whole numbers, exact in any order below 2^53."""
     return {
-        f"{name}_{one}_{other}": (left.cast("float64") * right.cast("float64")).sum()
+        f"{name}_{one}_{other}": f"sum(CAST({left} AS DOUBLE) * CAST({right} AS DOUBLE))"
         for one, left in first
         for other, right in second
     }

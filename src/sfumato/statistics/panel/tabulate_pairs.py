@@ -1,11 +1,8 @@
 """Pairs of employers: which share workers, and between which workers moved."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from math import prod
-from operator import or_
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +11,9 @@ import pyarrow.compute as pc
 from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.engine.chunks import positions_of
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
 from sfumato.engine.panel import bits_of, calendar, gathered, panel, words
+from sfumato.engine.query import Rows, text, texts, times
 from sfumato.errors import DataError, ReleaseError
 from sfumato.frame import Frame
 from sfumato.noise.factors import CHARACTERS, Factors, takes_first
@@ -25,10 +23,6 @@ from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered
 from sfumato.statistics.panel.tabulate_workers import PairSums, people, worker_pairs
 
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
-
 # Identifiers of employers, where a rule depends on how they are written.
 
 
@@ -36,8 +30,8 @@ def refuse_other_lengths(frame: Frame, tables: Tables) -> None:
     """Refuse identifiers that the rule for twelve characters cannot read; messages quote none of them."""
     if tables.workplaces is None or frame.workplaces is None:
         raise ValueError("edges need the table of workplaces")
-    names = text(tables.workplaces[frame.workplaces.key], "_name")
-    others = int((names.length() != CHARACTERS).sum().fill_null(0).execute())
+    name = text(tables.workplaces, frame.workplaces.key)
+    others = tables.workplaces.number(times(f"length({name}) <> {CHARACTERS}"))
     if others:
         raise DataError(
             f"workplaces, key '{frame.workplaces.key}'",
@@ -50,25 +44,25 @@ def refuse_other_lengths(frame: Frame, tables: Tables) -> None:
 # Moves: who left one employer and joined another in the same period of a panel.
 
 
-def moves(frame: Frame, tables: Tables) -> "ir.Table":
+@contextmanager
+def moves(frame: Frame, tables: Tables) -> Iterator[Rows]:
     """Every move of a `_worker` out of the employer `_from` into the employer `_to`, in the `_period` as text.
 
     A worker leaves an employer in the last period with earnings before one without, and joins in the first after one
     without; so there are no moves in the first and in the last period of the panel, where one cannot tell.
     """
     numbers, periods = words(_span(frame)), calendar(frame, tables)
-    jobs = _changes(frame, tables, periods)
-    left = jobs.select("_worker", _from=jobs["_workplace"], **{f"_left{w}": jobs[f"_left{w}"] for w in numbers})
-    joined = jobs.select("_worker", _to=jobs["_workplace"], **{f"_joined{w}": jobs[f"_joined{w}"] for w in numbers})
-    met = left.filter(_any(left[f"_left{w}"] != 0 for w in numbers)).inner_join(
-        joined.filter(_any(joined[f"_joined{w}"] != 0 for w in numbers)), "_worker"
-    )
-    moved = met.select(
-        "_worker", "_from", "_to", **{f"_moved{w}": met[f"_left{w}"] & met[f"_joined{w}"] for w in numbers}
-    ).filter(lambda pair: (pair["_from"] != pair["_to"]) & _any(pair[f"_moved{w}"] != 0 for w in numbers))
-    spread = moved.cross_join(periods.mutate(_period=text(periods["_written"], "_period")))
-    when = _any((spread[f"_moved{w}"] & spread[f"_now{w}"]) != 0 for w in numbers)
-    return spread.filter(when).select("_worker", "_from", "_to", "_period")
+    with _changes(frame, tables, periods).kept() as jobs:
+        left = jobs.where(_any(f"_left{w}" for w in numbers))
+        left = left.select("_worker", *(f"_left{w}" for w in numbers), _from="_workplace")
+        joined = jobs.where(_any(f"_joined{w}" for w in numbers))
+        joined = joined.select("_worker", *(f"_joined{w}" for w in numbers), _to="_workplace")
+        met = left.join(joined, ["_worker"])
+        moved = met.select("_worker", "_from", "_to", **{f"_moved{w}": f"_left{w} & _joined{w}" for w in numbers})
+        moved = moved.where("_from <> _to", _any(f"_moved{w}" for w in numbers))
+        spread = moved.join(periods.with_columns(_period=text(periods, "_written")), (), "cross")
+        when = _any(f"_moved{w} & _now{w}" for w in numbers)
+        yield spread.where(when).select("_worker", "_from", "_to", "_period")
 
 
 def available_periods(frame: Frame) -> tuple[str, ...]:
@@ -76,28 +70,25 @@ def available_periods(frame: Frame) -> tuple[str, ...]:
     return _span(frame).codes()[1:-1]
 
 
-def _changes(frame: Frame, tables: Tables, periods: "ir.Table") -> "ir.Table":
-    """Each worker at each employer once, with the periods in which they joined and left as bits of whole numbers.
+def _changes(frame: Frame, tables: Tables, periods: Rows) -> Rows:
+    """Each worker once at each employer joined or left, with the periods of both as bits of whole numbers.
 
     One pass over the jobs: of every period with earnings, the bit of itself, of the next and of the one before are
     gathered. A worker joined in a period that has earnings and does not follow one that has. In the first period
     everybody could have joined before, in the last everybody could stay: they count as no change.
     """
     span, period, earnings, worker = panel(frame)
-    paid = tables.jobs.filter(tables.jobs[earnings] > 0)
-    rows = paid.select(_worker=paid[worker], _workplace=paid[frame.jobs.workplace], _written=paid[period])
-    dated = rows.inner_join(periods, "_written")
-    every = {
-        name: bit for bits in ("_now", "_after", "_before") for name, bit in gathered(dated, span, bits=bits).items()
-    }
-    jobs = dated.group_by("_worker", "_workplace").agg(**every)
+    q = tables.engine.q
+    paid = tables.jobs.where(f"{q(earnings)} > 0")
+    rows = paid.select(_worker=q(worker), _workplace=q(frame.jobs.workplace), _written=q(period))
+    every = {name: bit for bits in ("_now", "_after", "_before") for name, bit in gathered(span, bits=bits).items()}
+    jobs = rows.join(periods, ["_written"]).group(["_worker", "_workplace"], **every)
     changes, end = {}, len(span.codes()) - 1
     for w in words(span):
         later, earlier = (bits_of(*ends, word=w, periods=end + 1) for ends in ((1, end), (0, end - 1)))
-        # No `~(a | b)`: Ibis writes it without its parentheses.
-        changes[f"_joined{w}"] = jobs[f"_now{w}"] & later & ~jobs[f"_after{w}"]
-        changes[f"_left{w}"] = jobs[f"_now{w}"] & earlier & ~jobs[f"_before{w}"]
-    return jobs.select("_worker", "_workplace", **changes)
+        changes[f"_joined{w}"] = f"_now{w} & {later} & ~_after{w}"
+        changes[f"_left{w}"] = f"_now{w} & {earlier} & ~_before{w}"
+    return jobs.select("_worker", "_workplace", **changes).where(_any(changes))
 
 
 def _span(frame: Frame) -> Span:
@@ -111,8 +102,9 @@ def _span(frame: Frame) -> Span:
     return frame.span
 
 
-def _any(conditions: "Iterable[ir.BooleanValue]") -> "ir.BooleanValue":
-    return reduce(or_, conditions)
+def _any(bits: Iterable[str]) -> str:
+    """The condition that any of these whole numbers has a bit."""
+    return " OR ".join(f"({number}) <> 0" for number in bits)
 
 
 # Pairs of employers that share workers, or between which workers moved.
@@ -134,9 +126,9 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
     answers = {}
     # What is kept on the engine is dropped on leaving, also by an error, while the engine is still open.
     with ExitStack() as kept:
-        moved = moves(frame, tables) if flows else None
+        moved = kept.enter_context(moves(frame, tables)) if flows else None
         if moved is not None and len(flows) > 1:
-            moved = kept.enter_context(moved.cache())
+            moved = kept.enter_context(moved.kept())
         for name, question in questions.items():
             listed = listed_positions(question)
             if name in of_workers:
@@ -160,27 +152,25 @@ def listed_positions(question: PairQuestion) -> Integers:
 
 
 def _edges(frame: Frame, tables: Tables) -> pa.Table:
-    edges = employer_edges(frame, tables)
-    return edges.select(
-        _first=text(edges["_first"], "_first"), _second=text(edges["_second"], "_second"), _links=edges["_workers"]
-    ).to_pyarrow()
+    with employer_edges(frame, tables) as edges:
+        return edges.select(**texts(edges, ["_first", "_second"]), _links="_workers").fetch()
 
 
-def _flows(frame: Frame, tables: Tables, moved: "ir.Table", question: PairQuestion) -> pa.Table:
+def _flows(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) -> pa.Table:
     """The pairs of employers between which workers moved, in each period and class of workers that is asked for."""
     others = [dimension.name for dimension in question.by[2 * len(question.attributes) :]]
     about = tuple(name for name in dict.fromkeys([*others, *question.where]) if name != frame.jobs.period)
-    rows = moved.inner_join(people(frame, tables, {name: name for name in about}), "_worker") if about else moved
-    origin, destination = text(rows["_from"], "_from"), text(rows["_to"], "_to")
-    back = (origin > destination) & (not question.directed)
+    rows = moved.join(people(frame, tables, {name: name for name in about}), ["_worker"]) if about else moved
+    origin, destination = text(rows, "_from"), text(rows, "_to")
     rows = rows.select(
-        _first=back.ifelse(destination, origin),
-        _second=back.ifelse(origin, destination),
-        **{str(frame.jobs.period): rows["_period"], **{name: rows[name] for name in about}},
+        *about,
+        _first=origin if question.directed else f"least({origin}, {destination})",
+        _second=destination if question.directed else f"greatest({origin}, {destination})",
+        **{str(frame.jobs.period): "_period"},
     )
-    if question.where:
-        rows = rows.filter(*(rows[name].isin(codes) for name, codes in question.where.items()))
-    return rows.group_by("_first", "_second", *others).agg(_links=rows.count().cast("int64")).to_pyarrow()
+    engine = tables.engine
+    rows = rows.where(*(engine.among(engine.q(name), codes) for name, codes in question.where.items()))
+    return rows.group(["_first", "_second", *others], _links="count(*)").fetch()
 
 
 def _employer_pairs(
@@ -233,10 +223,10 @@ def _classes(frame: Frame, tables: Tables, question: PairQuestion, employers: pa
         raise ValueError("pairs of employers need the table of workplaces")
     register, ends = tables.workplaces, question.by[: len(question.attributes)]
     described = register.select(
-        _name=text(register[frame.workplaces.key], "_name"),
-        **{end.name: text(register[of], end.name) for end, of in zip(ends, question.attributes, strict=True)},
+        _name=text(register, frame.workplaces.key),
+        **{end.name: text(register, of) for end, of in zip(ends, question.attributes, strict=True)},
     )
-    found = described.semi_join(tables.lend(pa.table({"_name": employers})), "_name").to_pyarrow()
+    found = described.join(tables.engine.lend(pa.table({"_name": employers})), ["_name"], "semi").fetch()
     at = pc.index_in(employers, value_set=found["_name"].combine_chunks())
     if at.null_count:
         raise ValueError("an employer of a pair is not in the table of workplaces")

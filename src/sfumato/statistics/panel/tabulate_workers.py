@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
 from sfumato.engine.chunks import positions_of
-from sfumato.engine.connect import Tables, text
+from sfumato.engine.connect import Tables
+from sfumato.engine.query import Rows, text, texts
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors, chosen_employers
@@ -20,10 +21,6 @@ from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel.graph import MOST_SHARING, Bipartite, pairs_within, parts, refuse_more_sharing
 from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_graph import employer_edges, links, numbered, several_employers
-
-if TYPE_CHECKING:  # only names for types
-    import ibis.expr.types as ir
-
 
 # Sums of labels times factors over the pairs of each cell.
 
@@ -112,11 +109,12 @@ def refuse_too_many(frame: Frame, tables: Tables, question: PairQuestion, *, lim
     """Refuse a graph of workers, more of whom share several employers than can be looked at; nothing is answered."""
     if question.between != "workers":
         return
-    shared = employer_edges(frame, tables)["_workers"].cast("float64")
-    refuse_more_sharing(int((shared * (shared - 1) / 2).sum().fill_null(0).execute()), limit=limit)
+    with employer_edges(frame, tables) as edges:
+        shared = edges.select(_shared="CAST(_workers AS DOUBLE)").number("sum(_shared * (_shared - 1) / 2)")
+    refuse_more_sharing(shared, limit=limit)
 
 
-def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> "ir.Table":
+def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> Rows:
     """Every `_worker` with some attributes as text, under the names that are given."""
     if tables.workers is None or frame.workers is None or not set(columns.values()) <= set(tables.workers.columns):
         missing = [name for name in columns.values() if tables.workers is None or name not in tables.workers.columns]
@@ -127,9 +125,8 @@ def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> "ir.Tabl
             do="describe the workers under [data], with this attribute",
         )
     register = tables.workers
-    return register.select(
-        _worker=register[frame.workers.key], **{name: text(register[of], name) for name, of in columns.items()}
-    )
+    made = {name: text(register, of) for name, of in columns.items()}
+    return register.select(_worker=tables.engine.q(frame.workers.key), **made)
 
 
 def worker_pairs(
@@ -143,11 +140,11 @@ def worker_pairs(
     """
     names = dict.fromkeys(name for question in questions.values() for name in question.attributes)
     workers = people(frame, tables, {name: name for name in names})
-    with links(frame, tables).cache() as jobs:
-        placed = jobs.inner_join(workers, "_worker")
+    with links(frame, tables).kept() as jobs:
+        placed = jobs.join(workers, ["_worker"])
         staff = {name: _staff(placed, question) for name, question in questions.items()}
-        linking = several_employers(jobs).inner_join(workers, "_worker")
-        linking = linking.mutate(**{name: text(linking[name], name) for name in ("_worker", "_workplace")}).to_pyarrow()
+        linked = several_employers(jobs).join(workers, ["_worker"])
+        linking = linked.with_columns(**texts(linked, ["_worker", "_workplace"])).fetch()
     employers, _ = numbered(next(iter(staff.values()))["_workplace"])  # the same in all
     mended = _corrections(linking, employers, questions, factors)
     owned = factors.of(hashes(employers))
@@ -160,10 +157,10 @@ def worker_pairs(
     return columns
 
 
-def _staff(placed: "ir.Table", question: PairQuestion) -> pa.Table:
+def _staff(placed: Rows, question: PairQuestion) -> pa.Table:
     """The number of workers of every employer by their attributes."""
-    counted = placed.group_by("_workplace", *question.attributes).agg(_workers=placed.count().cast("int64"))
-    return counted.mutate(_workplace=text(counted["_workplace"], "_workplace")).to_pyarrow()
+    counted = placed.group(["_workplace", *question.attributes], _workers="count(*)")
+    return counted.with_columns(_workplace=text(counted, "_workplace")).fetch()
 
 
 def _places(jobs: pa.Table, employers: pa.Array) -> Integers:

@@ -74,7 +74,8 @@ def read_edges(release: Release) -> Edges:
         assert tables.workplaces is not None
         q = tables.engine.q
         employers = tables.workplaces.select(employer=q(frame.workplaces.key), state=q(ATTRIBUTE)).fetch()
-        edges = employer_edges(frame, tables).fetch()
+        with employer_edges(frame, tables) as linked:
+            edges = linked.fetch()
     employers = employers.sort_by("employer")
     names = employers["employer"].combine_chunks()
     state = employers[ATTRIBUTE].cast(pa.string()).combine_chunks().dictionary_encode()
