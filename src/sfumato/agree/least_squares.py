@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -186,11 +186,30 @@ class System:
         return [np.where(part > 0, part, 1.0) for part in whole]
 
 
-def conjugate_gradients(
-    system: System, target: Sequence[Floats], *, enough: float, added: float = 0.0, most: int = _MOST_STEPS
-) -> tuple[Sums, int]:
-    """Solve the system until no sum is off by more than `enough`; the number of steps tells how long it took.
+class LinearSystem(Protocol):
+    """A symmetric matrix without negative eigenvalues, as an operation on several arrays."""
 
+    def times(self, multipliers: Sequence[Floats]) -> Sums:
+        """The matrix times a vector."""
+        ...
+
+    def diagonal(self) -> Sums:
+        """Its diagonal, 1 in place of 0."""
+        ...
+
+
+def conjugate_gradients(
+    system: LinearSystem,
+    target: Sequence[Floats],
+    *,
+    enough: float = 0.0,
+    precision: float = 0.0,
+    added: float = 0.0,
+    most: int = _MOST_STEPS,
+) -> tuple[Sums, int]:
+    """Solve the system; the number of steps tells how long it took.
+
+    It ends when no sum is off by more than `enough`, or all of them, over the diagonal, by that share of the target.
     The matrix is singular, because margins share margins, but a target that agrees in these has a solution. `added`
     is a multiple of the diagonal to add where it may have none.
     """
@@ -199,8 +218,9 @@ def conjugate_gradients(
     residual = list(target)
     scaled = [r / d for r, d in zip(residual, diagonal, strict=True)]
     direction, product = scaled, _dot(residual, scaled)
+    small = precision**2 * product
     for step in range(most):
-        if _largest(residual) <= enough or product <= 0:
+        if _largest(residual) <= enough or product <= small:
             return solution, step
         image = system.times(direction)
         if added:
