@@ -1,9 +1,10 @@
 """What the methods for small groups share, and counts of people with Laplace noise."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -273,6 +274,19 @@ class RecordLaplace(Laplace):
         """The true number of people of every group: confidential."""
         found: Integers = counted["count"]
         return found
+
+    def true_value(self, counted: Cells) -> Floats:
+        """The same, as what a published value is compared with."""
+        return counted["count"].astype(np.float64)
+
+    def with_value_epsilon(self, epsilon: Fraction) -> "RecordLaplace":
+        """The same method with so much ε for each count of a period."""
+        return replace(self, epsilon=epsilon * self.periods)
+
+    def probability_within(self, share: Fraction, people: Integers, means: Floats | None) -> Floats:  # noqa: ARG002
+        """The probability that a count is off by at most a share of itself, for cells of so many people."""
+        most = np.array([floor(share * int(n)) for n in people])
+        return 1 - self.noise.survival(most + 1)
 
     def typical_error(self) -> str:
         """How far a count is typically off."""

@@ -63,8 +63,7 @@ def tune_percentiles(
     Without `epsilons` they are some usual ones, and that of the release file.
     """
     planned = _planned(plan, name)
-    method = planned.method
-    assert isinstance(method, NoisyQuantiles)
+    method: NoisyQuantiles = planned.method
     asked = tuple(epsilons) or tuple(sorted({*EPSILONS, method.epsilon / method.periods}))
     if not people or min(people) < 1 or min(asked) <= 0:
         raise MethodError(
@@ -87,7 +86,7 @@ def tune_percentiles(
 
 
 def _planned(plan: Surroundings, name: str | None) -> People:
-    found = [table for table in plan.of_kind(People) if isinstance(table.method, NoisyQuantiles)]
+    found = [table for table in plan.of_kind(People) if table.table.statistic == "quantiles"]
     if not found:
         raise ReleaseError(
             "[[table]]",

@@ -5,7 +5,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -208,18 +207,6 @@ def tune_report(release: Any, tables: Sequence[People], target: Target, cells: R
     )
 
 
-def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Floats:
-    """The probability that a cell is off by at most the threshold, for all cells that are published."""
-    if isinstance(method, RecordLaplace):
-        most = np.array([floor(target.threshold * int(n)) for n in cells.people])
-        return 1 - method.noise.survival(most + 1)
-    if cells.mean is None:
-        raise _no_mean(method)
-    published = cells.people >= method.minimum
-    most = np.floor(float(target.threshold) * cells.mean[published] * method.grid).astype(np.int64)
-    return 1 - method.value_noise.survival(most + 1, method.planned_multiples(cells.people[published]))
-
-
 def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
     method = planned.method
     options = dict(planned.table.protect.options)
@@ -227,10 +214,9 @@ def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
         # Whatever the data, n times the sensitivity of a mean is below the range of the outcome.
         method = replace(method, chi=Fraction(method.high_y - method.low_y))
         options = {name: value for name, value in options.items() if name != "classes"} | {"chi": method.chi}
-    assert isinstance(method, Reported)
 
     def share(epsilon: Fraction) -> float:
-        within = within_threshold(_spending(method, epsilon), target, cells)
+        within = method.with_value_epsilon(epsilon).probability_within(target.threshold, cells.people, cells.mean)
         if not len(within):
             raise MethodError(
                 planned.name, expected="a cell that is published", found="too few people in all", do="assume more"
@@ -245,28 +231,11 @@ def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
             found=f"{target}",
             do="allow a larger threshold or a smaller share, or make larger cells",
         )
-    found = _spending(method, LADDER[place])
+    found = method.with_value_epsilon(LADDER[place])
     return TunedTable(
         name=planned.name,
         statistic=planned.table.statistic,
         method=found,
         options=options,
-        within=within_threshold(found, target, cells),
-    )
-
-
-def _spending(method: Reported, epsilon: Fraction) -> Reported:
-    """The method with so much ε for each value of a period; the number of people of a mean keeps its own."""
-    if isinstance(method, RecordLaplace):
-        return replace(method, epsilon=epsilon * method.periods)
-    of_count = method.count_epsilon or epsilon
-    return replace(method, epsilon=(epsilon + of_count) * method.periods)
-
-
-def _no_mean(method: Mose) -> MethodError:
-    return MethodError(
-        method.name,
-        expected="a mean of the cells, which differences are a share of",
-        found="none",
-        do="give one with --mean, or a column `mean` in the file of cells",
+        within=found.probability_within(target.threshold, cells.people, cells.mean),
     )
