@@ -100,7 +100,7 @@ class Change:
     """Passes over the table."""
 
 
-def nearest_change(shape: tuple[int, ...], lacking: Sequence[Margin], *, variances: Floats | None = None) -> Change:
+def smallest_change(shape: tuple[int, ...], lacking: Sequence[Margin], *, variances: Floats | None = None) -> Change:
     """The smallest change; `variances` of all cells, or none where they are all the same.
 
     Where variances are a product of one factor for each axis, correcting one margin after the other once is exact:
@@ -266,7 +266,7 @@ _PRECISION = 2.0**-46
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded:
+class NonnegativeChange:
     """A change that leaves no cell below zero."""
 
     cells: Floats
@@ -276,14 +276,14 @@ class Bounded:
     rounds: int
 
 
-def bounded_change(
+def nonnegative_change(
     table: Integers,
     lacking: Sequence[Margin],
     *,
     variances: Floats | None = None,
     slack: Sequence[float] | None = None,
     enough: float = 0.25,
-) -> Bounded:
+) -> NonnegativeChange:
     """The smallest change after which no cell is negative and no margin lacks more than `enough`, or can be told to.
 
     `slack` is one variance for each margin, in relation to those of cells; none may miss where there is none.
@@ -314,7 +314,7 @@ def bounded_change(
         else:
             break
         multipliers, (change, value, gap) = tried, found
-    return Bounded(cells=change, gap=_largest(gap), rounds=rounds)
+    return NonnegativeChange(cells=change, gap=_largest(gap), rounds=rounds)
 
 
 def _evaluated(system: System, target: Sums, lowest: Floats, multipliers: Sums) -> tuple[Floats, float, Sums]:

@@ -24,7 +24,7 @@ from sfumato.statistics.cube.assess_measures import (
     replicate_errors,
     together,
 )
-from sfumato.statistics.cube.attacks import CellRisk, CellsTold, attack_cube, cell_risk, odds_of_records, table_risk
+from sfumato.statistics.cube.attacks import CellRisk, CellsFound, attack_cube, cell_risk, odds_of_records, table_risk
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.cube_query import CubeAnswer, Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
@@ -99,7 +99,7 @@ class CubeAssessment:
     """Of the cells of the cube itself."""
     odds: tuple[SizeOdds, ...]
     """What the guarantee of counts bounds, whatever a reader knows."""
-    told: tuple[CellsTold, ...]
+    told: tuple[CellsFound, ...]
     """Which cells hold records, as far as other columns than the counts tell."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]

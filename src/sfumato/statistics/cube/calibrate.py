@@ -9,22 +9,22 @@ import numpy as np
 from sfumato.agree.least_squares import (
     Axes,
     Margin,
-    bounded_change,
     largest_gap,
-    nearest_change,
+    nonnegative_change,
     opened,
     residuals,
+    smallest_change,
     summed,
 )
 from sfumato.agree.whole_numbers import largest_codes, met_in_reference_cells, nearest_whole
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.statistics.cube.controls import Control, agreed_margins, reconciled
-from sfumato.statistics.cube.levels import Measured, effect_variances
+from sfumato.statistics.cube.levels import MeasuredMargin, effect_variances
 
 # What a calibration hands back: the cube's numbers, and how well they meet the controls.
 
-Calibration = Literal["least-squares", "raking"]
+CalibrationMethod = Literal["least-squares", "raking"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Calibrated:
     """Calibrated numbers in whole units, so that every table summed from them adds up exactly."""
 
     values: Integers
-    calibration: Calibration
+    calibration: CalibrationMethod
     converged: bool
     """Whether every control is met: exactly by least squares, within the tolerance by raking."""
     cycles: int
@@ -81,7 +81,7 @@ def blended(
     def axes_of(control: Control) -> Axes:
         return tuple(sorted(place[names.index(name)] for name in control.by if names.index(name) not in apart))
 
-    told = effect_variances(inside, [Measured(axes=axes_of(c), variance=c.variance) for c in controls])
+    told = effect_variances(inside, [MeasuredMargin(axes=axes_of(c), variance=c.variance) for c in controls])
     agreed = reconciled(dimensions, controls)
     found = []
     for control in controls:
@@ -141,7 +141,7 @@ def least_squares(
     margins = agreed_margins(dimensions, controls, nonnegative=nonnegative)
     if nonnegative:
         return _bounded(values, margins, variances)
-    change = nearest_change(values.shape, residuals(values, margins), variances=variances)
+    change = smallest_change(values.shape, residuals(values, margins), variances=variances)
     whole = values + np.rint(change.cells).astype(np.int64)
     if margins:
         whole = met_in_reference_cells(whole, margins, base=largest_codes(margins, values.ndim))
@@ -157,10 +157,10 @@ def least_squares(
 
 def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | None) -> Calibrated:
     lacking = residuals(values, margins)
-    free = nearest_change(values.shape, lacking, variances=variances)
+    free = smallest_change(values.shape, lacking, variances=variances)
     unbounded = _quadratic(free.cells, variances)
     del free
-    found = bounded_change(values, lacking, variances=variances)
+    found = nonnegative_change(values, lacking, variances=variances)
     # What the solver left open is closed here: whole numbers meet margins that make a chain from wherever they start.
     whole = nearest_whole(np.maximum(values + found.cells, 0), margins)
     gap = largest_gap(whole, margins)

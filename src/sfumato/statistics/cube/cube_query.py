@@ -18,7 +18,7 @@ from sfumato.cells import Dimension
 from sfumato.errors import SfumatoError
 from sfumato.statistics.cube.cube import Cube, refusal
 from sfumato.statistics.cube.figures import ColumnNoise
-from sfumato.statistics.cube.levels import Measured, effect_variances, query_covariance, query_variance
+from sfumato.statistics.cube.levels import MeasuredMargin, effect_variances, query_covariance, query_variance
 
 # A question to a cube: which dimensions, which codes, and how many codes go into one cell of the answer.
 
@@ -403,7 +403,7 @@ class AnswerNoise:
     @classmethod
     def of(cls, shape: tuple[int, ...], noise: ColumnNoise, *, parts: int) -> "AnswerNoise":
         """The noise of a column of a cube of this shape: what controls tell is combined with what the cube tells."""
-        measured = [Measured(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
+        measured = [MeasuredMargin(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
         own = noise.variance
         effects = {
             effect: variance * own / (variance + own) if own else 0.0

@@ -16,8 +16,8 @@ from sfumato.engine.connect import text
 from sfumato.engine.factors import narrow_sum
 from sfumato.engine.records import HOLDER, RecordTables
 from sfumato.errors import DataError
-from sfumato.statistics.people.question import Bounded, SampleQuestion
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
+from sfumato.statistics.people.small_samples import Samples
 
 if TYPE_CHECKING:  # only names for types
     import ibis.expr.types as ir
@@ -174,7 +174,7 @@ class _Scan:
         }
 
 
-def clipped(column: "ir.NumericColumn", bound: Bounded) -> "ir.IntegerColumn":
+def clipped(column: "ir.NumericColumn", bound: BoundedMeasure) -> "ir.IntegerColumn":
     """Values as whole numbers, those beyond a bound as the bound."""
     if column.type().is_integer():
         column = column.cast("int64")
@@ -192,7 +192,7 @@ def _attributes(question: SampleQuestion) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(d.name for d in (*question.groups, *question.classes)), *question.where]))
 
 
-def _bounds(questions: Sequence[SampleQuestion]) -> list[Bounded]:
+def _bounds(questions: Sequence[SampleQuestion]) -> list[BoundedMeasure]:
     return [bound for question in questions for bound in (question.x, question.y) if bound is not None]
 
 

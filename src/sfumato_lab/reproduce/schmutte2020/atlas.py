@@ -18,7 +18,7 @@ from sfumato.noise.randomness import Repeatable
 from sfumato.release import load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import Samples
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import needs
 from sfumato_lab.economy.files import RELEASE
