@@ -15,7 +15,7 @@ from sfumato.noise.randomness import Seeded
 from sfumato.release import load
 from sfumato.statistics.cube.attacks import CellsFound, attack_cube, cells_by_digits, cells_by_ratios, judged
 from sfumato.statistics.cube.calibrate import least_squares, rake
-from sfumato.statistics.cube.controls import PublicTotals, controls_of
+from sfumato.statistics.cube.controls import Control, PublicTotals
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import average_scale
 from sfumato.statistics.cube.protect import protected_cube
@@ -62,7 +62,8 @@ def as_in_the_paper(
     drawn = TruncatedGeometric(epsilon=Fraction(2), cap=7).sample(len(true), Seeded(1)).reshape(true.shape)
     wanted = []
     for place, control in enumerate(controls):
-        exact = controls_of(true, "weighted", tuple(control["by"]))[0]
+        by = tuple(control["by"])
+        exact = Control(name=str(by), by=by, values=true.project(*by)["weighted"])
         own = TruncatedGeometric(epsilon=Fraction(control.get("epsilon", 1)), cap=60)
         moved = own.sample(exact.values.size, Seeded(place + 2)).reshape(exact.values.shape) * scale.overall
         noisy = replace(exact, values=exact.values + moved, variance=own.variance * float(scale.overall) ** 2)

@@ -41,13 +41,6 @@ class Calibrated:
     """The largest difference between a sum and its control, in units."""
     change: float
     """The sum of squared changes, each divided by the cell's variance, in squared units."""
-    unbounded_change: float | None = None
-    """The same where cells may be negative, for comparison with the bounded problem."""
-
-    @property
-    def cost_of_bound(self) -> float:
-        """By how much keeping cells from being negative adds to the quadratic change; 0 where it was not asked for."""
-        return 0.0 if self.unbounded_change is None else self.change - self.unbounded_change
 
 
 # Noisy controls combined with what the cube itself tells about them, so that no control ever makes a table worse.
@@ -134,7 +127,7 @@ def least_squares(
     """The nearest numbers, in whole units, that add up to every control exactly.
 
     `variances` are those of the noise, cell by cell, where they differ. With `nonnegative` no cell is below zero, at
-    the price of a bias; the result tells how much larger the change had to be. There is always a result: where exact
+    the price of a bias. There is always a result: where exact
     controls close a ring that no such cube meets, `largest_gap` says by how much it misses them.
     """
     _check(dimensions, values, variances)
@@ -157,9 +150,6 @@ def least_squares(
 
 def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | None) -> Calibrated:
     lacking = residuals(values, margins)
-    free = smallest_change(values.shape, lacking, variances=variances)
-    unbounded = _quadratic(free.cells, variances)
-    del free
     found = nonnegative_change(values, lacking, variances=variances)
     # What the solver left open is closed here: whole numbers meet margins that make a chain from wherever they start.
     whole = nearest_whole(np.maximum(values + found.cells, 0), margins)
@@ -171,7 +161,6 @@ def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | No
         cycles=found.rounds,
         largest_gap=gap,
         change=_quadratic(found.cells, variances),
-        unbounded_change=unbounded,
     )
 
 

@@ -26,7 +26,6 @@ from sfumato.agree.whole_numbers import (
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED, ControlSection
 
 
@@ -181,17 +180,6 @@ def _ascending(names: Sequence[str], by: Sequence[str], values: Numbers) -> tupl
     places = [names.index(name) for name in by]
     order = sorted(range(len(by)), key=places.__getitem__)
     return tuple(sorted(places)), np.array(values.transpose(order), order="C")
-
-
-def controls_of(cube: Cube, column: str, *tables: Sequence[str]) -> list[Control]:
-    """Exact controls taken from a cube itself: one for each list of dimensions.
-
-    They are disclosed as they are; in a release only with `exact = true`.
-    """
-    return [
-        Control(name=" × ".join(by) or "total", by=tuple(by), values=cube.only(column).project(*by)[column])
-        for by in tables
-    ]
 
 
 def _check(dimensions: tuple[Dimension, ...], controls: Sequence[Control]) -> None:

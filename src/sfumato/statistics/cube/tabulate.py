@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
@@ -54,28 +53,6 @@ def tabulated(dimensions: tuple[Dimension, ...], chunks: Iterable[Chunk]) -> Cub
         columns={"count": count.reshape(shape), "weighted": weighted.reshape(shape)},
         parts={"weighted": MILLION},
     )
-
-
-def whole_millionths(weights: NDArray[np.float64]) -> Integers:
-    """Weights in whole millionths, rounded; refused where one is missing or not positive."""
-    with np.errstate(invalid="ignore"):
-        wrong = int((~(weights > 0) | ~np.isfinite(weights)).sum())
-    if wrong:
-        raise DataError(
-            "weights",
-            expected="a positive weight for every record",
-            found=f"{wrong:,} missing, zero, negative or infinite",
-            do="give these records a weight, or leave them out",
-        )
-    rounded: Integers = np.rint(weights * MILLION).astype(np.int64)
-    if len(rounded) and int(rounded.min()) < 1:
-        raise DataError(
-            "weights",
-            expected="weights of at least a millionth",
-            found="smaller ones, which would vanish",
-            do="multiply all weights by the same number",
-        )
-    return rounded
 
 
 def _check(chunk: Chunk, size: int) -> None:
