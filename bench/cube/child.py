@@ -15,7 +15,7 @@ from sfumato.noise.randomness import OperatingSystem
 from sfumato.release import load
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import ColumnNoise, Figures
-from sfumato.statistics.cube.levels import Measured, effect_variances, table_variance
+from sfumato.statistics.cube.levels import MeasuredMargin, effect_variances, table_variance
 from sfumato.statistics.cube.stored import stored
 
 _TOLERANCE = 0.02
@@ -53,7 +53,7 @@ def _check(true: Cube, cube: Cube, figures: Figures) -> None:
 
 
 def _variance(shape: tuple[int, ...], noise: ColumnNoise) -> float:
-    measured = [Measured(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
+    measured = [MeasuredMargin(axes=axes, variance=variance) for axes, variance in noise.controls.items()]
     every = tuple(range(len(shape)))
     return table_variance(shape, every, effect_variances(shape, measured), otherwise=noise.variance)
 

@@ -13,8 +13,8 @@ from bench.shared.processes import SFUMATO, Tell, seconds_of, told_by
 from bench.shared.report import Results
 from sfumato.bundle.read import open_cube
 from sfumato.release import load
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Answer
+from sfumato.statistics.cube.cube_query import CubeAnswer
+from sfumato.statistics.cube.published_cube import PublishedCube
 
 _ROUNDS = 3
 _OPENINGS = 5
@@ -105,7 +105,7 @@ def _sql(table: str, by: list[str], where: dict[str, list[str]]) -> str:
     return f"select {', '.join([*by, _SUMS])} from {table} where {kept or 'true'}" + (" group by all" if by else "")
 
 
-def _check(ours: Answer, theirs: pa.Table, by: list[str]) -> None:
+def _check(ours: CubeAnswer, theirs: pa.Table, by: list[str]) -> None:
     """Refuse an answer that DuckDB does not find, number for number."""
     sums = {
         tuple(row[name] for name in by): int(row["weighted"]) for row in theirs.select([*by, "weighted"]).to_pylist()

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import minimize
 
-from sfumato.agree.published import agreeing
+from sfumato.agree.published import agreed_answers
 from sfumato.agree.reconcile import Protected, largest_detail, reconcile, rounded, shared_margins
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
@@ -132,7 +132,7 @@ def test_margins_of_nested_tables_come_nearer_the_truth(nested: tuple[Plan, dict
             t.table.name: t.method.protect(true[t.table.name], Seeded(100 * trial + i))
             for i, t in enumerate(plan.tables)
         }
-        agreed = agreeing(plan.tables, plan.reconciled, answers)
+        agreed = agreed_answers(plan.tables, plan.reconciled, answers)
         for name, cells in true.items():
             before[name] += float(np.abs(answers[name]["value"] - cells["count"]).mean())
             after[name] += float(np.abs(agreed[name]["value"] - cells["count"]).mean())
@@ -170,5 +170,5 @@ def test_published_tables_agree_and_stored_answers_stay_as_they_were_drawn(
 def test_without_the_key_nothing_is_changed(release_folder: Path) -> None:
     published = run(load(release_folder / "release.toml"))
     answers = {t.table.name: Cells(dimensions=t.question.by, positions=np.arange(0)) for t in published.plan.tables}
-    assert agreeing(published.plan.tables, published.plan.reconciled, answers) == answers
+    assert agreed_answers(published.plan.tables, published.plan.reconciled, answers) == answers
     assert "made to agree" not in (published.bundle / "statement.md").read_text(encoding="utf-8")

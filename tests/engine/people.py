@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.cells import Dimension
 from sfumato.microdata import Microdata
-from sfumato.statistics.people.question import Bounded
+from sfumato.statistics.people.question import BoundedMeasure
 from tests.conftest import write
 
 # Tract t1 is in state A, t2 and t3 in B; nobody of t3 was there in 2001.
@@ -23,7 +23,7 @@ PEOPLE = """
 """
 CODES = {"year": ("2001", "2002"), "tract": ("t1", "t2", "t3"), "state": ("A", "B")}
 YEAR, TRACT, STATE = (Dimension(name=name, codes=codes) for name, codes in CODES.items())
-X, Y = Bounded(name="x", low=0, high=100), Bounded(name="y", low=0, high=100)
+X, Y = BoundedMeasure(name="x", low=0, high=100), BoundedMeasure(name="y", low=0, high=100)
 RECORDS = {"path": "people.parquet", "unit": "person", "period": "year"}
 
 

@@ -13,8 +13,8 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.records import check_record_columns, connect_records, read_record_codes, validate_records
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
-from sfumato.statistics.people.question import Bounded, SampleQuestion
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
+from sfumato.statistics.people.small_samples import Samples
 from sfumato.statistics.people.tabulate import clipped_values, refuse_unsuitable, sampled, samples
 from tests.engine.people import STATE, TRACT, YEAR, X, Y, by_hand, described
 
@@ -115,7 +115,9 @@ def test_a_group_in_two_classes_is_refused(tmp_path: Path, engine: str) -> None:
 
 def test_sums_that_may_leave_64_bits_are_refused_before_anything_is_added_up(tmp_path: Path, engine: str) -> None:
     data = described(tmp_path, engine=engine)
-    wide = Bounded(name="y", low=0, high=1_800_000_000)  # the square of it fits twice into 2^63, and not three times
+    wide = BoundedMeasure(
+        name="y", low=0, high=1_800_000_000
+    )  # the square of it fits twice into 2^63, and not three times
     question = SampleQuestion(groups=(YEAR, TRACT), statistic="mean", at=("mean",), y=wide, needs=SUMS)
     with pytest.raises(DataError, match="larger unit"):
         answers(data, {"m": question})
@@ -162,7 +164,7 @@ def test_sums_and_bins_are_those_of_numpy(
         name: [*column, filler]
         for (name, column), filler in zip(columns.items(), (-1, "2002", "t1", "A", 0, 0), strict=True)
     }  # so that no column is without a type
-    bounds = Bounded(name="x", low=-100, high=90), Bounded(name="y", low=-90, high=100)
+    bounds = BoundedMeasure(name="x", low=-100, high=90), BoundedMeasure(name="y", low=-90, high=100)
     predict = SampleQuestion(
         groups=(TRACT,), statistic="predict", at=("0",), x=bounds[0], y=bounds[1], needs=SUMS, where={"year": ("2001",)}
     )

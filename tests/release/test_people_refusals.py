@@ -15,7 +15,7 @@ from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato.running import run
-from sfumato.statistics.people.tune_percentiles import tune_percentiles
+from sfumato.statistics.people.tune import tune_percentiles
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
 MOSE = 'method = "mose", epsilon = 3, classes = ["title"]'

@@ -22,7 +22,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import StoredFigures
 from sfumato.serve.core.model import Answer, Column, Selection, ServedTable, marks_of
 from sfumato.serve.core.selection import GroupingSection, default, everything, read_groupings, select
-from sfumato.statistics.cube.query import PublishedCube
+from sfumato.statistics.cube.published_cube import PublishedCube
 
 TABLES = (
     "jobs_by_place_industry",

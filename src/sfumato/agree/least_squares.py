@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Change:
     """Passes over the table."""
 
 
-def nearest_change(shape: tuple[int, ...], lacking: Sequence[Margin], *, variances: Floats | None = None) -> Change:
+def smallest_change(shape: tuple[int, ...], lacking: Sequence[Margin], *, variances: Floats | None = None) -> Change:
     """The smallest change; `variances` of all cells, or none where they are all the same.
 
     Where variances are a product of one factor for each axis, correcting one margin after the other once is exact:
@@ -186,11 +186,30 @@ class System:
         return [np.where(part > 0, part, 1.0) for part in whole]
 
 
-def conjugate_gradients(
-    system: System, target: Sequence[Floats], *, enough: float, added: float = 0.0, most: int = _MOST_STEPS
-) -> tuple[Sums, int]:
-    """Solve the system until no sum is off by more than `enough`; the number of steps tells how long it took.
+class LinearSystem(Protocol):
+    """A symmetric matrix without negative eigenvalues, as an operation on several arrays."""
 
+    def times(self, multipliers: Sequence[Floats]) -> Sums:
+        """The matrix times a vector."""
+        ...
+
+    def diagonal(self) -> Sums:
+        """Its diagonal, 1 in place of 0."""
+        ...
+
+
+def conjugate_gradients(
+    system: LinearSystem,
+    target: Sequence[Floats],
+    *,
+    enough: float = 0.0,
+    precision: float = 0.0,
+    added: float = 0.0,
+    most: int = _MOST_STEPS,
+) -> tuple[Sums, int]:
+    """Solve the system; the number of steps tells how long it took.
+
+    It ends when no sum is off by more than `enough`, or all of them, over the diagonal, by that share of the target.
     The matrix is singular, because margins share margins, but a target that agrees in these has a solution. `added`
     is a multiple of the diagonal to add where it may have none.
     """
@@ -199,8 +218,9 @@ def conjugate_gradients(
     residual = list(target)
     scaled = [r / d for r, d in zip(residual, diagonal, strict=True)]
     direction, product = scaled, _dot(residual, scaled)
+    small = precision**2 * product
     for step in range(most):
-        if _largest(residual) <= enough or product <= 0:
+        if _largest(residual) <= enough or product <= small:
             return solution, step
         image = system.times(direction)
         if added:
@@ -246,7 +266,7 @@ _PRECISION = 2.0**-46
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded:
+class NonnegativeChange:
     """A change that leaves no cell below zero."""
 
     cells: Floats
@@ -256,14 +276,14 @@ class Bounded:
     rounds: int
 
 
-def bounded_change(
+def nonnegative_change(
     table: Integers,
     lacking: Sequence[Margin],
     *,
     variances: Floats | None = None,
     slack: Sequence[float] | None = None,
     enough: float = 0.25,
-) -> Bounded:
+) -> NonnegativeChange:
     """The smallest change after which no cell is negative and no margin lacks more than `enough`, or can be told to.
 
     `slack` is one variance for each margin, in relation to those of cells; none may miss where there is none.
@@ -294,7 +314,7 @@ def bounded_change(
         else:
             break
         multipliers, (change, value, gap) = tried, found
-    return Bounded(cells=change, gap=_largest(gap), rounds=rounds)
+    return NonnegativeChange(cells=change, gap=_largest(gap), rounds=rounds)
 
 
 def _evaluated(system: System, target: Sums, lowest: Floats, multipliers: Sums) -> tuple[Floats, float, Sums]:

@@ -12,7 +12,7 @@ from sfumato.cells import Cells
 from sfumato.method import Method, WholeTableFigures, published_figures
 
 
-class Agreeing(Protocol):
+class AgreeingTable(Protocol):
     """A table that may be made to agree with others, whatever its kind."""
 
     @property
@@ -57,7 +57,7 @@ class Agreeing(Protocol):
 # Tables that lie inside a finer one are published as its sums, so that additivity survives rounding.
 
 
-def nested_sums(tables: Sequence[Agreeing], answers: Mapping[str, Cells]) -> dict[str, Cells]:
+def nested_sums(tables: Sequence[AgreeingTable], answers: Mapping[str, Cells]) -> dict[str, Cells]:
     """The answers with coarser tables replaced by sums of the finest one they lie in, where these add up.
 
     Stored answers stay as they are; the same answers always give the same sums.
@@ -73,7 +73,9 @@ def nested_sums(tables: Sequence[Agreeing], answers: Mapping[str, Cells]) -> dic
 _ANY = 0.9  # the confidence of intervals, which are not used here
 
 
-def agreeing(tables: Sequence[Agreeing], reconciled: Collection[str], answers: Mapping[str, Cells]) -> dict[str, Cells]:
+def agreed_answers(
+    tables: Sequence[AgreeingTable], reconciled: Collection[str], answers: Mapping[str, Cells]
+) -> dict[str, Cells]:
     """The answers with the values that are published: those of the tables to be `reconciled` made to agree.
 
     Stored answers stay as they are; the same answers always give the same reconciled values. Tables that add up by
@@ -99,7 +101,7 @@ def agreeing(tables: Sequence[Agreeing], reconciled: Collection[str], answers: M
     return answers | {name: answers[name].with_column("value", value) for name, value in values.items()}
 
 
-def reconciled_tables(tables: Sequence[Agreeing]) -> tuple[str, ...]:
+def reconciled_tables(tables: Sequence[AgreeingTable]) -> tuple[str, ...]:
     """The tables that are made to agree: those that are right on average and share a population with another such.
 
     A biased table would pull the others away from the truth.
@@ -109,11 +111,11 @@ def reconciled_tables(tables: Sequence[Agreeing]) -> tuple[str, ...]:
     return tuple(t.name for t, p in zip(fit, populations, strict=True) if populations.count(p) > 1)
 
 
-def _population(table: Agreeing) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _population(table: AgreeingTable) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(sorted((name, tuple(sorted(codes))) for name, codes in table.where.items()))
 
 
-def _typical_error(table: Agreeing, protected: Mapping[str, Protected]) -> Floats:
+def _typical_error(table: AgreeingTable, protected: Mapping[str, Protected]) -> Floats:
     """The published error figure; where noise follows the largest establishment, as large as that one can be."""
     method = table.method
     if isinstance(method, WholeTableFigures) or "largest" not in method.needs:

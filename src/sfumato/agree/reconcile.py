@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.agree.least_squares import conjugate_gradients
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 
@@ -43,7 +44,7 @@ class Protected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Margin:
+class SharedSums:
     """The sums that two tables share: for every cell of either, which sum it belongs to."""
 
     first: str
@@ -54,7 +55,7 @@ class Margin:
     sums: int
 
 
-def shared_margins(tables: Mapping[str, Protected]) -> list[Margin]:
+def shared_margins(tables: Mapping[str, Protected]) -> list[SharedSums]:
     """The margins that pairs of tables share, down to the grand total."""
     return [
         _margin(one, other, tables[one].cells, tables[other].cells)
@@ -132,11 +133,12 @@ def _by_workplace(finer: Protected, table: Protected) -> bool:
 
 
 def _projected(
-    values: Mapping[str, Floats], variances: Mapping[str, Floats], margins: Sequence[Margin]
+    values: Mapping[str, Floats], variances: Mapping[str, Floats], margins: Sequence[SharedSums]
 ) -> dict[str, Floats]:
     """The nearest values whose margins agree."""
     system = _System(variances=variances, margins=margins)
-    multipliers = _conjugate_gradients(system, [_difference(values, margin) for margin in margins])
+    target = [_difference(values, margin) for margin in margins]
+    multipliers, _ = conjugate_gradients(system, target, precision=_PRECISION, most=_MOST_STEPS)
     steps = system.transposed(multipliers)
     return {name: value - variances[name] * steps[name] for name, value in values.items()}
 
@@ -146,7 +148,7 @@ class _System:
     """M·E·Mᵀ as an operation on one vector of sums for every margin."""
 
     variances: Mapping[str, Floats]
-    margins: Sequence[Margin]
+    margins: Sequence[SharedSums]
 
     def transposed(self, multipliers: Sequence[Floats]) -> dict[str, Floats]:
         steps = {name: np.zeros(len(variance)) for name, variance in self.variances.items()}
@@ -155,7 +157,7 @@ class _System:
             steps[margin.second] -= multiplier[margin.second_sums]
         return steps
 
-    def __call__(self, multipliers: Sequence[Floats]) -> list[Floats]:
+    def times(self, multipliers: Sequence[Floats]) -> list[Floats]:
         steps = self.transposed(multipliers)
         moved = {name: self.variances[name] * step for name, step in steps.items()}
         return [_difference(moved, margin) for margin in self.margins]
@@ -169,31 +171,7 @@ class _System:
         return found
 
 
-def _conjugate_gradients(system: _System, target: list[Floats]) -> list[Floats]:
-    """Solve the system; it may be singular, because margins of margins agree by themselves, but it has a solution."""
-    solution = [np.zeros_like(part) for part in target]
-    residual, diagonal = target, system.diagonal()
-    scaled = [part / by for part, by in zip(residual, diagonal, strict=True)]
-    direction, product = scaled, _dot(residual, scaled)
-    enough = _PRECISION**2 * product
-    for _ in range(_MOST_STEPS):
-        if product <= enough:
-            break
-        image = system(direction)
-        step = product / _dot(direction, image)
-        solution = [s + step * d for s, d in zip(solution, direction, strict=True)]
-        residual = [r - step * i for r, i in zip(residual, image, strict=True)]
-        scaled = [part / by for part, by in zip(residual, diagonal, strict=True)]
-        before, product = product, _dot(residual, scaled)
-        direction = [s + product / before * d for s, d in zip(scaled, direction, strict=True)]
-    return solution
-
-
-def _dot(first: Sequence[Floats], second: Sequence[Floats]) -> float:
-    return float(sum(a @ b for a, b in zip(first, second, strict=True)))
-
-
-def _difference(columns: Mapping[str, Floats], margin: Margin) -> Floats:
+def _difference(columns: Mapping[str, Floats], margin: SharedSums) -> Floats:
     first = _sums(columns[margin.first], margin.first_sums, margin.sums)
     return first - _sums(columns[margin.second], margin.second_sums, margin.sums)
 
@@ -202,11 +180,11 @@ def _sums(column: Floats, where: NDArray[np.intp], number: int) -> Floats:
     return np.bincount(where, weights=column, minlength=number).astype(np.float64, copy=False)
 
 
-def _margin(one: str, other: str, first: Cells, second: Cells) -> Margin:
+def _margin(one: str, other: str, first: Cells, second: Cells) -> SharedSums:
     names = {dimension.name for dimension in second.dimensions}
     shared = [dimension for dimension in first.dimensions if dimension.name in names]
     _, where = np.unique(np.concatenate([_position(first, shared), _position(second, shared)]), return_inverse=True)
-    return Margin(
+    return SharedSums(
         first=one,
         second=other,
         dimensions=tuple(dimension.name for dimension in shared),

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.agree.least_squares import Axes, Margin, bounded_change, nearest_change, opened, residuals, summed, within
+from sfumato.agree.least_squares import (
+    Axes,
+    Margin,
+    nonnegative_change,
+    opened,
+    residuals,
+    smallest_change,
+    summed,
+    within,
+)
 from sfumato.arrays import Floats, Integers
 
 # A table of whole numbers, none negative, with given margins, near a table of fractions.
@@ -221,11 +230,11 @@ def can_be_met(shape: Sequence[int], margins: Sequence[Margin]) -> bool:
     lengths, among = _among_themselves(shape, margins)
     start = np.zeros(lengths, dtype=np.int64)
     largest = max(float(margin.values.max(initial=0)) for margin in margins)
-    found = bounded_change(start, among, enough=max(1.0, 1e-12 * largest))
+    found = nonnegative_change(start, among, enough=max(1.0, 1e-12 * largest))
     return found.gap <= max(_MISSED, 1e-9 * largest)
 
 
-def margins_of_one_table(shape: Sequence[int], wanted: Sequence[Wanted], exact: Sequence[Margin]) -> list[Margin]:
+def joint_margins(shape: Sequence[int], wanted: Sequence[Wanted], exact: Sequence[Margin]) -> list[Margin]:
     """The margins wanted, changed as little as possible, in their typical errors, until one table has them all.
 
     It has no negative cell, it is of whole numbers, and it has the exact margins, as far as these make a chain.
@@ -234,8 +243,8 @@ def margins_of_one_table(shape: Sequence[int], wanted: Sequence[Wanted], exact: 
     lengths, among = _among_themselves(shape, every)
     largest = max(part.variance for part in wanted)
     slack = [0.0] * len(exact) + [part.variance / (_LOOSE * largest) for part in wanted]
-    start = np.rint(np.maximum(nearest_change(lengths, among).cells, 0)).astype(np.int64)
-    found = bounded_change(
+    start = np.rint(np.maximum(smallest_change(lengths, among).cells, 0)).astype(np.int64)
+    found = nonnegative_change(
         start,
         residuals(start, among),
         slack=slack,
@@ -293,14 +302,14 @@ def whole_margin(axes: Axes, table: Floats, known: Sequence[Margin], *, nonnegat
 
     Known margins agree with each other, so what they ask of this one does, too, and can be met.
     """
-    targets = asked_of(axes, known)
+    targets = required_sums(axes, known)
     whole = nearest_whole(np.maximum(table, 0), targets) if nonnegative else np.asarray(np.rint(table)).astype(np.int64)
     if targets:
         whole = met_in_reference_cells(whole, targets, base=largest_codes(targets, whole.ndim))
     return Margin(axes=axes, values=whole)
 
 
-def asked_of(axes: Axes, known: Sequence[Margin]) -> list[Margin]:
+def required_sums(axes: Axes, known: Sequence[Margin]) -> list[Margin]:
     """What known margins ask of a table by some axes, as margins of that table."""
     shared: dict[Axes, Margin] = {}
     for margin in known:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sfumato.bundle.manifest import each_listed, read_listed, read_manifest
 from sfumato.chunks import name_of
 from sfumato.errors import BundleError, SfumatoError
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import (
+from sfumato.statistics.cube.cube_query import (
     By,
     Rules,
     Where,
@@ -27,6 +26,7 @@ from sfumato.statistics.cube.question import (
     listed_once,
     unknown,
 )
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.panel.indicators import INDICATORS, NAME

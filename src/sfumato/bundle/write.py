@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from sfumato.agree.published import agreeing
+from sfumato.agree.published import agreed_answers
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.statement import statement
 from sfumato.bundle.structure import structure
@@ -162,7 +162,7 @@ def _write_files(
     for name in dict.fromkeys([*(statistic.folder for statistic in plan.statistics), "codelists"]):
         (draft / name).mkdir()
     tables = {table.name: answers[table.name] for table in plan.tables if table.name in answers}
-    agreed = agreeing(plan.tables, plan.reconciled, tables)
+    agreed = agreed_answers(plan.tables, plan.reconciled, tables)
     with ThreadPoolExecutor() as pool:
         writing: dict[str, Future[dict[str, Any]]] = {}
 

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from sfumato.cli.screen import AsJson, Summary, columns, near, screen, show, spaced, typed_number
 from sfumato.errors import SfumatoError
-from sfumato.statistics.cube.question import CONFIDENCE
+from sfumato.statistics.cube.cube_query import CONFIDENCE
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.bundle.read import BundleItem, Selected
-    from sfumato.statistics.cube.query import PublishedCube
-    from sfumato.statistics.cube.question import Answer, Rules
+    from sfumato.statistics.cube.cube_query import CubeAnswer, Rules
+    from sfumato.statistics.cube.published_cube import PublishedCube
 
 
 # What `sfumato query` says: what a bundle has, and the figures that were asked for.
@@ -63,7 +63,7 @@ def _first_question(bundle: Path, part: "BundleItem") -> str:
 
 
 def answer_summary(
-    part: "BundleItem", what: str, answer: "Answer", rules: "Rules", *, written: Path | None, as_json: bool
+    part: "BundleItem", what: str, answer: "CubeAnswer", rules: "Rules", *, written: Path | None, as_json: bool
 ) -> Summary:
     """The figures of a cube, with their errors and marks."""
     rows = answer.to_arrow()
@@ -152,7 +152,7 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:,.1f}" if name == "records" else f"{value:.4g}"
 
 
-def _errors_in_words(answer: "Answer") -> str:
+def _errors_in_words(answer: "CubeAnswer") -> str:
     what = "of noise" if answer.sampling_error is None else "of sampling and noise together"
     of = "" if answer.codes is None else " of the share up to a code"
     text = f"Standard errors{of} are expected ones, {what}."
@@ -221,7 +221,7 @@ def query(
     Only the bundle is read, so nothing is charged.
     """
     from sfumato.bundle.read import contents, open_cube, select_rows
-    from sfumato.statistics.cube.question import unknown
+    from sfumato.statistics.cube.cube_query import unknown
 
     folder = _folder(bundle)
     parts = {part.name: part for part in contents(folder)}
@@ -268,7 +268,7 @@ def query(
 
 def _ask(
     cube: "PublishedCube", by: Sequence[str], where: Mapping[str, Sequence[str]], given: Mapping[str, Any]
-) -> tuple[str, "Answer"]:
+) -> tuple[str, "CubeAnswer"]:
     """What was asked, in words, and the answer."""
     kinds = [option for option in ("column", "proportion", "proportion-within", "mean", "quantile") if option in given]
     if len(kinds) > 1:

@@ -115,7 +115,7 @@ def report(
     from sfumato.checking import check, checked
     from sfumato.cli.tune_summaries import report_summary
     from sfumato.release import load
-    from sfumato.statistics.people.tune_report import (
+    from sfumato.statistics.people.tune import (
         Target,
         assumed_cells,
         assumed_mean,
@@ -158,7 +158,7 @@ def percentiles(
     from sfumato.checking import check
     from sfumato.cli.tune_summaries import percentiles_summary
     from sfumato.release import load
-    from sfumato.statistics.people.tune_percentiles import tune_percentiles
+    from sfumato.statistics.people.tune import tune_percentiles
 
     sizes = [_whole("people", size) for size in people.split(",")]
     epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []

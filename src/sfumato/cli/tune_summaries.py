@@ -16,8 +16,7 @@ from sfumato.privacy.guarantee import plain
 from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
-from sfumato.statistics.people.tune_percentiles import TunedPercentiles
-from sfumato.statistics.people.tune_report import TunedReport, TunedTable
+from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable
 from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
 from sfumato.statistics.totals.tune import Answer

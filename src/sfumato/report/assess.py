@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.agree.published import agreeing, nested_sums
+from sfumato.agree.published import agreed_answers, nested_sums
 from sfumato.cells import Cells
 from sfumato.checking import Progress, checked, stored_answers
 from sfumato.durable import write_durably
@@ -104,7 +104,10 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 )
             kept[part.name] = (question, answered[question])
         given = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
-        given, shown = nested_sums(plan.tables, given), agreeing(plan.tables, plan.reconciled, given)  # as published
+        given, shown = (
+            nested_sums(plan.tables, given),
+            agreed_answers(plan.tables, plan.reconciled, given),
+        )  # as published
         progress("tabulate")
         counted = ready.count(planned)
         progress("assess")

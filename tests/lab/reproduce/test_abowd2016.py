@@ -12,9 +12,13 @@ from sfumato.errors import DataError
 from sfumato.release import load
 from sfumato_lab.economy.federal.generate import generate_federal
 from sfumato_lab.reproduce.abowd2016.evaluate import LEAST, MOST, Edges, Measured, edge_factors, read_edges
-from sfumato_lab.reproduce.abowd2016.published import ALL, CLASS_ENDS, PUBLISHED, SIZE_CLASSES, TABLES
 from sfumato_lab.reproduce.abowd2016.reproduction import (
+    ALL,
+    CLASS_ENDS,
     CLASSES,
+    PUBLISHED,
+    SIZE_CLASSES,
+    TABLES,
     Reproduction,
     findings,
     reproduce,

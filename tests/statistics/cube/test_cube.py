@@ -11,7 +11,7 @@ from sfumato.agree.least_squares import summed
 from sfumato.cells import Dimension
 from sfumato.errors import DataError, SfumatoError
 from sfumato.statistics.cube.cube import MILLION, Cube
-from sfumato.statistics.cube.tabulate import Chunk, tabulated, whole_millionths
+from sfumato.statistics.cube.tabulate import Chunk, tabulated
 
 LENGTHS = (4, 3, 2, 5, 2)
 DIMENSIONS = tuple(
@@ -113,7 +113,7 @@ def test_margins_are_sums_over_all_other_axes(shape: tuple[int, ...], seed: int,
 def test_records_in_any_chunks_make_the_same_cube_with_its_empty_cells() -> None:
     chance = np.random.default_rng(3)
     positions = chance.integers(0, 240, 1_000)
-    weights = whole_millionths(chance.uniform(0.5, 2_000, 1_000))
+    weights = chance.integers(500_000, 2_000_000_000, 1_000)
     whole = tabulated(DIMENSIONS, [Chunk(positions=positions, weights=weights)])
     order = chance.permutation(1_000)
     parts = [Chunk(positions=positions[part], weights=weights[part]) for part in np.array_split(order, 7)]
@@ -139,14 +139,9 @@ def test_proportions_and_means_come_from_whole_sums() -> None:
     assert weighted.total("weighted") == Fraction(6) * MILLION
 
 
-@pytest.mark.parametrize("wrong", [np.nan, 0.0, -2.0, np.inf])
-def test_missing_and_nonpositive_weights_are_refused(wrong: float) -> None:
-    with pytest.raises(DataError, match="1 missing, zero, negative or infinite"):
-        whole_millionths(np.array([1.0, wrong, 3.0]))
+def test_nonpositive_weights_are_refused() -> None:
     with pytest.raises(DataError, match="positive weights"):
         tabulated(DIMENSIONS, [Chunk(positions=np.array([0]), weights=np.array([0]))])
-    with pytest.raises(DataError, match="at least a millionth"):
-        whole_millionths(np.array([1e-9]))
 
 
 def test_numbers_whose_sums_would_leave_64_bits_are_refused() -> None:

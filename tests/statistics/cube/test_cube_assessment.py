@@ -32,9 +32,9 @@ from sfumato.statistics.cube.assess_measures import SHARES, Replicates, replicat
 from sfumato.statistics.cube.assess_report import cube_data, cube_section
 from sfumato.statistics.cube.attacks import cell_risk
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import Rules
 from sfumato.statistics.cube.figures import Estimates, Sampling
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.tabulate import replicate_estimates
 from tests.cli.call import call

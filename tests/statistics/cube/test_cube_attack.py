@@ -13,9 +13,9 @@ from sfumato.checking import checked
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
-from sfumato.statistics.cube.attacks import CellsTold, attack_cube, judged, told_by_digits, told_by_ratios
+from sfumato.statistics.cube.attacks import CellsFound, attack_cube, cells_by_digits, cells_by_ratios, judged
 from sfumato.statistics.cube.calibrate import least_squares, rake
-from sfumato.statistics.cube.controls import PublicTotals, controls_of
+from sfumato.statistics.cube.controls import Control, PublicTotals
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import average_scale
 from sfumato.statistics.cube.protect import protected_cube
@@ -56,13 +56,14 @@ def true(survey: Path) -> Cube:
 
 def as_in_the_paper(
     true: Cube, controls: list[dict[str, Any]], *, nonnegative: bool = False, raking: bool = False
-) -> CellsTold:
+) -> CellsFound:
     """What is told where weighted counts get noise in whole averages and are not rounded to these first."""
     scale = average_scale(true, "weighted", None)
     drawn = TruncatedGeometric(epsilon=Fraction(2), cap=7).sample(len(true), Seeded(1)).reshape(true.shape)
     wanted = []
     for place, control in enumerate(controls):
-        exact = controls_of(true, "weighted", tuple(control["by"]))[0]
+        by = tuple(control["by"])
+        exact = Control(name=str(by), by=by, values=true.project(*by)["weighted"])
         own = TruncatedGeometric(epsilon=Fraction(control.get("epsilon", 1)), cap=60)
         moved = own.sample(exact.values.size, Seeded(place + 2)).reshape(exact.values.shape) * scale.overall
         noisy = replace(exact, values=exact.values + moved, variance=own.variance * float(scale.overall) ** 2)
@@ -70,13 +71,13 @@ def as_in_the_paper(
     values, axes = true["weighted"] + drawn * scale.overall, [true.axes(control["by"]) for control in controls]
     if raking:
         values = rake(true.dimensions, values, wanted).values
-        return judged("ratios", "weighted", told_by_ratios(values, axes, scale), values, true)
+        return judged("ratios", "weighted", cells_by_ratios(values, axes, scale), values, true)
     if wanted:
         values = least_squares(true.dimensions, values, wanted, nonnegative=nonnegative).values
-    return judged("digits", "weighted", told_by_digits(values, axes, scale, nonnegative=nonnegative), values, true)
+    return judged("digits", "weighted", cells_by_digits(values, axes, scale, nonnegative=nonnegative), values, true)
 
 
-def attacked(true: Cube, totals: tuple[PublicTotals, ...] = (), **changes: Any) -> list[CellsTold]:
+def attacked(true: Cube, totals: tuple[PublicTotals, ...] = (), **changes: Any) -> list[CellsFound]:
     """What is told by a cube that is protected as a release does it."""
     described: dict[str, Any] = {"name": "c", "by": BY, "epsilon": 2, "cap": 7} | changes
     section = CubeSection.model_validate(described)
@@ -92,7 +93,7 @@ def attacked(true: Cube, totals: tuple[PublicTotals, ...] = (), **changes: Any) 
     return list(attack_cube(cube, figures, true, section))
 
 
-def gives_away(found: CellsTold) -> bool:
+def gives_away(found: CellsFound) -> bool:
     """Whether the attack finds more cells with records than chance does."""
     return found.found > found.by_chance + 5 * (found.by_chance + 1) ** 0.5
 
@@ -174,7 +175,7 @@ def test_check_and_statement_warn_of_weights_and_the_report_attacks_them(survey:
     told = json.loads(call("assess", survey, "--json").stdout)["cubes"][0]["told"]
     assert [part["column"] for part in told] == ["weighted", "prep_days"]
     for part in told:
-        assert not gives_away(CellsTold(**part))
+        assert not gives_away(CellsFound(**part))
         words = (
             f"The attack by {part['attack']} on '{part['column']}' tells {part['found']:,} of {part['holding']:,} cells"
         )

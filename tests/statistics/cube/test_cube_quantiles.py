@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sfumato.cells import Dimension
 from sfumato.errors import SfumatoError
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import Classes, Distribution, Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Classes, Distribution, Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
 from tests.statistics.cube.survey import CODES
 from tests.statistics.cube.test_cube_query import protected, published, questions

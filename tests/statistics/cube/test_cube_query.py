@@ -19,10 +19,10 @@ from sfumato.noise.randomness import Seeded
 from sfumato.release import load
 from sfumato.running import run
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
 from sfumato.statistics.cube.protect import protected_cube
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.cube.statistic import cube_method
 from tests.statistics.cube.survey import CODES, release
@@ -334,7 +334,7 @@ def test_a_figure_over_a_total_that_is_not_above_zero_is_marked_and_leaves_no_na
 
 
 def test_an_answer_with_too_many_cells_is_refused_before_it_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.statistics.cube.query.MOST_CELLS", 11)
+    monkeypatch.setattr("sfumato.statistics.cube.published_cube.MOST_CELLS", 11)
     assert published().totals(["region", "level"]).values.size == 8
     assert published().totals(["region", "job"], where={"job": ["a", "b"]}).values.size == 8
     with pytest.raises(SfumatoError, match="at most 11 cells"):

@@ -10,7 +10,8 @@ import pytest
 from sfumato.engine.records import connect_records
 from sfumato.microdata import Microdata
 from sfumato.statistics.cube.figures import Estimates, fitted
-from sfumato.statistics.cube.tabulate import CubeQuestion, record_totals, replicate_estimates, tabulated_cube
+from sfumato.statistics.cube.question import CubeQuestion
+from sfumato.statistics.cube.tabulate import record_totals, replicate_estimates, tabulated_cube
 from tests.conftest import write
 from tests.statistics.cube.survey import CODES, DIMENSIONS, records
 

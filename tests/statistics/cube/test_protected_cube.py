@@ -10,10 +10,10 @@ import pytest
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import Rules
 from sfumato.statistics.cube.figures import FEWEST, Figures, average_scale
 from sfumato.statistics.cube.protect import protected_cube
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated

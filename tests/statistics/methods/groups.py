@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import Samples
 
 RANKS: dict[str, Any] = {
     "alpha": Fraction(1),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.cells import Dimension
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import Samples
 
 SEX = Dimension(name="sex", codes=("F", "M"))
 PLACE = Dimension(name="place", codes=("A", "B"))

@@ -16,8 +16,8 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release import Release, load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import CURVES, planned
-from sfumato.statistics.people.tune_percentiles import EPSILONS, tune_percentiles
-from sfumato.statistics.people.tune_report import (
+from sfumato.statistics.people.tune import (
+    EPSILONS,
     ReportCells,
     Reported,
     Target,
@@ -27,6 +27,7 @@ from sfumato.statistics.people.tune_report import (
     declared_cells,
     reported,
     true_cells,
+    tune_percentiles,
     tune_report,
 )
 from sfumato_lab.economy.graduates.generate import generate_graduates

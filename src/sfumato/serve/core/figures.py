@@ -16,9 +16,9 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Marks, Places, Selection
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.cube import Cube
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import STATUSES as OF_CUBES
-from sfumato.statistics.cube.question import Asked, CubePlaces, kept_places
+from sfumato.statistics.cube.cube_query import STATUSES as OF_CUBES
+from sfumato.statistics.cube.cube_query import CubePlaces, CubeQuery, kept_places
+from sfumato.statistics.cube.published_cube import PublishedCube
 
 # Finished answers kept in memory, within a bound; the ones asked for least recently go first.
 
@@ -309,7 +309,7 @@ class CubeFigures:
 
     def _asked(self, selection: Selection, axes: Axes, kept: Mapping[int, CubePlaces]) -> Figures:
         """The figures of one question, worked out for its own cells."""
-        question = Asked.at(self.cube.cube, axes, kept)
+        question = CubeQuery.at(self.cube.cube, axes, kept)
         return self._columns(selection, lambda statistic, column: self._worked(statistic, column, question))
 
     def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Worked"]) -> Figures:
@@ -329,11 +329,11 @@ class CubeFigures:
         key = (statistic, column, axes)
         found = self._kept.get(key)
         if found is None:
-            found = self._worked(statistic, column, Asked.at(self.cube.cube, axes, {}))
+            found = self._worked(statistic, column, CubeQuery.at(self.cube.cube, axes, {}))
             self._kept.put(key, found, size=found.values.nbytes + found.errors.nbytes + found.status.nbytes)
         return found
 
-    def _worked(self, statistic: Statistic, column: str, question: Asked) -> "_Worked":
+    def _worked(self, statistic: Statistic, column: str, question: CubeQuery) -> "_Worked":
         asked = self.cube.totals_of if statistic == "total" else self.cube.means_of
         answer = asked(question, column)
         return _Worked(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.method import STATUSES as OF_TABLES
-from sfumato.statistics.cube.question import STATUSES as OF_CUBES
+from sfumato.statistics.cube.cube_query import STATUSES as OF_CUBES
 
 CAUTION, UNRELIABLE = 25, 50
 """Percent of a figure from which on its error is marked, once and twice."""

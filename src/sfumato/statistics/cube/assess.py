@@ -24,12 +24,12 @@ from sfumato.statistics.cube.assess_measures import (
     replicate_errors,
     together,
 )
-from sfumato.statistics.cube.attacks import CellRisk, CellsTold, attack_cube, cell_risk, odds_of_records, table_risk
+from sfumato.statistics.cube.attacks import CellRisk, CellsFound, attack_cube, cell_risk, odds_of_records, table_risk
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import CubeAnswer, Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
 from sfumato.statistics.cube.protect import protected_cube
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import Answer, Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import COUNT
 from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.stored import read_stored
@@ -99,7 +99,7 @@ class CubeAssessment:
     """Of the cells of the cube itself."""
     odds: tuple[SizeOdds, ...]
     """What the guarantee of counts bounds, whatever a reader knows."""
-    told: tuple[CellsTold, ...]
+    told: tuple[CellsFound, ...]
     """Which cells hold records, as far as other columns than the counts tell."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]
@@ -121,7 +121,7 @@ class _Cubes:
         before, reference = (replace(cube, cube=cube.cube.project(*by)) for cube in (self.before, self.reference))
         records = before.cube[COUNT] // MILLION
 
-        def beside(ask: Callable[[PublishedCube], Answer], *, parts: bool = False) -> Beside:
+        def beside(ask: Callable[[PublishedCube], CubeAnswer], *, parts: bool = False) -> Beside:
             return Beside.of(ask(before), ask(self.published), ask(reference), records, parts=parts)
 
         if self.published.is_weighted:

@@ -31,9 +31,10 @@ from sfumato.measures.formulas import (
     utility_loss,
 )
 from sfumato.measures.risk import PublicationChange, publication_change, publishable, share_within
+from sfumato.statistics.cube.cube import ratio_to_positive
+from sfumato.statistics.cube.cube_query import STATUSES, CubeAnswer, Rules
 from sfumato.statistics.cube.figures import Estimates
-from sfumato.statistics.cube.query import PublishedCube
-from sfumato.statistics.cube.question import STATUSES, Answer, Rules
+from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.tabulate import replicate_estimates
 
@@ -71,7 +72,7 @@ class Beside:
 
     @classmethod
     def of(
-        cls, before: Answer, after: Answer, reference: Answer, records: NDArray[np.int64], *, parts: bool
+        cls, before: CubeAnswer, after: CubeAnswer, reference: CubeAnswer, records: NDArray[np.int64], *, parts: bool
     ) -> "Beside":
         """The cells of one table where all three are defined; `parts` tells that they add up to a whole.
 
@@ -261,7 +262,7 @@ def quantiles(values: Floats) -> dict[str, float]:
     return {f"{share:g}": quantile(values, share) for share in SHARES}
 
 
-def defined(answer: Answer) -> Flags:
+def defined(answer: CubeAnswer) -> Flags:
     """The cells of a table that have a figure."""
     status = np.ravel(answer.status)
     known: Flags = np.isfinite(np.ravel(answer.values)) & (status != STATUSES.index("not defined"))
@@ -336,14 +337,14 @@ def replicate_errors(
 
 
 def _compared(
-    named: tuple[tuple[str, ...], str], before: Answer, after: Answer, errors: Floats, rules: Rules
+    named: tuple[tuple[str, ...], str], before: CubeAnswer, after: CubeAnswer, errors: Floats, rules: Rules
 ) -> ReplicateErrors:
     """One table; cells without records have no replicate variance and are left out."""
     known = np.isfinite(errors) & defined(before) & defined(after)
     real, true, noisy, fitted, told = (
         np.ravel(values)[known] for values in (errors, before.values, after.values, before.errors, after.errors)
     )
-    ratio = _over(fitted, real)
+    ratio = ratio_to_positive(fitted, real)
     overlap = interval_overlap(
         low=true - WIDTH * real,
         high=true + WIDTH * real,
@@ -367,14 +368,9 @@ def _compared(
         fitted_ratio=quantile(ratio, 0.5),
         fitted_low=quantile(ratio, 0.1),
         fitted_high=quantile(ratio, 0.9),
-        published_ratio=quantile(_over(told, np.sqrt(real**2 + (noisy - true) ** 2)), 0.5),
+        published_ratio=quantile(ratio_to_positive(told, np.sqrt(real**2 + (noisy - true) ** 2)), 0.5),
         overlap=mean(overlap),
         change=publication_change(before=fit, after=np.ravel(after.publishable)[known]),
         errors=real,
         published_errors=told,
     )
-
-
-def _over(above: Floats, below: Floats) -> Floats:
-    ratio: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
-    return ratio

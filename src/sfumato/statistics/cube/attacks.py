@@ -52,7 +52,7 @@ _NEAR_ONE = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellsTold:
+class CellsFound:
     """What one column tells about which cells hold records."""
 
     attack: str
@@ -68,7 +68,7 @@ class CellsTold:
     """How many of as many cells, picked blindly among those published above 0, would hold records."""
 
 
-def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsTold, ...]:
+def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsFound, ...]:
     """Attack every column beside the counts, which are whole numbers as their noise is."""
     controls = [published.axes(control.by) for control in section.controls]
     raked = section.calibration == "raking" and bool(controls)
@@ -76,18 +76,18 @@ def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSect
     for column in (name for name in published.columns if name != COUNT):
         values, scale = published[column], figures.noise[column].scale
         if raked:
-            found.append(judged("ratios", column, told_by_ratios(values, controls, scale), values, true))
+            found.append(judged("ratios", column, cells_by_ratios(values, controls, scale), values, true))
         else:
-            told = told_by_digits(values, controls, scale, nonnegative=section.nonnegative)
+            told = cells_by_digits(values, controls, scale, nonnegative=section.nonnegative)
             found.append(judged("digits", column, told, values, true))
     return tuple(found)
 
 
-def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) -> CellsTold:
+def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) -> CellsFound:
     """How many of the cells that the attack tells do hold records."""
     holding, above = true[COUNT] > 0, values > 0
     number = int(told.sum())
-    return CellsTold(
+    return CellsFound(
         attack=attack,
         column=column,
         told=number,
@@ -97,7 +97,7 @@ def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) 
     )
 
 
-def told_by_digits(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
+def cells_by_digits(values: Integers, controls: Collection[Axes], scale: Scale, *, nonnegative: bool) -> Flags:
     """The cells of which no comparison with others comes out as a number of units.
 
     With `nonnegative` cells at 0 were moved there, so they tell nothing and are compared with nothing.
@@ -113,7 +113,7 @@ def told_by_digits(values: Integers, controls: Collection[Axes], scale: Scale, *
     return view.unmatched(table, lambda _: usable, whole)
 
 
-def told_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -> Flags:
+def cells_by_ratios(values: Integers, controls: Collection[Axes], scale: Scale) -> Flags:
     """Digits after raking: empty cells without noise stay 0, and others are to each other like numbers of units."""
     view = _View.of(values.shape, controls, scale)
     table, unit = view.taken(values), view.taken(view.unit)

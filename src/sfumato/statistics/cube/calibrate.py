@@ -9,22 +9,22 @@ import numpy as np
 from sfumato.agree.least_squares import (
     Axes,
     Margin,
-    bounded_change,
     largest_gap,
-    nearest_change,
+    nonnegative_change,
     opened,
     residuals,
+    smallest_change,
     summed,
 )
 from sfumato.agree.whole_numbers import largest_codes, met_in_reference_cells, nearest_whole
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.statistics.cube.controls import Control, agreed_margins, reconciled
-from sfumato.statistics.cube.levels import Measured, effect_variances
+from sfumato.statistics.cube.levels import MeasuredMargin, effect_variances
 
 # What a calibration hands back: the cube's numbers, and how well they meet the controls.
 
-Calibration = Literal["least-squares", "raking"]
+CalibrationMethod = Literal["least-squares", "raking"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Calibrated:
     """Calibrated numbers in whole units, so that every table summed from them adds up exactly."""
 
     values: Integers
-    calibration: Calibration
+    calibration: CalibrationMethod
     converged: bool
     """Whether every control is met: exactly by least squares, within the tolerance by raking."""
     cycles: int
@@ -41,13 +41,6 @@ class Calibrated:
     """The largest difference between a sum and its control, in units."""
     change: float
     """The sum of squared changes, each divided by the cell's variance, in squared units."""
-    unbounded_change: float | None = None
-    """The same where cells may be negative, for comparison with the bounded problem."""
-
-    @property
-    def cost_of_bound(self) -> float:
-        """By how much keeping cells from being negative adds to the quadratic change; 0 where it was not asked for."""
-        return 0.0 if self.unbounded_change is None else self.change - self.unbounded_change
 
 
 # Noisy controls combined with what the cube itself tells about them, so that no control ever makes a table worse.
@@ -81,7 +74,7 @@ def blended(
     def axes_of(control: Control) -> Axes:
         return tuple(sorted(place[names.index(name)] for name in control.by if names.index(name) not in apart))
 
-    told = effect_variances(inside, [Measured(axes=axes_of(c), variance=c.variance) for c in controls])
+    told = effect_variances(inside, [MeasuredMargin(axes=axes_of(c), variance=c.variance) for c in controls])
     agreed = reconciled(dimensions, controls)
     found = []
     for control in controls:
@@ -134,14 +127,14 @@ def least_squares(
     """The nearest numbers, in whole units, that add up to every control exactly.
 
     `variances` are those of the noise, cell by cell, where they differ. With `nonnegative` no cell is below zero, at
-    the price of a bias; the result tells how much larger the change had to be. There is always a result: where exact
+    the price of a bias. There is always a result: where exact
     controls close a ring that no such cube meets, `largest_gap` says by how much it misses them.
     """
     _check(dimensions, values, variances)
     margins = agreed_margins(dimensions, controls, nonnegative=nonnegative)
     if nonnegative:
         return _bounded(values, margins, variances)
-    change = nearest_change(values.shape, residuals(values, margins), variances=variances)
+    change = smallest_change(values.shape, residuals(values, margins), variances=variances)
     whole = values + np.rint(change.cells).astype(np.int64)
     if margins:
         whole = met_in_reference_cells(whole, margins, base=largest_codes(margins, values.ndim))
@@ -157,10 +150,7 @@ def least_squares(
 
 def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | None) -> Calibrated:
     lacking = residuals(values, margins)
-    free = nearest_change(values.shape, lacking, variances=variances)
-    unbounded = _quadratic(free.cells, variances)
-    del free
-    found = bounded_change(values, lacking, variances=variances)
+    found = nonnegative_change(values, lacking, variances=variances)
     # What the solver left open is closed here: whole numbers meet margins that make a chain from wherever they start.
     whole = nearest_whole(np.maximum(values + found.cells, 0), margins)
     gap = largest_gap(whole, margins)
@@ -171,7 +161,6 @@ def _bounded(values: Integers, margins: Sequence[Margin], variances: Floats | No
         cycles=found.rounds,
         largest_gap=gap,
         change=_quadratic(found.cells, variances),
-        unbounded_change=unbounded,
     )
 
 

@@ -12,21 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.agree.least_squares import Axes, Margin, Numbers, bounded_change, residuals
+from sfumato.agree.least_squares import Axes, Margin, Numbers, nonnegative_change, residuals
 from sfumato.agree.reconcile import Protected, reconcile
 from sfumato.agree.whole_numbers import (
     Wanted,
-    asked_of,
     can_be_met,
+    joint_margins,
     make_a_chain,
-    margins_of_one_table,
+    required_sums,
     shared_by,
     whole_margin,
 )
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED, ControlSection
 
 
@@ -63,7 +62,7 @@ def agreed_margins(
     if not noisy:
         return [exact[control.name] for control in controls]
     if nonnegative and not _can_be_built(dimensions, controls):
-        found = exact | _of_one_table(dimensions, noisy, list(exact.values()))
+        found = exact | _joint_margins(dimensions, noisy, list(exact.values()))
         return [found[control.name] for control in controls]
     values = reconciled(dimensions, controls)
     found, known = dict(exact), list(exact.values())
@@ -132,19 +131,19 @@ def _coarse_first(controls: Sequence[Control]) -> list[Control]:
     return sorted((control for control in controls if not control.exact), key=lambda control: len(control.by))
 
 
-def _of_one_table(
+def _joint_margins(
     dimensions: tuple[Dimension, ...], noisy: Sequence[Control], exact: Sequence[Margin]
 ) -> dict[str, Margin]:
     names = _names(dimensions)
     wanted = [Wanted(margin=_margin(names, control), variance=control.variance) for control in noisy]
-    found = margins_of_one_table(tuple(map(len, dimensions)), wanted, exact)
+    found = joint_margins(tuple(map(len, dimensions)), wanted, exact)
     return {control.name: margin for control, margin in zip(noisy, found, strict=True)}
 
 
 def _without_negatives(axes: Axes, table: Floats, known: Sequence[Margin]) -> Floats:
     """The nearest table without negative cells that has the sums which known margins ask for."""
     start = np.rint(table).astype(np.int64)
-    change = bounded_change(start, residuals(start, asked_of(axes, known)))
+    change = nonnegative_change(start, residuals(start, required_sums(axes, known)))
     return np.maximum(start + change.cells, 0)
 
 
@@ -181,17 +180,6 @@ def _ascending(names: Sequence[str], by: Sequence[str], values: Numbers) -> tupl
     places = [names.index(name) for name in by]
     order = sorted(range(len(by)), key=places.__getitem__)
     return tuple(sorted(places)), np.array(values.transpose(order), order="C")
-
-
-def controls_of(cube: Cube, column: str, *tables: Sequence[str]) -> list[Control]:
-    """Exact controls taken from a cube itself: one for each list of dimensions.
-
-    They are disclosed as they are; in a release only with `exact = true`.
-    """
-    return [
-        Control(name=" × ".join(by) or "total", by=tuple(by), values=cube.only(column).project(*by)[column])
-        for by in tables
-    ]
 
 
 def _check(dimensions: tuple[Dimension, ...], controls: Sequence[Control]) -> None:

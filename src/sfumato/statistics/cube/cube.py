@@ -100,7 +100,7 @@ class Cube:
         """The table by these dimensions of the part that has these codes, with some of the columns or all."""
         by = tuple(self._axis(name) for name in names)
         if len(set(by)) != len(by):
-            raise _wrong("dimensions", "each dimension once", ", ".join(names), "name every dimension once")
+            raise refusal("dimensions", "each dimension once", ", ".join(names), "name every dimension once")
         for name in columns or ():
             self._column(name)
         return self.sums(
@@ -119,7 +119,7 @@ class Cube:
         """The places of codes, ascending."""
         dimension, asked = self.dimensions[self._axis(name)], set(codes)
         if not asked <= dimension.places.keys():
-            raise _wrong(
+            raise refusal(
                 f"dimension {name!r}",
                 f"codes of its codelist, such as {dimension.codes[0]!r}",
                 ", ".join(sorted(map(repr, asked - dimension.places.keys()))),
@@ -152,22 +152,22 @@ class Cube:
         axes = self.axes(within)
         whole = summed(self._column(column), axes)
         spread = whole.reshape([n if axis in axes else 1 for axis, n in enumerate(self.shape)])
-        return _ratio(self._column(column), np.broadcast_to(spread, self.shape))
+        return ratio(self._column(column), np.broadcast_to(spread, self.shape))
 
     def mean(self, column: str, scores: Mapping[str, int], *, of: str) -> Floats:
         """The mean score over a dimension, by all others: each code has a whole score; NaN where the total is 0."""
         axis = self._axis(of)
         codes = self.dimensions[axis].codes
         if set(scores) != set(codes):
-            raise _wrong(f"dimension {of!r}", "one score for every code", f"{len(scores)} scores", "score every code")
+            raise refusal(f"dimension {of!r}", "one score for every code", f"{len(scores)} scores", "score every code")
         others = self.axes(name for name in self.names if name != of)
         weights = np.array([scores[code] for code in codes], dtype=np.int64)
         values = self._column(column)
         largest = float(np.abs(weights).max(initial=0)) * float(np.abs(values.astype(np.float64)).sum())
         if largest >= _MOST:
-            raise _wrong(f"dimension {of!r}", "scores whose sums stay exact", "larger ones", "use smaller scores")
+            raise refusal(f"dimension {of!r}", "scores whose sums stay exact", "larger ones", "use smaller scores")
         scored = values * weights.reshape([-1 if place == axis else 1 for place in range(values.ndim)])
-        return _ratio(summed(scored, others), summed(values, others))
+        return ratio(summed(scored, others), summed(values, others))
 
     def equals(self, other: Any) -> bool:
         """Whether both hold the same cells with the same numbers."""
@@ -190,14 +190,14 @@ class Cube:
 
     def _axis(self, name: str) -> int:
         if name not in self.names:
-            raise _wrong(
+            raise refusal(
                 "cube", f"one of its dimensions: {', '.join(self.names) or 'none'}", repr(name), "correct the name"
             )
         return self.names.index(name)
 
     def _column(self, name: str) -> Integers:
         if name not in self.columns:
-            raise _wrong("cube", f"one of its columns: {', '.join(self.columns)}", repr(name), "correct the name")
+            raise refusal("cube", f"one of its columns: {', '.join(self.columns)}", repr(name), "correct the name")
         return self.columns[name]
 
 
@@ -243,11 +243,19 @@ def _sums_fit(column: Integers) -> bool:
     return largest * column.size < _MOST or float(np.abs(column.astype(np.float64)).sum()) < _MOST
 
 
-def _ratio(above: Integers, below: Integers) -> Floats:
+def ratio(above: Integers | Floats, below: Integers | Floats) -> Floats:
+    """One number over another; NaN where that is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = np.where(below == 0, np.nan, above / below)
-    return ratio
+        found: Floats = np.where(below == 0, np.nan, above / below)
+    return found
 
 
-def _wrong(where: str, expected: str, found: str, do: str) -> SfumatoError:
+def ratio_to_positive(above: Floats, below: Floats) -> Floats:
+    """One number over another; NaN where that is not above 0, as noise may make it."""
+    found: Floats = np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0)
+    return found
+
+
+def refusal(where: str, expected: str, found: str, do: str) -> SfumatoError:
+    """A question that cannot be answered."""
     return SfumatoError(where, expected=expected, found=found, do=do)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, summed
 from sfumato.arrays import Floats, Integers
-from sfumato.statistics.cube.cube import Cube
+from sfumato.statistics.cube.cube import Cube, ratio_to_positive
 
 # How much one unit of noise is in a column of a cube: an average weight, overall or within the codes of a stratum.
 
@@ -104,16 +104,18 @@ class Sampling:
 
     def of_means(self, spread: Floats | float, totals: Floats) -> Floats:
         """The sampling variance of means, given the variance within the whole and the weighted totals."""
-        return _ratio(self.linear * np.maximum(spread, 0.0), totals)
+        return ratio_to_positive(self.linear * np.maximum(spread, 0.0), totals)
 
     def of_sums(self, measure: str, sums: Floats, totals: Floats) -> Floats:
         """The sampling variance of weighted sums of a measure: a mean times a total, taken as uncorrelated."""
-        variances = _ratio(sums, totals) ** 2 * self.of_totals(totals) + totals**2 * self.of_measure(measure, totals)
+        variances = ratio_to_positive(sums, totals) ** 2 * self.of_totals(totals) + totals**2 * self.of_measure(
+            measure, totals
+        )
         return np.where(totals > 0, variances, 0.0)
 
     def of_measure(self, measure: str, totals: Floats) -> Floats:
         """The sampling variance of the mean of a measure over weighted totals."""
-        return _ratio(np.asarray(self.means[measure]), totals)
+        return ratio_to_positive(np.asarray(self.means[measure]), totals)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,11 +175,6 @@ def _nonnegative(s: Floats, t: Floats, v: Floats) -> tuple[float, float]:
 
 def _short(number: float) -> float:
     return float(f"{number:.{_DIGITS}g}")
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    ratio: Floats = np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0)
-    return ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from sfumato.agree.least_squares import Axes, Margin, bounded_change, fibre, opened, residuals, summed, within
+from sfumato.agree.least_squares import Axes, Margin, fibre, nonnegative_change, opened, residuals, summed, within
 from sfumato.agree.whole_numbers import nearest_whole, whole_margin
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
@@ -27,14 +27,14 @@ from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredMargin:
     """A margin and the variance of the noise in each of its cells; 0 where it is exact."""
 
     axes: Axes
     variance: float
 
 
-def effect_variances(shape: Sequence[int], measured: Sequence[Measured]) -> Mapping[Axes, float]:
+def effect_variances(shape: Sequence[int], measured: Sequence[MeasuredMargin]) -> Mapping[Axes, float]:
     """The variance of every effect in each coordinate, all measurements of it combined in the best way."""
     cells = prod(shape)
     information: dict[Axes, float] = {}
@@ -102,7 +102,7 @@ def remaining_share(shape: Sequence[int], table: Axes, controls: Sequence[Axes])
     >>> round(remaining_share((2, 3), (0, 1), [(0,), (1,)]), 4)
     0.3333
     """
-    exact = effect_variances(shape, [Measured(axes=axes, variance=0.0) for axes in controls])
+    exact = effect_variances(shape, [MeasuredMargin(axes=axes, variance=0.0) for axes in controls])
     return table_variance(shape, table, exact, otherwise=1.0) / fibre(table, shape)
 
 
@@ -264,13 +264,13 @@ class SeveralLevels:
             return np.maximum(np.rint(best).astype(np.int64), 0)
         fine = np.rint(best * _PARTS).astype(np.int64)
         targets = [Margin(axes=margin.axes, values=margin.values * _PARTS) for margin in known]
-        change = bounded_change(fine, residuals(fine, targets), enough=_PARTS / 1_000)
+        change = nonnegative_change(fine, residuals(fine, targets), enough=_PARTS / 1_000)
         return nearest_whole(np.maximum(fine + change.cells, 0) / _PARTS, known, careful=True)
 
     @property
-    def measured_levels(self) -> list[Measured]:
+    def measured_levels(self) -> list[MeasuredMargin]:
         """The levels with the variances of their cells, the cube last."""
-        return [Measured(axes=level.axes, variance=level.noise.variance) for level in self.levels]
+        return [MeasuredMargin(axes=level.axes, variance=level.noise.variance) for level in self.levels]
 
     @cached_property
     def _variances(self) -> Mapping[Axes, float]:
@@ -348,7 +348,9 @@ def recommended(
     return sorted(best, key=lambda candidate: candidate.error)
 
 
-def errors_by_dimension(dimensions: Sequence[Dimension], measured: Sequence[Measured], *sizes: int) -> dict[int, float]:
+def errors_by_dimension(
+    dimensions: Sequence[Dimension], measured: Sequence[MeasuredMargin], *sizes: int
+) -> dict[int, float]:
     """The expected root mean square error of all tables with so many dimensions; the cube itself is measured last."""
     shape = [len(dimension) for dimension in dimensions]
     effects = effect_variances(shape, measured)
@@ -394,11 +396,11 @@ def compared(
     told = {by: noise.variance for by, noise in noisy.items()}
     told |= dict.fromkeys([control.by for control in method.exact_controls] + list(public), 0.0)
     measured = [
-        Measured(axes=tuple(sorted(names.index(name) for name in by)), variance=variance)
+        MeasuredMargin(axes=tuple(sorted(names.index(name) for name in by)), variance=variance)
         for by, variance in told.items()
         if calibrated
     ]
-    measured.append(Measured(axes=tuple(range(len(names))), variance=method.counts.variance))
+    measured.append(MeasuredMargin(axes=tuple(range(len(names))), variance=method.counts.variance))
     spent = [method.counts, *noisy.values()]
     few = [size for size in _FEW if size < len(names)] or [len(names)]
     sizes = tuple(dict.fromkeys([*few, len(names)]))

@@ -9,8 +9,7 @@ from sfumato.agree.least_squares import Axes
 from sfumato.arrays import Floats, Integers
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Randomness
-from sfumato.statistics.cube.calibrate import Calibrated, blended, least_squares, rake
-from sfumato.statistics.cube.calibrate import Calibration as Way
+from sfumato.statistics.cube.calibrate import Calibrated, CalibrationMethod, blended, least_squares, rake
 from sfumato.statistics.cube.controls import Control, PublicTotals
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.figures import Calibration, ColumnNoise, Figures, Scale, average_scale
@@ -30,7 +29,7 @@ def protected_cube(
     *,
     totals: Sequence[PublicTotals] = (),
     stratum: str | None = None,
-    calibration: Way = "least-squares",
+    calibration: CalibrationMethod = "least-squares",
     nonnegative: bool = False,
     whole: bool = False,
 ) -> tuple[Cube, Figures]:
@@ -143,7 +142,7 @@ def _calibrated(
     controls: list[Control],
     variances: Floats | None,
     *,
-    calibration: Way,
+    calibration: CalibrationMethod,
     nonnegative: bool,
 ) -> Calibrated:
     if calibration == "raking":
@@ -167,7 +166,7 @@ def _noise(
     *,
     column: str,
     own: bool,
-    calibration: Way,
+    calibration: CalibrationMethod,
 ) -> ColumnNoise:
     cells = method.weights if own and method.weights is not None else method.counts
     controls: dict[Axes, float] = {}
@@ -186,7 +185,7 @@ def _rounding(column: str, *, own: bool) -> float:
     return 0.0 if own or column == COUNT else ROUNDING
 
 
-def _summary(done: Mapping[str, Calibrated], calibration: Way) -> Calibration | None:
+def _summary(done: Mapping[str, Calibrated], calibration: CalibrationMethod) -> Calibration | None:
     if not done:
         return None
     return Calibration(

@@ -38,15 +38,10 @@ from sfumato.statistics.cube.describe import (
 )
 from sfumato.statistics.cube.figures import Calibration, Figures, Sampling, fitted
 from sfumato.statistics.cube.protect import parts_of, protected_cube, public_controls
+from sfumato.statistics.cube.question import CubeQuestion, RecordTotals
 from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
 from sfumato.statistics.cube.stored import laid_out, read_figures, stored, with_columns
-from sfumato.statistics.cube.tabulate import (
-    CubeQuestion,
-    RecordTotals,
-    record_totals,
-    replicate_estimates,
-    tabulated_cube,
-)
+from sfumato.statistics.cube.tabulate import record_totals, replicate_estimates, tabulated_cube
 from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
 
 _MOST = 2.0**62

@@ -1,12 +1,11 @@
 """The cube of a table of records, and replicate variances of its tables; memory holds it and one chunk."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
@@ -16,8 +15,9 @@ from sfumato.engine.query import Rows, texts
 from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
 from sfumato.microdata import Microdata
-from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube import MILLION, Cube, ratio_to_positive
 from sfumato.statistics.cube.figures import Estimates
+from sfumato.statistics.cube.question import CubeQuestion, RecordTotals
 from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED
 from sfumato.statistics.totals.tabulate_rows import millionths
 
@@ -50,28 +50,6 @@ def tabulated(dimensions: tuple[Dimension, ...], chunks: Iterable[Chunk]) -> Cub
     )
 
 
-def whole_millionths(weights: NDArray[np.float64]) -> Integers:
-    """Weights in whole millionths, rounded; refused where one is missing or not positive."""
-    with np.errstate(invalid="ignore"):
-        wrong = int((~(weights > 0) | ~np.isfinite(weights)).sum())
-    if wrong:
-        raise DataError(
-            "weights",
-            expected="a positive weight for every record",
-            found=f"{wrong:,} missing, zero, negative or infinite",
-            do="give these records a weight, or leave them out",
-        )
-    rounded: Integers = np.rint(weights * MILLION).astype(np.int64)
-    if len(rounded) and int(rounded.min()) < 1:
-        raise DataError(
-            "weights",
-            expected="weights of at least a millionth",
-            found="smaller ones, which would vanish",
-            do="multiply all weights by the same number",
-        )
-    return rounded
-
-
 def _check(chunk: Chunk, size: int) -> None:
     if chunk.positions.shape != chunk.weights.shape:
         raise ValueError("one weight for every record")
@@ -90,39 +68,6 @@ def _check(chunk: Chunk, size: int) -> None:
 
 _ROWS = 1_000_000
 """Cells that are fetched from the engine at a time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CubeQuestion:
-    """Count records, weigh them and sum measures in every combination of the codes of some attributes."""
-
-    by: tuple[Dimension, ...]
-    measures: tuple[str, ...] = ()
-    weight_unit: int | None = None
-    """What every weight is rounded to a multiple of first; None leaves them as they are, in millionths."""
-
-    @property
-    def looks_at(self) -> frozenset[str]:
-        """Every attribute and measure whose values decide the answer."""
-        return frozenset([*(dimension.name for dimension in self.by), *self.measures])
-
-    @property
-    def cells(self) -> int:
-        """The number of cells, empty ones included."""
-        return prod(map(len, self.by))
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordTotals:
-    """What a cube has to hold, all records together; confidential."""
-
-    records: int
-    weights: float
-    largest_weight: float
-    measures: Mapping[str, float] = field(default_factory=dict)
-    """Of each measure times the weight."""
-    largest: Mapping[str, float] = field(default_factory=dict)
-    """The largest of these of one record."""
 
 
 def tabulated_cube(data: Microdata, tables: RecordTables, question: CubeQuestion) -> Cube:
@@ -233,7 +178,7 @@ def replicate_estimates(
     means = {}
     for at, name in enumerate(measures):
         sums_of = (column(f"_sum_{at}_{r}") for r in range(len(columns)))
-        means[name] = _variance([_mean(s, t) for s, t in zip(sums_of, totals, strict=True)], factor)
+        means[name] = _variance([ratio_to_positive(s, t) for s, t in zip(sums_of, totals, strict=True)], factor)
     return Estimates(totals=totals[0], variances=_variance(totals, factor), means=means)
 
 
@@ -244,8 +189,3 @@ def _variance(estimates: list[Floats], factor: float) -> Floats:
     for replicate in estimates[1:]:
         squares += (replicate - full) ** 2
     return factor * squares
-
-
-def _mean(sums: Floats, totals: Floats) -> Floats:
-    mean: Floats = np.divide(sums, totals, out=np.full(len(totals), np.nan), where=totals > 0)
-    return mean

@@ -1,6 +1,6 @@
 """MOSE: noise scaled to the largest sensitivity observed in a class of groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
+from sfumato.errors import MethodError
 from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.laplace import RoundedLaplace
@@ -334,6 +335,23 @@ class Mose(CountedSamples):
         if not self.chi:
             return np.full(len(people), np.nan)
         return self.value_noise.expected_magnitude(self.planned_multiples(people))
+
+    def with_value_epsilon(self, epsilon: Fraction) -> "Mose":
+        """The same method with so much ε for each mean of a period; the number of people keeps its own."""
+        return replace(self, epsilon=(epsilon + (self.count_epsilon or epsilon)) * self.periods)
+
+    def probability_within(self, share: Fraction, people: Integers, means: Floats | None) -> Floats:
+        """The probability that a mean is off by at most a share of itself, for all cells that are published."""
+        if means is None:
+            raise MethodError(
+                self.name,
+                expected="a mean of the cells, which differences are a share of",
+                found="none",
+                do="give one with --mean, or a column `mean` in the file of cells",
+            )
+        published = people >= self.minimum
+        most = np.floor(float(share) * means[published] * self.grid).astype(np.int64)
+        return 1 - self.value_noise.survival(most + 1, self.planned_multiples(people[published]))
 
     def planned_multiples(self, people: Integers) -> Integers:
         """χ/n in whole published units for groups of so many people, with the χ that is set: 1/ε of it is the scale."""

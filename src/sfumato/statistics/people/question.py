@@ -11,10 +11,10 @@ SAMPLES = frozenset({"count", "class", "sum_x", "sum_y", "sum_xx", "sum_xy", "su
 """What can be told of groups of people for predictions; `samples` stands for the values themselves."""
 
 
-Statistic = Literal["count", "predict", "mean", "quantiles"]
+PeopleStatistic = Literal["count", "predict", "mean", "quantiles"]
 
 
-STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+STATISTICS: tuple[PeopleStatistic, ...] = get_args(PeopleStatistic)
 """What can be asked of groups of people."""
 
 
@@ -23,7 +23,7 @@ AT = "at"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded:
+class BoundedMeasure:
     """A measure of people, with the public ends of its values; values beyond an end count as that end."""
 
     name: str
@@ -49,11 +49,11 @@ class SampleQuestion:
     """
 
     groups: tuple[Dimension, ...]
-    statistic: Statistic
+    statistic: PeopleStatistic
     at: tuple[str, ...] = ()
     """The codes of what is published of every group; none for counts."""
-    x: Bounded | None = None
-    y: Bounded | None = None
+    x: BoundedMeasure | None = None
+    y: BoundedMeasure | None = None
     edges: tuple[int, ...] = ()
     """The ends of the bins of percentiles; a value below all of them is in the first bin, one above in the last."""
     tails: tuple[int, int] = (1, 1)

@@ -31,7 +31,7 @@ from sfumato.statistics.people.describe import (
     people_text,
 )
 from sfumato.statistics.people.percentiles import bins_of_guess
-from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, Bounded, SampleQuestion
+from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR
 from sfumato.statistics.people.tabulate import (
     BIN,
@@ -362,7 +362,7 @@ def periods_of(data: Microdata, question: SampleQuestion) -> int:
     return next((len(dimension) for dimension in question.groups if dimension.name == data.records.period), 1)
 
 
-def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
+def bins_of(table: Table, bins: Bins, of: BoundedMeasure) -> PublicBins:
     """The public bins of percentiles: those that are listed, or of a guess within the bounds of the measure."""
     if bins.edges is not None:
         return PublicBins(edges=bins.edges)
@@ -378,7 +378,7 @@ def bins_of(table: Table, bins: Bins, of: Bounded) -> PublicBins:
     )
 
 
-def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> Bounded:
+def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> BoundedMeasure:
     measure = data.measures[name]
     low, high = ceil(measure.minimum), None if measure.maximum is None else floor(measure.maximum)
     if needed and (high is None or high <= low):
@@ -388,7 +388,7 @@ def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> Bound
             found="no maximum" if high is None else "a maximum that is not above the minimum",
             do=f'write {name} = {{ minimum = …, maximum = …, outside = "clip" }} under [data.measures]',
         )
-    return Bounded(name=name, low=low, high=high)
+    return BoundedMeasure(name=name, low=low, high=high)
 
 
 def _known(table: Table, data: Microdata, question: SampleQuestion, name: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from sfumato.engine.chunks import Chunked, ChunkLayout, located, number_of_chunk
 from sfumato.engine.query import Rows, texts, times, total
 from sfumato.engine.records import HOLDER, RecordTables
 from sfumato.errors import DataError
-from sfumato.statistics.people.question import Bounded, SampleQuestion
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
+from sfumato.statistics.people.small_samples import Samples
 
 # What statistics of small samples need of records: exact sums by group, histograms, or the values themselves.
 #
@@ -159,7 +159,7 @@ class _Scan:
         }
 
 
-def clipped(records: Rows, bound: Bounded) -> str:
+def clipped(records: Rows, bound: BoundedMeasure) -> str:
     """Values as whole numbers, those beyond a bound as the bound."""
     value = records.engine.q(bound.name)
     value = f"CAST({value} AS BIGINT)" if pa.types.is_integer(records.types[bound.name]) else value
@@ -177,7 +177,7 @@ def _attributes(question: SampleQuestion) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(d.name for d in (*question.groups, *question.classes)), *question.where]))
 
 
-def _bounds(questions: Sequence[SampleQuestion]) -> list[Bounded]:
+def _bounds(questions: Sequence[SampleQuestion]) -> list[BoundedMeasure]:
     return [bound for question in questions for bound in (question.x, question.y) if bound is not None]
 
 

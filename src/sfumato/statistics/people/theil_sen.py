@@ -18,8 +18,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
 from sfumato.statistics.people.noisy_regression import LineSums
-from sfumato.statistics.people.samples import Samples
-from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, CountedSamples
+from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, CountedSamples, Samples
 
 # Lines through pairs of people who stand next to each other on a random circle, for many groups at once.
 

@@ -97,7 +97,7 @@ def _codes(categories: int, records: int, chance: Repeatable) -> NDArray[np.int6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expected:
+class ExpectedVariances:
     """Expected variances, without and with calibration, and what it takes away."""
 
     before: float
@@ -120,7 +120,7 @@ class Expected:
         return 1 - self.after_within_run / self.before_within_run
 
 
-def expected(size: int, *, variance: float) -> Expected:
+def expected(size: int, *, variance: float) -> ExpectedVariances:
     """For tables of so many dimensions, when a cell of the cube has this variance."""
     tables = list(combinations(range(len(CARDINALITIES)), size))
     one_way = [(axis,) for axis in range(len(CARDINALITIES))]
@@ -128,7 +128,7 @@ def expected(size: int, *, variance: float) -> Expected:
     left = np.array([remaining_share(CARDINALITIES, table, one_way) for table in tables])
     total = variance * prod(CARDINALITIES)
     share = len(tables) / cells.sum()
-    return Expected(
+    return ExpectedVariances(
         before=total * float(np.mean(1 / cells)),
         after=total * float(np.mean(left / cells)),
         by_table=float(np.mean(1 - left)),

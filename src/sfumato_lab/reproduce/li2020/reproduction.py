@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.noise.geometric import TruncatedGeometric
+from sfumato.statistics.cube.calibrate import CalibrationMethod
 from sfumato_lab.reproduce.li2020.evaluate import (
     CAP,
     CHANCE_OF_NOISE,
@@ -22,7 +23,7 @@ from sfumato_lab.reproduce.li2020.evaluate import (
     TABLE_4,
     VARIANCE_OF_NOISE,
     VARIANTS,
-    Expected,
+    ExpectedVariances,
     Moments,
     Progress,
     Simulated,
@@ -36,14 +37,16 @@ from sfumato_lab.reproduce.li2020.levels import Levels, compare_levels
 
 PAPER = "li2020"
 QUICK_RUNS = 100
-Calibration = Literal["raking", "least-squares"]
-CALIBRATIONS: tuple[Calibration, ...] = ("raking", "least-squares")
+CALIBRATIONS: tuple[CalibrationMethod, ...] = ("raking", "least-squares")
 Measure = Literal["variance", "within_run", "mean_square"]
 SUFFIXES: Mapping[Measure, str] = {"variance": "", "within_run": "_within_run", "mean_square": "_mean_square"}
 Runs = Literal["converged", "all"]
 Averaged = Literal["by_table", "by_cell"]
 AVERAGED: tuple[Averaged, ...] = ("by_table", "by_cell")
-RUNS_OF: Mapping[Calibration, tuple[Runs, ...]] = {"raking": ("converged", "all"), "least-squares": ("converged",)}
+RUNS_OF: Mapping[CalibrationMethod, tuple[Runs, ...]] = {
+    "raking": ("converged", "all"),
+    "least-squares": ("converged",),
+}
 """Least squares solves all of them."""
 
 
@@ -77,13 +80,13 @@ class Reproduction:
     """The alternative that measures several levels."""
 
     def lines(
-        self, calibration: Calibration, variant: Variant, measure: Measure = "variance", runs: Runs = "converged"
+        self, calibration: CalibrationMethod, variant: Variant, measure: Measure = "variance", runs: Runs = "converged"
     ) -> list[Line]:
         """Table 4 by one calibration, with one variant of the noise, over the runs that converged or over all."""
         return _lines(*self._moments(calibration, variant, runs), measure)
 
     def reductions(
-        self, calibration: Calibration, variant: Variant, averaged: Averaged, runs: Runs = "converged"
+        self, calibration: CalibrationMethod, variant: Variant, averaged: Averaged, runs: Runs = "converged"
     ) -> dict[int, float | None]:
         """By dimension: the reduction in each table over runs, the mean over tables or over all cells of theirs."""
         moments = self._moments(calibration, variant, runs)
@@ -100,7 +103,7 @@ class Reproduction:
             found[size] = float(np.average(share, weights=weights[some])) if some.any() else None
         return found
 
-    def _moments(self, calibration: Calibration, variant: Variant, runs: Runs) -> tuple[Moments, Moments]:
+    def _moments(self, calibration: CalibrationMethod, variant: Variant, runs: Runs) -> tuple[Moments, Moments]:
         part = self.simulated[variant]
         if calibration == "least-squares":
             return part.plain, part.least_squares
@@ -111,13 +114,13 @@ class Reproduction:
         part = self.simulated[variant]
         return _lines(part.plain_where_bounded, part.bounded, "mean_square")
 
-    def converged(self, calibration: Calibration, variant: Variant) -> int:
+    def converged(self, calibration: CalibrationMethod, variant: Variant) -> int:
         """The number of runs in which the calibration met every control."""
         part = self.simulated[variant]
         return part.raked.runs if calibration == "raking" else part.solved
 
     @cached_property
-    def theory(self) -> Mapping[int, Expected]:
+    def theory(self) -> Mapping[int, ExpectedVariances]:
         """By dimension: what is expected of two-sided noise and least squares."""
         return {size: expected(size, variance=self.evaluated.variance) for size in TABLE_4}
 
@@ -165,7 +168,7 @@ class Reproduction:
         yield {"quantity": "chance_of_noise", "published": CHANCE_OF_NOISE, "ours": any_noise}
         yield {"quantity": "cell_variance", "published": VARIANCE_OF_NOISE, "ours": self.evaluated.variance}
 
-    def _variance_rows(self, calibration: Calibration, variant: Variant, runs: Runs) -> Iterator[dict[str, Any]]:
+    def _variance_rows(self, calibration: CalibrationMethod, variant: Variant, runs: Runs) -> Iterator[dict[str, Any]]:
         used = self._moments(calibration, variant, runs)[1].runs
         known = variant == "two-sided" and calibration == "least-squares"
         suffix = "" if runs == "converged" else "_all_runs"

@@ -18,8 +18,7 @@ from sfumato.noise.randomness import Repeatable
 from sfumato.release import load
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
-from sfumato.statistics.people.question import SampleQuestion
-from sfumato.statistics.people.samples import Samples
+from sfumato.statistics.people.small_samples import Samples
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import needs
 from sfumato_lab.economy.files import RELEASE
@@ -79,9 +78,9 @@ class Atlas:
 def read_atlas(folder: Path) -> Atlas:
     """Tabulate the children of a folder that `sfumato economy opportunity` wrote."""
     with checked(load(folder / RELEASE)) as ready:
-        table = ready.plan.tables[0]
+        table: Any = ready.plan.tables[0]
         question, method = table.question, table.method
-        if not isinstance(question, SampleQuestion) or not isinstance(method, Mose) or not method.at:
+        if method.name != Mose.name or not method.at:
             raise DataError(
                 f"data {folder}",
                 expected="children as `sfumato economy opportunity` writes them",
@@ -90,8 +89,6 @@ def read_atlas(folder: Path) -> Atlas:
             )
         by_value = replace(table, question=replace(question, needs=needs(TheilSen.name)))
         cells, samples = (ready.count({table.name: asked})[table.name] for asked in (table, by_value))
-    assert isinstance(cells, Cells)
-    assert isinstance(samples, Samples)
     codes = [dimension.codes for dimension in question.classes]
     shape = tuple(map(len, codes))
     places = [np.unravel_index(number, shape) for number in range(int(np.prod(shape)))]

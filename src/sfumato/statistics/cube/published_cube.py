@@ -16,27 +16,26 @@ import numpy as np
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
-from sfumato.errors import SfumatoError
-from sfumato.statistics.cube.cube import Cube
-from sfumato.statistics.cube.figures import Figures
-from sfumato.statistics.cube.question import (
+from sfumato.statistics.cube.cube import Cube, ratio, refusal
+from sfumato.statistics.cube.cube_query import (
     WIDTH,
-    Answer,
     AnswerNoise,
-    Asked,
     By,
     Classes,
+    CubeAnswer,
+    CubeQuery,
     Distribution,
-    Found,
+    QuantilePlaces,
     Rules,
     Where,
     exact_shares,
     listed_once,
-    marks,
-    together,
+    statuses,
+    total_error,
     unknown,
     where_defined,
 )
+from sfumato.statistics.cube.figures import Figures
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 
 QUANTILE = "quantile"
@@ -47,7 +46,7 @@ MOST_CELLS = 20_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedCube:
-    """A cube of a bundle, ready to be asked."""
+    """A cube of a bundle, ready for queries."""
 
     name: str
     title: str
@@ -55,19 +54,19 @@ class PublishedCube:
     figures: Figures
     rules: Rules
 
-    def totals(self, by: By = (), *, where: Where | None = None, column: str = WEIGHTED) -> Answer:
+    def totals(self, by: By = (), *, where: Where | None = None, column: str = WEIGHTED) -> CubeAnswer:
         """Weighted totals, or with `column = "count"` numbers of records, by some dimensions and under filters.
 
         With the name of a measure they are weighted sums of it. Records without weights have one number for both.
         """
-        return self.totals_of(Asked.of(self.cube, by, where), column)
+        return self.totals_of(CubeQuery.of(self.cube, by, where), column)
 
-    def totals_of(self, asked: Asked, column: str) -> Answer:
+    def totals_of(self, query: CubeQuery, column: str) -> CubeAnswer:
         """The same for a question whose names and codes are known to be right."""
         column = self.weighting if column == WEIGHTED else column
-        noise, table = self._noise(column), self._table(asked, column)
+        noise, table = self._noise(column), self._table(query, column)
         values = table.values(column)
-        perturbation = noise.of_totals(asked, table.values(COUNT))
+        perturbation = noise.of_totals(query, table.values(COUNT))
         if np.shape(perturbation) != values.shape:
             perturbation = np.broadcast_to(perturbation, values.shape)
         if column in (COUNT, WEIGHTED):
@@ -76,58 +75,60 @@ class PublishedCube:
         sampling = self._sampling_of(column, table)
         return self._answer(table, values, perturbation, sampling, exact=table[column])
 
-    def proportions(self, by: By, *, within: By = (), where: Where | None = None) -> Answer:
+    def proportions(self, by: By, *, within: By = (), where: Where | None = None) -> CubeAnswer:
         """The weighted share of every cell of a table in all cells that have the same codes in `within`."""
-        asked, whole = Asked.of(self.cube, by, where), Asked.of(self.cube, within, where)
+        query, whole = CubeQuery.of(self.cube, by, where), CubeQuery.of(self.cube, within, where)
         for name in whole.by:
-            if name not in asked.by:
-                raise _wrong("proportions", f"`within` among {', '.join(asked.by)}", repr(name), "name it in `by`, too")
-        table = self._table(asked, self.weighting)
+            if name not in query.by:
+                raise refusal(
+                    "proportions", f"`within` among {', '.join(query.by)}", repr(name), "name it in `by`, too"
+                )
+        table = self._table(query, self.weighting)
         shares = table.proportions(self.weighting, within=whole.by)
         totals = _spread(table, self.weighting, whole.by)
         # The noise of A/B is that of A − pB, divided by B.
         base = _spread(table, COUNT, whole.by)
-        noise = self._noise(self.weighting).of_shares(asked, whole, shares, table.values(COUNT), base)
+        noise = self._noise(self.weighting).of_shares(query, whole, shares, table.values(COUNT), base)
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         spread = None if sampling is None else sampling.of_means(shares * (1 - shares), totals)
         return self._answer(table, shares, perturbation, spread, base=base, total=totals)
 
-    def means(self, measure: str, by: By = (), *, where: Where | None = None) -> Answer:
+    def means(self, measure: str, by: By = (), *, where: Where | None = None) -> CubeAnswer:
         """The weighted mean of a measure."""
         if measure not in self.measures:
             raise unknown("means", "a measure of the cube", measure, self.measures)
-        return self.means_of(Asked.of(self.cube, by, where), measure)
+        return self.means_of(CubeQuery.of(self.cube, by, where), measure)
 
-    def means_of(self, asked: Asked, measure: str) -> Answer:
+    def means_of(self, query: CubeQuery, measure: str) -> CubeAnswer:
         """The same for a question whose names and codes are known to be right."""
-        table = self._table(asked, measure)
+        table = self._table(query, measure)
         totals = table.values(self.weighting)
-        mean = _ratio(table.values(measure), totals)
-        noise = self._noise(measure).of_ratio(asked, self._noise(self.weighting), mean, table.values(COUNT))
+        mean = ratio(table.values(measure), totals)
+        noise = self._noise(measure).of_ratio(query, self._noise(self.weighting), mean, table.values(COUNT))
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
         spread = None if sampling is None else sampling.of_measure(measure, totals)
         return self._answer(table, mean, perturbation, spread, total=totals)
 
-    def mean_scores(self, of: str, scores: Mapping[str, int], by: By = (), *, where: Where | None = None) -> Answer:
+    def mean_scores(self, of: str, scores: Mapping[str, int], by: By = (), *, where: Where | None = None) -> CubeAnswer:
         """The weighted mean of a score over the codes of a dimension, each of which has a whole score."""
-        asked = self._with_last(by, of, where, "mean of scores")
-        dimension = self.cube.dimensions[asked.axes[-1]]
-        kept = {dimension.codes[place] for place in asked.codes[asked.axes[-1]]}
+        query = self._with_last(by, of, where, "mean of scores")
+        dimension = self.cube.dimensions[query.axes[-1]]
+        kept = {dimension.codes[place] for place in query.codes[query.axes[-1]]}
         wanted = {code: score for code, score in scores.items() if code in kept}
         for score in wanted.values():
             if not isinstance(score, int | np.integer):
-                raise _wrong("mean of scores", "whole scores", repr(score), "multiply all scores until they are whole")
-        fine = self._table(asked, self.weighting)
+                raise refusal("mean of scores", "whole scores", repr(score), "multiply all scores until they are whole")
+        fine = self._table(query, self.weighting)
         mean = fine.mean(self.weighting, wanted, of=of)
-        table = fine.project(*asked.by[:-1])
+        table = fine.project(*query.by[:-1])
         totals = table.values(self.weighting)
         distance = np.array([wanted[code] for code in fine.dimensions[-1].codes], dtype=np.float64) - mean[..., None]
-        noise = self._noise(self.weighting).of_weighted_codes(asked, distance, fine.values(COUNT))
+        noise = self._noise(self.weighting).of_weighted_codes(query, distance, fine.values(COUNT))
         perturbation = _over(noise, totals)
         sampling = self.figures.sampling
-        shares = _ratio(fine.values(self.weighting), totals[..., None])
+        shares = ratio(fine.values(self.weighting), totals[..., None])
         spread = None if sampling is None else sampling.of_means((shares * distance**2).sum(axis=-1), totals)
         return self._answer(table, mean, perturbation, spread, total=totals)
 
@@ -140,26 +141,26 @@ class PublishedCube:
         where: Where | None = None,
         edges: Sequence[float] | None = None,
         scores: Mapping[str, float] | None = None,
-    ) -> Answer:
+    ) -> CubeAnswer:
         """Weighted quantiles over a dimension whose codes are in order; the last dimension of the answer lists them.
 
         Without `edges` and `scores` a quantile is a code: the first one up to which the share lies. With the edges of
         classes, or a score for each code, it is a number, interpolated inside the class; scores lie in the middle.
         """
-        asked = self._with_last(by, of, where, "quantiles")
+        query = self._with_last(by, of, where, "quantiles")
         exact = exact_shares(shares)
-        dimension = self.cube.dimensions[asked.axes[-1]]
+        dimension = self.cube.dimensions[query.axes[-1]]
         if edges is not None and scores is not None:
-            raise _wrong("quantiles", "`edges` or `scores`", "both", "leave out one")
+            raise refusal("quantiles", "`edges` or `scores`", "both", "leave out one")
         classes = None if edges is None else Classes.between(dimension, edges)
         if scores is not None:
             classes = Classes.around(dimension, scores)
-        fine = self._table(asked, self.weighting)
+        fine = self._table(query, self.weighting)
         distribution = Distribution.of(fine[self.weighting])
-        kept = None if classes is None else classes.only(asked.codes[asked.axes[-1]])
-        scale = _Scale(asked=asked, codes=fine.dimensions[-1], classes=kept)
+        kept = None if classes is None else classes.only(query.codes[query.axes[-1]])
+        scale = _Scale(query=query, codes=fine.dimensions[-1], classes=kept)
         found = [self._quantile(fine, distribution, scale, share) for share in exact]
-        name = f"{QUANTILE}_share" if QUANTILE in asked.by else QUANTILE
+        name = f"{QUANTILE}_share" if QUANTILE in query.by else QUANTILE
         several = Dimension(name=name, codes=tuple(f"{float(share):.15g}" for share in exact))
         return _stacked(found, (*fine.dimensions[:-1], several))
 
@@ -178,23 +179,23 @@ class PublishedCube:
         """The measures whose sums the cube has."""
         return tuple(name for name in self.cube.columns if name not in (COUNT, WEIGHTED))
 
-    def _quantile(self, fine: Cube, distribution: Distribution, scale: "_Scale", share: Fraction) -> Answer:
+    def _quantile(self, fine: Cube, distribution: Distribution, scale: "_Scale", share: Fraction) -> CubeAnswer:
         """One quantile by the method of Woodruff: the error of the share, carried over to the scale of the codes."""
         table = fine.project(*fine.names[:-1])
         totals, q = table.values(self.weighting), float(share)
         found = distribution.at(share)
         weights = found.upto(len(scale.codes)) - q
-        variance = self._noise(self.weighting).of_weighted_codes(scale.asked, weights, fine.values(COUNT))
+        variance = self._noise(self.weighting).of_weighted_codes(scale.query, weights, fine.values(COUNT))
         noise = np.sqrt(_over(variance, totals))
         sampling = self.figures.sampling
         drawn = np.zeros_like(noise) if sampling is None else np.sqrt(sampling.of_means(q * (1 - q), totals))
         width = WIDTH * np.nan_to_num(np.hypot(noise, drawn))
-        value, least, most = map(scale.told, (found, distribution.near(q - width), distribution.near(q + width)))
+        value, least, most = map(scale.values, (found, distribution.near(q - width), distribution.near(q + width)))
         if scale.classes is not None:
             # Where an end of the interval is beyond all codes, only the other side tells how wide it is.
             below, above = (width < q).astype(np.float64), (width < 1 - q).astype(np.float64)
-            across = _ratio(below * (value - least) + above * (most - value), below + above)
-            factor = np.where(width > 0, _ratio(across, width), 0.0)
+            across = ratio(below * (value - least) + above * (most - value), below + above)
+            factor = np.where(width > 0, ratio(across, width), 0.0)
             noise, drawn = noise * factor, drawn * factor
         answer = self._answer(
             table,
@@ -218,19 +219,19 @@ class PublishedCube:
         total: Floats | None = None,
         compared_with: Floats | None = None,
         exact: Integers | None = None,
-    ) -> Answer:
+    ) -> CubeAnswer:
         counts = table.values(COUNT)
         perturbed = np.sqrt(np.maximum(perturbation, 0.0))
         sampled = None if sampling is None else np.sqrt(sampling)
-        status = marks(
+        status = statuses(
             self.rules,
             values,
-            together(perturbed, sampled),
+            total_error(perturbed, sampled),
             compared_with=values if compared_with is None else compared_with,
             base=counts if base is None else base,
             total=total,
         )
-        return Answer(
+        return CubeAnswer(
             dimensions=table.dimensions,
             values=where_defined(values, status),
             counts=counts,
@@ -241,24 +242,24 @@ class PublishedCube:
             compared_with=compared_with,
         )
 
-    def _table(self, asked: Asked, column: str) -> Cube:
-        cells = prod(len(asked.codes[axis]) for axis in asked.axes)
+    def _table(self, query: CubeQuery, column: str) -> Cube:
+        cells = prod(len(query.codes[axis]) for axis in query.axes)
         if cells > MOST_CELLS:
-            raise _wrong(
+            raise refusal(
                 "an answer",
                 f"at most {MOST_CELLS:,} cells",
                 f"{cells:,}",
                 "ask by fewer dimensions or with filters; the file of the cube in the bundle lists every cell",
             )
         columns = tuple(dict.fromkeys([COUNT, self.weighting, column] if column != COUNT else [COUNT]))
-        return self.cube.sums(asked.axes, asked.kept, columns)
+        return self.cube.sums(query.axes, query.kept, columns)
 
-    def _with_last(self, by: By, of: str, where: Where | None, what: str) -> Asked:
-        """The question by some dimensions and, at last, the one whose codes are put together."""
+    def _with_last(self, by: By, of: str, where: Where | None, what: str) -> CubeQuery:
+        """The question by some dimensions and, at last, the one whose codes are put total_error."""
         names = listed_once(by)
         if of in names:
-            raise _wrong(what, f"other dimensions than {of!r} in `by`", repr(of), "leave it out of `by`")
-        return Asked.of(self.cube, (*names, of), where)
+            raise refusal(what, f"other dimensions than {of!r} in `by`", repr(of), "leave it out of `by`")
+        return CubeQuery.of(self.cube, (*names, of), where)
 
     def _sampling_of(self, column: str, table: Cube) -> Floats | None:
         """The sampling variance of totals; the number of records is a fact of the sample and has none."""
@@ -287,15 +288,15 @@ class PublishedCube:
 class _Scale:
     """What quantiles are told in: codes, or numbers in their classes."""
 
-    asked: Asked
+    query: CubeQuery
     codes: Dimension
     classes: Classes | None
 
-    def told(self, found: Found) -> Floats:
+    def values(self, found: QuantilePlaces) -> Floats:
         return found.places.astype(np.float64) if self.classes is None else found.values(self.classes)
 
 
-def _stacked(answers: Sequence[Answer], dimensions: tuple[Dimension, ...]) -> Answer:
+def _stacked(answers: Sequence[CubeAnswer], dimensions: tuple[Dimension, ...]) -> CubeAnswer:
     """Answers to questions that differ in one thing, side by side along a last dimension."""
 
     def side_by_side(name: str) -> Any:
@@ -318,14 +319,4 @@ def _spread(table: Cube, column: str, within: Sequence[str]) -> Floats:
 
 def _over(above: Floats, totals: Floats) -> Floats:
     """A variance divided by the square of a total; NaN where that is 0."""
-    return _ratio(np.maximum(np.broadcast_to(above, np.shape(totals)), 0.0), np.asarray(totals**2))
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = np.where(below == 0, np.nan, above / below)
-    return ratio
-
-
-def _wrong(where: str, expected: str, found: str, do: str) -> SfumatoError:
-    return SfumatoError(where, expected=expected, found=found, do=do)
+    return ratio(np.maximum(np.broadcast_to(above, np.shape(totals)), 0.0), np.asarray(totals**2))

@@ -1,11 +1,14 @@
-"""The least ε of every table of an employee report; docs/tune-report.md says under which assumptions."""
+"""What to expect before any data are read: the least ε of an employee report, and errors of percentiles.
+
+docs/tune-report.md says under which assumptions.
+"""
 
 import csv
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from sfumato.privacy.guarantee import plain
 from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.mose import Mose
+from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People, periods_of
 
@@ -208,18 +212,6 @@ def tune_report(release: Any, tables: Sequence[People], target: Target, cells: R
     )
 
 
-def within_threshold(method: Reported, target: Target, cells: ReportCells) -> Floats:
-    """The probability that a cell is off by at most the threshold, for all cells that are published."""
-    if isinstance(method, RecordLaplace):
-        most = np.array([floor(target.threshold * int(n)) for n in cells.people])
-        return 1 - method.noise.survival(most + 1)
-    if cells.mean is None:
-        raise _no_mean(method)
-    published = cells.people >= method.minimum
-    most = np.floor(float(target.threshold) * cells.mean[published] * method.grid).astype(np.int64)
-    return 1 - method.value_noise.survival(most + 1, method.planned_multiples(cells.people[published]))
-
-
 def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
     method = planned.method
     options = dict(planned.table.protect.options)
@@ -227,10 +219,9 @@ def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
         # Whatever the data, n times the sensitivity of a mean is below the range of the outcome.
         method = replace(method, chi=Fraction(method.high_y - method.low_y))
         options = {name: value for name, value in options.items() if name != "classes"} | {"chi": method.chi}
-    assert isinstance(method, Reported)
 
     def share(epsilon: Fraction) -> float:
-        within = within_threshold(_spending(method, epsilon), target, cells)
+        within = method.with_value_epsilon(epsilon).probability_within(target.threshold, cells.people, cells.mean)
         if not len(within):
             raise MethodError(
                 planned.name, expected="a cell that is published", found="too few people in all", do="assume more"
@@ -245,28 +236,108 @@ def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
             found=f"{target}",
             do="allow a larger threshold or a smaller share, or make larger cells",
         )
-    found = _spending(method, LADDER[place])
+    found = method.with_value_epsilon(LADDER[place])
     return TunedTable(
         name=planned.name,
         statistic=planned.table.statistic,
         method=found,
         options=options,
-        within=within_threshold(found, target, cells),
+        within=found.probability_within(target.threshold, cells.people, cells.mean),
     )
 
 
-def _spending(method: Reported, epsilon: Fraction) -> Reported:
-    """The method with so much ε for each value of a period; the number of people of a mean keeps its own."""
-    if isinstance(method, RecordLaplace):
-        return replace(method, epsilon=epsilon * method.periods)
-    of_count = method.count_epsilon or epsilon
-    return replace(method, epsilon=(epsilon + of_count) * method.periods)
+# Expected errors of percentiles by the size of a cell and ε, from public bins alone.
+
+SIZES = (30, 50, 100, 300, 1_000, 3_000)
+EPSILONS = tuple(map(Fraction, ("0.5", "1", "1.5", "3")))
 
 
-def _no_mean(method: Mose) -> MethodError:
-    return MethodError(
-        method.name,
-        expected="a mean of the cells, which differences are a share of",
-        found="none",
-        do="give one with --mean, or a column `mean` in the file of cells",
+@dataclass(frozen=True, kw_only=True)
+class ExpectedErrors:
+    """Every curve for cells of one size at one ε, from the least expected error to the largest."""
+
+    people: int
+    epsilon: Fraction
+    """Of a cell: what a period has."""
+    plans: tuple[PlannedCurve, ...]
+
+    @property
+    def best(self) -> PlannedCurve:
+        """The curve with the least error."""
+        return self.plans[0]
+
+    def error(self, curve: CurveName) -> float:
+        """The error of one curve."""
+        return next(plan.error for plan in self.plans if plan.curve == curve)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedPercentiles:
+    """All sizes and ε that were asked for, and the table they are about."""
+
+    table: str
+    method: NoisyQuantiles
+    options: dict[str, object]
+    expected: tuple[ExpectedErrors, ...]
+
+    @property
+    def period_epsilon(self) -> Fraction:
+        """What the release file gives a cell."""
+        return self.method.epsilon / self.method.periods
+
+    @property
+    def recommended(self) -> CurveName:
+        """The curve with the least error over all sizes, in proportion, at the ε nearest to the release file's."""
+        nearest = min({line.epsilon for line in self.expected}, key=lambda e: abs(log(e / self.period_epsilon)))
+        lines = [line for line in self.expected if line.epsilon == nearest]
+        return min(CURVES, key=lambda curve: sum(log(line.error(curve)) for line in lines))
+
+
+def tune_percentiles(
+    plan: Surroundings, name: str | None = None, *, people: Sequence[int] = SIZES, epsilons: Sequence[Fraction] = ()
+) -> TunedPercentiles:
+    """What every curve promises for cells of these sizes at each ε a cell; no data are read.
+
+    Without `epsilons` they are some usual ones, and that of the release file.
+    """
+    planned = _planned(plan, name)
+    method: NoisyQuantiles = planned.method
+    asked = tuple(epsilons) or tuple(sorted({*EPSILONS, method.epsilon / method.periods}))
+    if not people or min(people) < 1 or min(asked) <= 0:
+        raise MethodError(
+            "percentiles", expected="people and epsilons above 0", found="another number", do="correct the options"
+        )
+    return TunedPercentiles(
+        table=planned.name,
+        method=method,
+        options=dict(planned.table.protect.options),
+        expected=tuple(
+            ExpectedErrors(
+                people=size,
+                epsilon=epsilon,
+                plans=tuple(recommended(bins=method.bins, at=method.at, epsilon=epsilon, size=size)),
+            )
+            for size in people
+            for epsilon in asked
+        ),
     )
+
+
+def _planned(plan: Surroundings, name: str | None) -> People:
+    found = [table for table in plan.of_kind(People) if table.table.statistic == "quantiles"]
+    if not found:
+        raise ReleaseError(
+            "[[table]]",
+            expected="a table of percentiles: one with `quantiles = { of = …, at = …, bins = … }`",
+            found="a release that has no quantiles table",
+            do="add one, or tune another part of the release",
+        )
+    chosen = [table for table in found if name in (None, table.name)]
+    if len(chosen) != 1:
+        raise ReleaseError(
+            "table",
+            expected=f"one table of percentiles: {', '.join(table.name for table in found)}",
+            found=repr(name) if name else f"{len(found)} of them",
+            do="name it with --table",
+        )
+    return chosen[0]
