@@ -44,7 +44,7 @@ def main() -> None:
 
 def _release(file: Path) -> dict[str, dict[str, float]]:
     """Seconds of every step by the clock, and by the processors, which others on the machine disturb less."""
-    import ibis.backends.duckdb  # noqa: F401 (loaded by `run` on first use: only so is it outside of the clock)
+    import duckdb  # noqa: F401 (loaded by `run` on first use: only so is it outside of the clock)
 
     from sfumato.release import load
     from sfumato.running import run

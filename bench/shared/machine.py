@@ -26,9 +26,10 @@ class Machine:
     python: str
     sfumato: str
     duckdb: str
-    ibis: str
     numpy: str
     pyarrow: str
+    ibis: str | None = None
+    """Of figures that were measured when queries were made with it."""
 
     @classmethod
     def now(cls) -> "Machine":
@@ -42,16 +43,16 @@ class Machine:
             python=platform.python_version(),
             sfumato=version("sfumato"),
             duckdb=version("duckdb"),
-            ibis=version("ibis-framework"),
             numpy=version("numpy"),
             pyarrow=version("pyarrow"),
         )
 
     def __str__(self) -> str:
+        ibis = "" if self.ibis is None else f"Ibis {self.ibis}, "
         disturbed = " The machine was not idle: take the figures as preliminary." if self.busy_before > 0.1 else ""
         return (
             f"{self.date}, {self.system}, {self.cores} cores, {self.memory_bytes / 1e9:.0f} GB; Python {self.python}, "
-            f"DuckDB {self.duckdb}, Ibis {self.ibis}, NumPy {self.numpy}, PyArrow {self.pyarrow}; "
+            f"DuckDB {self.duckdb}, {ibis}NumPy {self.numpy}, PyArrow {self.pyarrow}; "
             f"processors busy before the run {self.busy_before:.2f}.{disturbed}"
         )
 

@@ -5,8 +5,7 @@ Like everybody's libraries, the engine is imported before the clock starts; sfum
 
 from pathlib import Path
 
-import ibis.backends.duckdb  # noqa: F401 (imported by sfumato on first use)
-import pandas as pd  # noqa: F401 (imported by Ibis on first use)
+import duckdb  # noqa: F401 (imported by sfumato on first use)
 from job import Job, work
 
 from sfumato.release import load

@@ -125,7 +125,7 @@ class _Methods(Mapping[str, MethodClass]):
 
     def package_of(self, name: str) -> str:
         """The package and version that a method comes from; empty for this one."""
-        return "" if name in _OWN else self._plugged[name][1]
+        return self._plugged[name][1] if name in self._plugged else ""
 
     def __getitem__(self, name: str) -> MethodClass:
         if name not in _OWN:
