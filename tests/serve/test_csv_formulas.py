@@ -37,6 +37,9 @@ def test_a_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
 class Negative:
     """Figures below zero."""
 
+    def is_quick(self, _selection: Selection) -> bool:
+        return True
+
     def figures(self, selection: Selection) -> Figures:
         shape = [len(places or ()) for places in selection.places]
         values = -1.5 - np.arange(np.prod(shape, dtype=int)).reshape(shape)

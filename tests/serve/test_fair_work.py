@@ -44,6 +44,9 @@ class Held:
         values = np.ones([len(places or ()) for places in selection.places])
         return Figures(columns=tuple(Column(values=values) for _ in selection.metrics), notes=())
 
+    def is_quick(self, _selection: Selection) -> bool:
+        return False
+
     def began(self) -> bool:
         """Wait until one more is begun."""
         return self.begun.acquire(timeout=25)

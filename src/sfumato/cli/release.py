@@ -33,7 +33,6 @@ from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.statistics.cube.describe import not_met
 from sfumato.statistics.cube.levels import Comparison, compared
 from sfumato.statistics.cube.section import COUNT
-from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
@@ -201,8 +200,7 @@ def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
     for planned in plan.statistics:
-        cube = isinstance(planned.method, TruncatedLaplace)
-        words = "single records" if cube else str(requirements(planned.guarantee))
+        words = "single records" if planned.folder == "cubes" else str(requirements(planned.guarantee))
         tables.setdefault(words, []).append(planned.name)
     return [
         f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."

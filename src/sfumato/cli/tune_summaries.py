@@ -13,7 +13,6 @@ from rich.text import Text
 
 from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
-from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
 from sfumato.statistics.people.tune_percentiles import TunedPercentiles
@@ -321,4 +320,4 @@ def _lines(tuned: TunedReport) -> dict[str, str]:
 
 def _written(table: TunedTable) -> str:
     """The method as a release file names it."""
-    return Laplace.name if isinstance(table.method, Laplace) else table.method.name
+    return getattr(table.method, "named", table.method.name)

@@ -5,7 +5,7 @@ employers in the data are the same. A question that was answered before gets the
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Lock
@@ -57,37 +57,27 @@ class ChargedSession(Session):
         """The ledger that questions are charged to."""
         return self.ledger
 
-    def planned(  # type: ignore[override]  # the question that this session takes
-        self,
-        *,
-        by: tuple[str, ...],
-        epsilon: Fraction,
-        alpha: Fraction | None = None,
-        delta: Fraction | None = None,
-        method: str = "smooth-pareto",
-        where: Where | None = None,
-    ) -> PublishedTable:
+    def planned(self, *, method: str = "smooth-pareto", **question: Any) -> PublishedTable:
         """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
-        asked: dict[str, Any] = {"by": by, "where": where, "epsilon": epsilon, "alpha": alpha, "delta": delta}
         try:
-            return self._planned(method=method, **asked)
+            return self._planned(method=method, **question)
         except SfumatoError as error:
-            raise _naming(error, self.fitting(**asked)) from error
+            raise _naming(error, self.fitting(**question)) from error
 
-    def cannot(self, **question: Any) -> SfumatoError | None:
-        """Why the budget could not pay for a question even if nothing were spent; None if it could."""
+    def refuse_unpayable(self, **question: Any) -> None:
+        """Refuse a question that the budget could not pay for even if nothing were spent."""
         whole = balance(self.release.account, self.most, [])
-        try:
-            refuse_overdraft(whole, [self._planned(**question).guarantee])
-        except SfumatoError as error:
-            return error
-        return None
+        refuse_overdraft(whole, [self._planned(**question).guarantee])
 
     def fitting(self, *, delta: Fraction | None = None, **question: Any) -> tuple[str, ...]:
         """The methods that the budget can pay for in a question that is otherwise the same."""
-        known = [name for name in METHODS if not (is_keyed(name) or is_for_people(name))]
-        deltas = {name: delta if "delta" in options_of(name) else None for name in known}
-        return tuple(name for name in known if self.cannot(method=name, delta=deltas[name], **question) is None)
+        found = []
+        for name in METHODS:
+            if not (is_keyed(name) or is_for_people(name)):
+                with suppress(SfumatoError):
+                    self.refuse_unpayable(method=name, delta=delta if "delta" in options_of(name) else None, **question)
+                    found.append(name)
+        return tuple(found)
 
     def _planned(
         self,
@@ -96,7 +86,7 @@ class ChargedSession(Session):
         epsilon: Fraction,
         alpha: Fraction | None = None,
         delta: Fraction | None = None,
-        method: str = "smooth-pareto",
+        method: str,
         where: Where | None = None,
     ) -> PublishedTable:
         self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
@@ -116,21 +106,20 @@ class ChargedSession(Session):
         assert guarantee is not None
         answered = self._costs_nothing(charge.question, analyst)
         new = replace(charge, question=_NEW)
-        refusal = self.ledger.refusal(
-            self.release.account, [new], self._budget, release=LIVE, most=self.most, content=self._content
-        )
-        cost = None
+        cost = own = refusal = None
         try:
-            cost = balance(self.release.account, self.most, [guarantee])
-        except BudgetError as error:  # no guarantee of the budget's kind follows from this one
-            refusal = error
-        if refusal is not None and not isinstance(refusal, Overdraft):
-            refusal = _naming(refusal, self._fitting_of(planned))
-        if refusal is None:
-            refusal = self._too_small(planned)
-        if analyst is not None and cost is not None and (refusal is None or isinstance(refusal, Overdraft)):
-            own = self.quotas.refusal(analyst, cost.spent_epsilon)
-            refusal = own or (refusal and _without_figures(refusal))
+            cost = balance(self.release.account, self.most, [guarantee])  # refuses what follows from no such budget
+            own = None if analyst is None else self.quotas.refusal(analyst, cost.spent_epsilon)
+            refusal = self.ledger.refusal(
+                self.release.account, [new], self._budget, release=LIVE, most=self.most, content=self._content
+            )
+            if refusal is not None:
+                raise refusal
+            refusal = self._too_small(planned) or own
+        except Overdraft as error:
+            refusal = error if analyst is None else own or _without_figures(error)
+        except BudgetError as error:
+            refusal = _naming(error, self._fitting_of(planned))
         return Price(
             guarantee=guarantee,
             epsilon=None if cost is None else cost.spent_epsilon,

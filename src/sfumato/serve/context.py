@@ -13,7 +13,7 @@ from sfumato.serve.core.access import Access, Settings
 from sfumato.serve.core.audit import Noted, noted
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.figures import BoundedCache, CubeFigures
+from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.worker_queue import WorkerQueue, client_of
 from sfumato.serve.formats import FORMATS
@@ -120,9 +120,7 @@ class ServerContext:
 
 def is_quick(table: ServedTable, selection: Selection, cells: int) -> bool:
     """Whether an answer of so many figures is made at once; other work goes to another thread."""
-    if cells > QUICK or table.heavy:
-        return False
-    return not isinstance(table.source, CubeFigures) or table.source.is_quick(selection)
+    return cells <= QUICK and table.source.is_quick(selection)
 
 
 def _has(request: Request, tag: str) -> bool:

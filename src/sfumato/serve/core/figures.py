@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from threading import Lock
@@ -110,16 +110,6 @@ Found = NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Margin:
-    """Another table of the release that has the protected totals over some dimensions of this one."""
-
-    id: str
-    figures: "StoredFigures"
-    axes: tuple[int, ...]
-    """For every axis of the margin, its place among the axes of the table."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class StoredFigures:
     """The rows of a table, in memory."""
 
@@ -135,15 +125,19 @@ class StoredFigures:
     """The status of every row, the same for all its figures; None if the table has none."""
     mirrored: tuple[int, ...] | None = None
     """For pairs without direction, which are listed once: the axis whose code each axis takes from the other end."""
-    margins: Mapping[frozenset[int], Margin] = field(default_factory=dict, repr=False)
-    """By the axes that are kept."""
 
     def figures(self, selection: Selection) -> Figures:
         """The rows of a selection; a combination without a row is a structural zero, exactly 0."""
         chosen = [(total,) if p is None else p for p, total in zip(selection.places, self.totals, strict=True)]
         lacking = [axis for axis, places in enumerate(chosen) if places == (None,)]
         if lacking:
-            return self._of_margin(selection, lacking)
+            names = ", ".join(f"'{self.names[axis]}'" for axis in lacking)
+            raise RefusedError(
+                "selection",
+                expected="codes for every dimension without a protected total",
+                found=f"none for {names}",
+                do="choose codes, or * for all; sums of protected cells are left to you, with their errors",
+            )
         shape = tuple(len(places) for places in selection.places if places is not None)
         grids = [np.asarray(places, dtype=np.int64) for places in chosen]
         rows, found = self._rows(grids)
@@ -154,29 +148,9 @@ class StoredFigures:
             )
         )
 
-    def with_margins(self, margins: Mapping[frozenset[int], Margin]) -> "StoredFigures":
-        """The same rows, knowing where the totals over some dimensions are."""
-        return replace(self, margins=margins)
-
-    def _of_margin(self, selection: Selection, lacking: list[int]) -> Figures:
-        kept = frozenset(range(len(self.shape))) - frozenset(lacking)
-        margin = self.margins.get(kept)
-        if margin is None:
-            names = ", ".join(f"'{self.names[axis]}'" for axis in lacking)
-            raise RefusedError(
-                "selection",
-                expected="codes for every dimension without a protected total",
-                found=f"none for {names}",
-                do="choose codes, or * for all; sums of protected cells are left to you, with their errors",
-            )
-        places = [selection.places[axis] for axis in margin.axes]
-        found = margin.figures.figures(replace(selection, places=tuple(places)))
-        # The margin may have its axes in another order.
-        asked = [axis for axis in margin.axes if selection.places[axis] is not None]
-        order = [asked.index(axis) for axis in sorted(asked)]
-        columns = tuple(_transposed(column, order) for column in found.columns)
-        note = f"Totals are those of the table '{margin.id}', protected by itself; cells need not add up to them."
-        return Figures(columns=columns, notes=(note, *found.notes))
+    def is_quick(self, _selection: Selection) -> bool:
+        """Rows in memory are always found at once."""
+        return True
 
     def _rows(self, grids: list[Places]) -> tuple[Places, Found]:
         """The row of every combination of some places, and which of them have one; None where all do."""
@@ -234,12 +208,6 @@ class StoredFigures:
         return Column(values=values.reshape(shape), missing=missing, status=status)
 
 
-def _transposed(column: Column, order: list[int]) -> Column:
-    missing = None if column.missing is None else column.missing.transpose(order)
-    status = None if column.status is None else column.status.transpose(order)
-    return Column(values=column.values.transpose(order), missing=missing, status=status)
-
-
 # Figures of a cube: any table of it, summed exactly, with the expected error of every figure.
 
 MOST_GROUPS = 400
@@ -248,6 +216,8 @@ WHOLE_CELLS = 100_000
 """Tables of up to so many cells are worked out as a whole, and then only picked from."""
 QUICK_CELLS = 10_000
 """A table of up to so many cells is worked out in a few milliseconds."""
+LARGE = 1_000_000
+"""Cells of a cube that are summed in about a millisecond."""
 KEPT_BYTES = 64 << 20
 """How much memory such tables of one cube take at the most."""
 Statistic = Literal["total", "mean"]
@@ -287,7 +257,7 @@ class CubeFigures:
 
     def is_quick(self, selection: Selection) -> bool:
         """Whether the figures are only picked or summed from few cells; the first of a large table have to wait."""
-        if selection.groupings:
+        if selection.groupings or len(self.cube.cube) > LARGE:
             return False
         axes = _axes(selection)
         cells = self._cells(axes)

@@ -115,6 +115,12 @@ class Column:
     marks: Marks | None = None
     """The place of each value's reliability in `status.RELIABILITY`; None if no error is large."""
 
+    def transposed(self, order: Sequence[int]) -> "Column":
+        """The same figures with their axes in another order."""
+        missing = None if self.missing is None else self.missing.transpose(order)
+        status = None if self.status is None else self.status.transpose(order)
+        return Column(values=self.values.transpose(order), missing=missing, status=status)
+
     def listed(self) -> list[Any]:
         """The figures in order, as Python numbers; None where missing."""
         flat = self.values.ravel()
@@ -155,6 +161,30 @@ class Source(Protocol):
         """The figures of a selection; dimensions that are left out are absent from their axes."""
         ...
 
+    def is_quick(self, selection: Selection) -> bool:
+        """Whether the figures of a selection are found in a few milliseconds."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Margin:
+    """Another table of the release that has the protected totals over some dimensions of this one."""
+
+    id: str
+    source: Source
+    axes: tuple[int, ...]
+    """For every axis of the margin, its place among the axes of the table."""
+
+    def figures(self, selection: Selection) -> Figures:
+        """The totals that a selection of the table asks for."""
+        places = [selection.places[axis] for axis in self.axes]
+        found = self.source.figures(replace(selection, places=tuple(places)))
+        # The margin may have its axes in another order.
+        asked = [axis for axis in self.axes if selection.places[axis] is not None]
+        order = [asked.index(axis) for axis in sorted(asked)]
+        note = f"Totals are those of the table '{self.id}', protected by itself; cells need not add up to them."
+        return Figures(columns=tuple(one.transposed(order) for one in found.columns), notes=(note, *found.notes))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ServedTable:
@@ -178,10 +208,10 @@ class ServedTable:
     """Changes when the bundle does."""
     marks: bool = False
     """Whether cells may have a status in the bundle."""
-    heavy: bool = False
-    """Whether even a small answer takes long to work out."""
     kind: Literal["table", "cube", "live"] = "table"
     source: Source = field(repr=False)
+    margins: Mapping[frozenset[int], Margin] = field(default_factory=dict, repr=False)
+    """Totals over some dimensions, by the axes that are kept."""
 
     @cached_property
     def contents(self) -> ServedDimension:
@@ -222,7 +252,7 @@ class ServedTable:
         rated = [place for place in metrics if self.rating[place]]
         behind = {of for place in rated for of in self.rating[place].values()}.difference(metrics)
         asked = replace(selection, metrics=(*metrics, *behind)) if behind else selection
-        found = self.source.figures(asked)
+        found = self._figures(asked)
         columns = dict(zip(asked.metrics, found.columns, strict=True))
         for place in rated:
             marks = marks_of(columns[place], {kind: columns[of] for kind, of in self.rating[place].items()})
@@ -236,6 +266,12 @@ class ServedTable:
             columns=tuple([columns[place] for place in metrics]),
             notes=found.notes,
         )
+
+    def _figures(self, selection: Selection) -> Figures:
+        """The figures of the table itself, or of the one that has the totals over what is left out."""
+        own = zip(self.dimensions, selection.places, strict=True)
+        kept = frozenset(at for at, (axis, places) in enumerate(own) if places is not None or axis.total is not None)
+        return self.margins.get(kept, self.source).figures(selection)
 
     @cached_property
     def rating(self) -> tuple[Mapping[str, int], ...]:

@@ -165,7 +165,6 @@ def _table(live: Session, statistic: str, of: str) -> ServedTable:
         notes=(*statement.changes(described.about["name"]), *statement.errors, *statement.not_protected),
         digest=described.digest,
         marks=True,
-        heavy=True,
         kind="live",
         source=LiveFigures(live=live, asked=asked, dimensions=dimensions),
     )
@@ -204,6 +203,10 @@ class LiveFigures:
         status = columns[0].status  # the same of all figures of a cell
         apart = 0 if status is None else int(np.isin(status, [NUMBERS[text] for text in APART.values()]).sum())
         return Figures(columns=columns, notes=(*few_units_apart(apart), *found.notes))
+
+    def is_quick(self, _selection: Selection) -> bool:
+        """Records are counted: that takes a while."""
+        return False
 
     def _chosen(self, selection: Selection) -> dict[str, tuple[str, ...]]:
         """The codes that are shown, by attribute; one of which only the total is shown is not asked for."""

@@ -8,15 +8,14 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from sfumato.errors import SfumatoError
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, refusing
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.question import LiveQuestion, in_words, shown_price
-from sfumato.serve.live.queue import LiveQueue, as_refused, quota_of
+from sfumato.serve.live.queue import LiveQueue, quota_of
 from sfumato.serve.page.heads import site
 from sfumato.serve.page.question import ALL, Question, Variable
 from sfumato.serve.page.sheet import Sheet, sheet_of
@@ -41,9 +40,10 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         def work() -> None:
             if chosen["by"]:
                 try:
-                    given.update(found(read(chosen), request, user, ask=ask))
-                except SfumatoError as error:
-                    given["error"] = as_refused(error)
+                    with refusing():
+                        given.update(found(read(chosen), request, user, ask=ask))
+                except RefusedError as error:
+                    given["error"] = error
             given["config"] = queue.config(user)
 
         await queue.work(work, client=context.client(request.scope))
@@ -57,8 +57,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
         price = None if ask else live.price(planned, analyst=quota_of(user))
         if price is not None:
-            refusal = None if price.refusal is None else as_refused(price.refusal)
-            return {"price": shown_price(planned, price), "refusal": refusal}
+            return {"price": shown_price(planned, price), "refusal": price.refusal}
         table = queue.answered(planned, user)
         return {"table": table, "sheet": whole(table)}
 

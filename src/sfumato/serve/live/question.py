@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sfumato.errors import BudgetError
+from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import ChargedSession, Session
 from sfumato.live.charged import WIDEST
 from sfumato.live.question import in_order
@@ -143,17 +143,20 @@ def _reason(live: ChargedSession, method: str, shape: _Shape) -> str | None:
     asked: dict[str, Any] = {"by": shape.by, "where": shape.where, "epsilon": most, "method": method}
     # The default of a method may be less delta than there is: what refuses it at the most is the reason.
     deltas = [None, live.most.delta] if live.most.delta and "delta" in options_of(method) else [None]
-    refusals = [live.cannot(delta=delta, **asked) for delta in deltas]
-    if None in refusals:
-        return None
-    *_, refusal = refusals
-    if isinstance(refusal, Overdraft):
-        return "it needs more delta than the budget has"
-    if isinstance(refusal, BudgetError):
-        return _promise(live.planned(delta=deltas[-1], **asked).guarantee, live.most) or refusal.found
-    assert refusal is not None
-    here = f"; here the most is {refusal.found}" if refusal.found.startswith("epsilon") else ""
-    return f"it needs {refusal.expected}{here}"
+    reason = ""
+    for delta in deltas:
+        try:
+            live.refuse_unpayable(delta=delta, **asked)
+        except Overdraft:
+            reason = "it needs more delta than the budget has"
+        except BudgetError as error:
+            reason = _promise(live.planned(delta=delta, **asked).guarantee, live.most) or error.found
+        except SfumatoError as error:
+            here = f"; here the most is {error.found}" if error.found.startswith("epsilon") else ""
+            reason = f"it needs {error.expected}{here}"
+        else:
+            return None
+    return reason
 
 
 def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:

@@ -1,15 +1,12 @@
 """Where ad-hoc questions wait for their turn: few at a time, a bounded number in all, and analysts in turn."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
 
-from sfumato.engine.limits import TooSlowError
-from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
 from sfumato.live import ChargedSession, Session
-from sfumato.serve.core.errors import RefusedError, unable
+from sfumato.serve.core.errors import refusing
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
@@ -26,8 +23,6 @@ WAITING = 200
 OF_ONE = 50
 """Questions of one analyst among them, so that nobody fills the line for all others."""
 _BYTES_A_CELL = 60
-_LONGEST = 700
-"""Letters of what was found that are shown: mostly these are words of ours."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -74,24 +69,3 @@ class LiveQueue:
 def quota_of(user: User) -> str | None:
     """Whose quota a question counts against; stewards, who see the ledger, have none."""
     return None if user.may(Role.steward) else user.name
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Make problems of the question of what goes wrong here."""
-    try:
-        yield
-    except SfumatoError as error:
-        raise as_refused(error) from error
-
-
-def as_refused(error: SfumatoError) -> RefusedError:
-    """An error of a question with the HTTP status that goes with it."""
-    if isinstance(error, RefusedError):
-        return error
-    if isinstance(error, DiskError | LedgerError):
-        return unable(error)
-    status = 403 if isinstance(error, BudgetError) else 503 if isinstance(error, TooSlowError) else 400
-    return RefusedError(
-        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST
-    )

@@ -11,6 +11,7 @@ from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import note, noted
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import refusing
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
@@ -23,7 +24,7 @@ from sfumato.serve.live import page
 from sfumato.serve.live import question as schemas
 from sfumato.serve.live.answer_table import live_tables
 from sfumato.serve.live.question import LiveQuestion, in_words, price_of
-from sfumato.serve.live.queue import LiveQueue, quota_of, refusing
+from sfumato.serve.live.queue import LiveQueue, quota_of
 from sfumato.serve.page.heads import LIVE
 from sfumato.serve.pxweb import v2
 from sfumato.serve.pxweb.request import data_responses, openapi_body, read_json

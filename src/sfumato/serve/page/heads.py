@@ -143,7 +143,7 @@ async def _sent(request: Request) -> dict[str, str]:
         return {}
 
 
-Writer = Callable[[Request, int, SfumatoError | str, Mapping[str, str]], Response]
+Writer = Callable[[Request, int, str, Mapping[str, str], SfumatoError | None], Response]
 _TITLES = {
     HTTPStatus.NOT_FOUND: "There is no such page",
     HTTPStatus.UNAUTHORIZED: "Sign in first",
@@ -159,14 +159,16 @@ def error_page(context: ServerContext) -> Writer:
     """What writes such pages for a server."""
     template = make_templates(Assets.read(), context.settings).get_template("error.html")
 
-    def write(request: Request, status: int, error: SfumatoError | str, headers: Mapping[str, str]) -> Response:
-        """The page of a problem; the words are those that programs get."""
-        if error == HTTPStatus.NOT_FOUND.phrase:
-            error = f"Nothing has the address {shortened(request.url.path)}"
+    def write(
+        request: Request, status: int, words: str, headers: Mapping[str, str], error: SfumatoError | None
+    ) -> Response:
+        """The page of a problem: of an error, or else the words that programs get."""
+        if words == HTTPStatus.NOT_FOUND.phrase:
+            words = f"Nothing has the address {shortened(request.url.path)}"
         content = template.render(
             title=_TITLES.get(HTTPStatus(status), _OTHERS),
-            fault=error if isinstance(error, SfumatoError) else None,
-            words=error if isinstance(error, str) else "",
+            fault=error,
+            words=words,
             sign_in=context.live and status == HTTPStatus.UNAUTHORIZED,
             site=site(context, reader(context, request)),
         )

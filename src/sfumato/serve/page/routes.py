@@ -9,10 +9,9 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import SfumatoError
 from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.audit import noted
-from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.core.errors import RefusedError, not_found, refusing
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.selection import valueset
 from sfumato.serve.core.users import User
@@ -74,17 +73,17 @@ class Pages:
         try:
             question = await self._question(id, asked, request)
         except RefusedError as error:
-            page: Response = request.app.state.error_page(request, error.status, error, {})
+            page: Response = request.app.state.error_page(request, error.status, str(error), {}, error)
             return page
         pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
         try:
             if "form" in request.query_params and not question.finds:
                 question.selection()
                 return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
-            kept = await self._in_turn(lambda: pages.write(question, base), request)
-        except SfumatoError as error:
-            status = error.status if isinstance(error, RefusedError) else 400
-            return _unkept(pages.refuse(question, error, asked, base), status)
+            with refusing():
+                kept = await self._in_turn(lambda: pages.write(question, base), request)
+        except RefusedError as error:
+            return _unkept(pages.refuse(question, error, asked, base), error.status)
         self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 

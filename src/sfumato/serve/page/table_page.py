@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment
 
-from sfumato.errors import SfumatoError
 from sfumato.serve.context import Rendered, ServerContext, rendered
 from sfumato.serve.core.audit import noted
 from sfumato.serve.core.errors import RefusedError, shortened
@@ -252,7 +251,7 @@ class TablePage:
         page = self._page(question, base, answer=answer, cells=selection.cells)
         return for_everybody(self.context, rendered(page, media_type=HTML, noted=noted(question.table, selection)))
 
-    def refuse(self, question: Question, error: SfumatoError, asked: Sequence[tuple[str, str]], base: str) -> Rendered:
+    def refuse(self, question: Question, error: RefusedError, asked: Sequence[tuple[str, str]], base: str) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
         words = [(shortened(name), shortened(text)) for name, text in asked[:_MOST_ASKED] if text and name != "form"]
         try:
