@@ -40,7 +40,7 @@ def main() -> None:
 
         release = load(path)
         with open_guarded(release) as live:
-            live.answer(total=release.tables[0].total, by=release.tables[0].by)
+            live.ask(total=release.tables[0].total, by=release.tables[0].by)
     else:
         from sfumato.release import load
         from sfumato.running import run

@@ -17,7 +17,7 @@ from sfumato.serve.core.http import MOST_ADDRESS, MOST_HEADERS
 from sfumato.serve.core.protocol import StrictProtocol
 from sfumato.serve.core.users import Users, make_folder
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page.writing import figure
+from sfumato.serve.page.assets import figure
 
 NEARLY = Fraction(1, 10)
 """The share of a budget that is left when those who run the server are told."""

@@ -23,7 +23,7 @@ class RefusedError(SfumatoError):
         self.status = status
 
 
-def unable(error: Exception) -> RefusedError:
+def server_fault(error: Exception) -> RefusedError:
     """What is told of a fault of the server itself, whose own words go to its log: they name its files."""
     _log.error("The server cannot keep what it should: %s", error)
     return RefusedError(
@@ -43,7 +43,7 @@ def refusing() -> Iterator[None]:
     except RefusedError:
         raise
     except (DiskError, LedgerError) as error:
-        raise unable(error) from error
+        raise server_fault(error) from error
     except BudgetError as error:
         raise _refused(error, 403) from error
     except TooSlowError as error:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import DiskError, SfumatoError
 from sfumato.serve.core.access import PRIVATE, Access
-from sfumato.serve.core.errors import RefusedError, shortened, unable
+from sfumato.serve.core.errors import RefusedError, server_fault, shortened
 
 # Headers that every response has: browsers run and load nothing but what this server sends.
 #
@@ -212,7 +212,7 @@ def _methods(app: FastAPI, path: str) -> set[str]:
     return known | ({"HEAD"} if "GET" in known else set())
 
 
-def in_a_line(error: SfumatoError) -> str:
+def one_line(error: SfumatoError) -> str:
     """An error of sfumato in one line."""
     return f"{error.where}: expected {error.expected}; found {error.found}. To do: {error.do}."
 
@@ -222,15 +222,15 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RefusedError)
     async def refused(request: Request, error: RefusedError) -> Response:
-        return problem(request, error.status, in_a_line(error), error=error)
+        return problem(request, error.status, one_line(error), error=error)
 
     @app.exception_handler(DiskError)
     async def full(request: Request, error: DiskError) -> Response:
-        return await refused(request, unable(error))
+        return await refused(request, server_fault(error))
 
     @app.exception_handler(SfumatoError)
     async def wrong(request: Request, error: SfumatoError) -> Response:
-        return problem(request, 400, in_a_line(error), error=error)
+        return problem(request, 400, one_line(error), error=error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -241,7 +241,7 @@ class ServedTable:
         """The dimension of time, if there is one."""
         return next((dimension for dimension in self.dimensions if dimension.role == "time"), None)
 
-    def answer(self, selection: Selection) -> "Answer":
+    def answer(self, selection: Selection) -> "TableAnswer":
         """The figures of a selection, with codes and labels; marked for errors whether these were asked for or not."""
         dimensions = tuple(
             _chosen(dimension, places, dict(selection.groupings).get(axis))
@@ -258,7 +258,7 @@ class ServedTable:
             marks = marks_of(columns[place], {kind: columns[of] for kind, of in self.rating[place].items()})
             if marks is not None:
                 columns[place] = replace(columns[place], marks=marks)
-        return Answer(
+        return TableAnswer(
             table=self,
             selection=selection,
             dimensions=dimensions,
@@ -285,7 +285,7 @@ class ServedTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Answer:
+class TableAnswer:
     """The answer to a selection: arrays with one axis for each of its dimensions, in their order."""
 
     table: ServedTable
@@ -319,8 +319,8 @@ class Answer:
             return self.columns[0].listed()
         return [figure for cell in zip(*(column.listed() for column in self.columns), strict=True) for figure in cell]
 
-    def said(self) -> Marks:
-        """The number in `status.SAID` of every figure, in the order of the dimensions and the metrics."""
+    def remarks(self) -> Marks:
+        """The number in `status.REMARKS` of every figure, in the order of the dimensions and the metrics."""
         found = np.zeros((*self.shape, len(self.metrics)), dtype=np.int8)
         for at, (metric, column) in enumerate(zip(self.metrics, self.columns, strict=True)):
             # An error or an end of an interval is marked only where there is none: its value has the mark.
@@ -338,7 +338,7 @@ class Answer:
 
     def symbols(self) -> dict[int, str]:
         """By the place of a figure in `values`, the symbols of what is said of it, where there is something to say."""
-        said = self.said().ravel()
+        said = self.remarks().ravel()
         places = np.flatnonzero(said)
         return dict(zip(places.tolist(), [SYMBOLS[number] for number in said[places].tolist()], strict=True))
 

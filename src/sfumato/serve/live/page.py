@@ -10,17 +10,17 @@ from starlette.responses import Response
 
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
-from sfumato.serve.core.audit import note
+from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, refusing
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.question import LiveQuestion, in_words, shown_price
 from sfumato.serve.live.queue import LiveQueue, quota_of
-from sfumato.serve.page.heads import site
-from sfumato.serve.page.question import ALL, Question, Variable
+from sfumato.serve.page.assets import HTML, Assets, make_templates
+from sfumato.serve.page.question import ALL, ReaderQuestion, Variable
 from sfumato.serve.page.sheet import Sheet, sheet_of
+from sfumato.serve.page.site import site
 from sfumato.serve.page.view import view_of
-from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 _FIELDS = 5_000
 _NUMBERS = ("epsilon", "alpha", "delta")
@@ -53,12 +53,12 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
 
     def found(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
         """The answer, or the price where it costs something and nobody said to spend it."""
-        planned = question.planned(live)
-        note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
-        price = None if ask else live.price(planned, analyst=quota_of(user))
+        statistic = question.plan(live)
+        AuditedQuery(table=statistic.table.name, asked=in_words(statistic), cells=statistic.cells).attach(request.scope)
+        price = None if ask else live.price(statistic, analyst=quota_of(user))
         if price is not None:
-            return {"price": shown_price(planned, price), "refusal": price.refusal}
-        table = queue.answered(planned, user)
+            return {"price": shown_price(statistic, price), "refusal": price.refusal}
+        table = queue.answer(statistic, user)
         return {"table": table, "sheet": whole(table)}
 
     @api.get("")
@@ -84,7 +84,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
 def whole(table: ServedTable) -> Sheet:
     """All of an answer with every figure, its attributes in the rows."""
     variables = (Variable(dimension=dimension, place="rows", wanted=(ALL,)) for dimension in table.dimensions)
-    question = Question(table=table, variables=tuple(variables), metrics=table.contents.codes)
+    question = ReaderQuestion(table=table, variables=tuple(variables), metrics=table.contents.codes)
     return sheet_of(view_of(question, question.selection()), question)
 
 

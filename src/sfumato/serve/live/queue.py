@@ -12,7 +12,8 @@ from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_if_gone
 from sfumato.serve.live.answer_table import answer_table
-from sfumato.serve.live.question import LiveConfig, MethodsOnOffer, live_config, methods_on_offer
+from sfumato.serve.live.available_methods import AvailableMethods, available_methods
+from sfumato.serve.live.question import LiveConfig, live_config
 from sfumato.statistics.published import PublishedTable
 
 T = TypeVar("T")
@@ -44,25 +45,25 @@ class LiveQueue:
         return self._counts.total
 
     @cached_property
-    def methods(self) -> MethodsOnOffer | None:
+    def methods(self) -> AvailableMethods | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
-        return None if self.live.most is None else methods_on_offer(cast(ChargedSession, self.live))
+        return None if self.live.most is None else available_methods(cast(ChargedSession, self.live))
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
         """Do all that a question needs in a thread of the queue, in turn; errors are problems of the question."""
         with refusing(), self._counts.one_more(client):
             return await self._threads.work(work, client=client)
 
-    def answered(self, planned: PublishedTable, user: User) -> ServedTable:
+    def answer(self, statistic: PublishedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
-        key = planned.digest_as_laid_out("")  # the same question in another order is another page
+        key = statistic.digest_as_laid_out("")  # the same question in another order is another page
         refuse_if_gone()  # the last moment: what comes now may be charged
-        self.live.charge(planned, quota_of(user))
+        self.live.charge(statistic, quota_of(user))
         found = self.answers.get(key)
         if found is None:
             refuse_if_gone()
-            found = answer_table(self.live, planned, self.live.answered(planned))
-            self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
+            found = answer_table(self.live, statistic, self.live.answer(statistic))
+            self.answers.put(key, found, size=statistic.cells * _BYTES_A_CELL * len(found.metrics))
         return found
 
 

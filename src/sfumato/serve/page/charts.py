@@ -24,7 +24,7 @@ from sfumato.charts.svg import (
     wide,
     words,
 )
-from sfumato.serve.page.question import Question, pair_of
+from sfumato.serve.page.question import ReaderQuestion, pair_of
 from sfumato.serve.page.sheet import written
 from sfumato.serve.page.view import Numbers, View, ranked
 
@@ -151,7 +151,7 @@ class Chart:
     notes: tuple[str, ...] = ()
 
 
-def chart_of(view: View, question: Question, name: str) -> Chart | None:
+def chart_of(view: View, question: ReaderQuestion, name: str) -> Chart | None:
     """The chart that was asked for, or the one that suits the view; None where there is nothing to draw."""
     kind = question.display.chart
     if kind == "auto":
@@ -168,7 +168,7 @@ def chart_of(view: View, question: Question, name: str) -> Chart | None:
     return _ranking(view, title, name) if kind == "ranking" else _bars(view, title, name)
 
 
-def _suited(view: View, question: Question) -> str:
+def _suited(view: View, question: ReaderQuestion) -> str:
     if any(edge.time and len(edge.texts) > 1 for edge in (*view.rows, *view.columns)):
         return "lines"
     placed = [variable.dimension for place in ("rows", "columns") for variable in question.placed(place)]

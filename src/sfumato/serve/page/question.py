@@ -66,7 +66,7 @@ class Display:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ReaderQuestion:
     """A question in the words of a reader, checked only when it is put to the table."""
 
     table: ServedTable
@@ -113,11 +113,11 @@ class Question:
         by_name = {variable.name: variable.dimension for variable in self.grouped()}
         return tuple(by_name.get(dimension.name, dimension) for dimension in self.table.dimensions)
 
-    def shown(self, **changes: object) -> "Question":
+    def shown(self, **changes: object) -> "ReaderQuestion":
         """The same question, shown in another way."""
         return replace(self, display=replace(self.display, **changes))  # type: ignore[arg-type]
 
-    def turned(self) -> "Question":
+    def turned(self) -> "ReaderQuestion":
         """The same question with rows and columns exchanged."""
         other: dict[Place, Place] = {"rows": "columns", "columns": "rows"}
         turned = [replace(v, place=other.get(v.place, v.place)) for v in self.variables]
@@ -218,7 +218,7 @@ _INDEXED = re.compile(rf"({'|'.join(_NAMED)})\[(.*)\]", re.IGNORECASE | re.DOTAL
 _LONGEST_PAGE = 6
 
 
-def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
+def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> ReaderQuestion:
     """The question of an address; without any, one that gives a first impression of the table."""
     faults: list[RefusedError] = []
     strangers: list[str] = []
@@ -265,7 +265,7 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
         for axis in (places if place in ("rows", "columns") else sorted(places))
         if places[axis] == place
     ]
-    return Question(
+    return ReaderQuestion(
         table=table,
         variables=tuple(variables),
         metrics=metrics,
@@ -305,7 +305,7 @@ def _regrouped(
 
 
 @lru_cache(maxsize=1_000)
-def first_question(table: ServedTable) -> Question:
+def first_question(table: ServedTable) -> ReaderQuestion:
     """What a table shows when it is opened: two variables, totals of the others where there are any."""
     dimensions = list(table.dimensions)
     pair = pair_of(dimensions)
@@ -323,7 +323,7 @@ def first_question(table: ServedTable) -> Question:
         else:
             one = dimension.codes[-1 if dimension.role == "time" else 0]
             variables.append(Variable(dimension=dimension, place="filter", wanted=(one,)))
-    question = Question(
+    question = ReaderQuestion(
         table=table,
         variables=tuple(sorted(variables, key=lambda variable: PLACES.index(variable.place))),
         metrics=_first_metrics(table),
@@ -331,7 +331,7 @@ def first_question(table: ServedTable) -> Question:
     return _with_figures(question)
 
 
-def _with_figures(question: Question) -> Question:
+def _with_figures(question: ReaderQuestion) -> ReaderQuestion:
     """The question for the latest period that has figures: some indicators look ahead and end earlier than others."""
     time = next((v for v in question.placed("filter") if v.dimension.role == "time"), None)
     if time is None:

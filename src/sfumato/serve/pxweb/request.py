@@ -17,7 +17,7 @@ from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import default, select
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.formats.sheets import PARAMETERS, Options
+from sfumato.serve.formats.layout import PARAMETERS, Options
 from sfumato.serve.pxweb.schemas import VariablesSelection
 
 DEFAULT_FORMAT = next(iter(FORMATS))

@@ -21,7 +21,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page.writing import figure
+from sfumato.serve.page.assets import figure
 from sfumato.statistics.registry import METHODS, build, is_keyed
 
 SHOWN = 200

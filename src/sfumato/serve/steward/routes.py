@@ -14,8 +14,8 @@ from sfumato.serve.core.errors import RefusedError, refusing
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page.heads import STEWARD, site
-from sfumato.serve.page.writing import HTML, Assets, figure, make_templates
+from sfumato.serve.page.assets import HTML, Assets, figure, make_templates
+from sfumato.serve.page.site import STEWARD, site
 from sfumato.serve.steward.accounts import (
     SHOWN,
     Budgets,

@@ -13,7 +13,7 @@ from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import LASTS, PRIVATE, SIGN_IN, local
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.page.writing import HTML, Assets, make_templates
+from sfumato.serve.page.assets import HTML, Assets, make_templates
 
 # Where the head of every page leads: to all tables, and as far as the reader's role allows to what is not public.
 
@@ -67,7 +67,7 @@ def for_everybody(context: ServerContext, page: Rendered) -> Rendered:
     if not context.live:
         return page
     headers = {**page.headers, "Vary": "Authorization, Cookie"}
-    return Rendered(content=page.content, headers=headers, noted=page.noted)
+    return Rendered(body=page.body, headers=headers, query=page.query)
 
 
 SIGN_OUT = "/sign-out"

@@ -33,7 +33,7 @@ UNDEFINED = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Definitions:
+class CodeSets:
     """Numbers for sets of codes, attribute by attribute: the same set has the same number however it was asked for."""
 
     codes: Mapping[str, tuple[str, ...]]
@@ -157,7 +157,7 @@ class AnsweredCells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Released:
+class DifferencingGuard:
     """The remembered cells, in an owner-only file that only ever grows; it shows nothing of them.
 
     `path` names the file of earlier versions, which is still read; the new one lies beside it.
@@ -166,7 +166,7 @@ class Released:
     path: Path
     words: tuple[Integers, ...] = field(repr=False)
     """The words of all units, ascending, by level."""
-    definitions: Definitions = field(repr=False)
+    code_sets: CodeSets = field(repr=False)
     topics: tuple[str, ...]
     """What earlier versions kept apart: counts, and every measure.
 
@@ -184,7 +184,7 @@ class Released:
         codes = [counted.codes(dimension.name)[chosen] for dimension in counted.dimensions]
         levels = range(len(self.words))
         return AnsweredCells(
-            sets=self.definitions.of_cells(counted.dimensions, where, codes),
+            sets=self.code_sets.of_cells(counted.dimensions, where, codes),
             units=np.stack([counted[f"units_{level}"][chosen] for level in levels]),
             sums=np.stack([counted[f"guard_{level}"][chosen] for level in levels]),
         )
@@ -206,7 +206,7 @@ class Released:
         unsettled = []
         for level in range(len(self.words)):
             for cell, other in _about_as_many(asked.units[level], every.units[level], within):
-                chosen, known = self.definitions.meeting(asked.sets, every.sets, (cell, other))
+                chosen, known = self.code_sets.meeting(asked.sets, every.sets, (cell, other))
                 counts = (known >= turns) | (known < since[chosen])
                 counts &= (asked.sets[chosen] != every.sets[known]).any(axis=1)
                 chosen, known = chosen[counts], known[counts]
@@ -249,7 +249,7 @@ class Released:
 
     def _judge(self, level: int, pairs: "_Pairs", found: Flags) -> "_Pairs":
         """Mark cells of pairs that are known to be too near, and give back those that have to be looked into."""
-        nested = self.definitions.nested(pairs.first.sets, pairs.second.sets)
+        nested = self.code_sets.nested(pairs.first.sets, pairs.second.sets)
         found[pairs.cell[nested]] = True
         pairs = pairs.at(~nested)
         legacy = pairs.second.sets[:, 0] == UNDEFINED
@@ -266,7 +266,7 @@ class Released:
         if len(pairs.cell) > MOST_COUNTED:
             found[pairs.cell] = True
         elif len(pairs.cell):
-            common = count(self.definitions.shared(pairs.first.sets, pairs.second.sets))
+            common = count(self.code_sets.shared(pairs.first.sets, pairs.second.sets))
             apart = pairs.first.units[0] + pairs.second.units[0] - 2 * common
             found[pairs.cell[apart <= within]] = True
 
@@ -295,7 +295,7 @@ class Released:
         positions = _array(read["positions"])
         codes = np.unravel_index(positions, tuple(map(len, by))) if by else ()
         return AnsweredCells(
-            sets=self.definitions.of_cells(by, read["where"], codes),
+            sets=self.code_sets.of_cells(by, read["where"], codes),
             units=np.stack([_array(part) for part in read["units"]]),
             sums=np.stack([_array(part) for part in read["sums"]]),
         )
@@ -313,7 +313,7 @@ class Released:
         for level, found in enumerate(of_level):
             units[level, begin : begin + len(found)], sums[level, begin : begin + len(found)] = found.T
             begin += len(found)
-        sets = np.full((length, len(self.definitions.codes)), UNDEFINED, dtype=np.int32)
+        sets = np.full((length, len(self.code_sets.codes)), UNDEFINED, dtype=np.int32)
         return AnsweredCells(sets=sets, units=units, sums=sums)
 
 
