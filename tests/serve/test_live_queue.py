@@ -114,7 +114,7 @@ def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: fl
             client=client,
             tokens=tokens,
             send=send,
-            waiting=lambda: queue.waiting,
+            waiting=lambda: queue._counts.total,
             begun=begun,
             finish=finish,
             order=order,

@@ -124,10 +124,10 @@ def test_the_cache_stays_within_its_bound() -> None:
     cache = BoundedCache[int](1_000)
     for number in range(100):
         cache.put(number, number, size=100)
-        assert cache.held <= 1_000
+        assert cache._held <= 1_000
     assert cache.get(99) == 99
     assert cache.get(0) is None
     cache.put("large", 1, size=900)
     assert cache.get("large") is None
     cache.put(99, 1, size=50)
-    assert cache.held == 950
+    assert cache._held == 950

@@ -5,7 +5,6 @@ employers in the data are the same. A question that was answered before gets the
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from sfumato.checking import Checked, checked, stored_answers
-from sfumato.durable import alone, sync_folder
+from sfumato.durable import alone, append_line, sync_folder
 from sfumato.engine.limits import limit_memory, stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.live.session import Price, Session, Where, in_order, live_table
@@ -98,15 +97,7 @@ class Quotas:
         return {entry["question"]: Fraction(entry["epsilon"]) for entry in entries}
 
     def _append(self, analyst: str, digest: str, epsilon: Fraction) -> None:
-        path = self._path(analyst)
-        line = json.dumps({"question": digest, "epsilon": str(epsilon)}) + "\n"
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b") as file:
-            whole = file.read().rfind(b"\n") + 1
-            file.seek(whole)
-            file.truncate()
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self._path(analyst), json.dumps({"question": digest, "epsilon": str(epsilon)}))
         sync_folder(self.folder)
 
     def _path(self, analyst: str) -> Path:

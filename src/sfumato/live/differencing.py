@@ -1,7 +1,6 @@
 """Cells that were answered, by what they are about, so that one differing by few units is noticed."""
 
 import json
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.durable import private_folder, room_for
+from sfumato.durable import append_line, private_folder
 from sfumato.engine.factors import PRIME
 from sfumato.statistics.totals.question import TOTAL
 
@@ -238,14 +237,7 @@ class DifferencingGuard:
             "sums": [_text(part[new]) for part in asked.sums],
         }
         private_folder(self.file.parent)
-        descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with room_for(self.file), os.fdopen(descriptor, "r+b") as file:
-            # A crash may have left a part of a line, of an answer that nobody got: it is written over.
-            file.seek(_whole_lines(file.read()))
-            file.truncate()
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.file, json.dumps(line))
 
     def _judge(self, level: int, pairs: "_Pairs", found: Flags) -> "_Pairs":
         """Mark cells of pairs that are known to be too near, and give back those that have to be looked into."""

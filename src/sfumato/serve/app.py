@@ -28,7 +28,8 @@ from sfumato.serve.core.http import (
     redirect_slashes,
     responses,
 )
-from sfumato.serve.core.worker_queue import RateLimit, WorkLimits
+from sfumato.serve.core.rate_limit import RateLimit
+from sfumato.serve.core.worker_queue import WorkLimits
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
 from sfumato.serve.live.queue import LiveQueue

@@ -16,7 +16,8 @@ from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import Selection, ServedTable
-from sfumato.serve.core.worker_queue import WorkerQueue, client_of
+from sfumato.serve.core.rate_limit import client_of
+from sfumato.serve.core.worker_queue import WorkerQueue
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.layout import Options
 

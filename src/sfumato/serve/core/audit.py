@@ -23,8 +23,8 @@ from sfumato.serve.core.access import Access
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.http import method_sent, problem
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, grouped
+from sfumato.serve.core.rate_limit import UNKNOWN, address, network
 from sfumato.serve.core.users import PUBLIC, TOKEN, make_folder
-from sfumato.serve.core.worker_queue import UNKNOWN, address, network
 
 # Full files get a name of their own and are left alone. An entry is handed to the operating system at once, so that a
 # server that is killed loses none. What has to outlast a failure of the power too is waited for.

@@ -49,10 +49,6 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self.tables)
 
-    def add(self, *tables: ServedTable) -> "Catalogue":
-        """The catalogue with more tables."""
-        return Catalogue(tables={**self.tables, **{table.id: table for table in tables}})
-
 
 def open_catalogue(sources: Sequence[BundleSource], *, groupings: Sequence[GroupingSection] = ()) -> Catalogue:
     """Open and verify bundles; `groupings` are groups of codes that cubes may be asked for."""

@@ -30,8 +30,8 @@ def select(table: ServedTable, asked: CodesByName, *, codelists: Mapping[str, st
 
     Codes come in the order of the table, each once. A dimension that is not named is left out; metrics are all then.
     """
-    named = {_axis(table, name): codes for name, codes in asked.items()}
-    lists = {_axis(table, name): codelist for name, codelist in (codelists or {}).items()}
+    named = {axis_of(table, name): codes for name, codes in asked.items()}
+    lists = {axis_of(table, name): codelist for name, codelist in (codelists or {}).items()}
     places: list[tuple[int, ...] | None] = []
     groupings = []
     for axis, dimension in enumerate(table.axes):
@@ -78,7 +78,8 @@ def valueset(table: ServedTable, dimension: ServedDimension) -> str:
     return f"vs_{table.id}_{dimension.name}"
 
 
-def _axis(table: ServedTable, name: str) -> int:
+def axis_of(table: ServedTable, name: str) -> int:
+    """The place of the axis that a client names; a name that no axis has is refused."""
     axis = table.by_name.get(name.lower())
     if axis is None:
         known = ", ".join(dimension.name for dimension in table.axes)

@@ -39,11 +39,6 @@ class LiveQueue:
         """What can be asked, and what is left of the budget; the latter takes a while to find out."""
         return live_config(self.live, self.live.left(quota_of(user)), self.methods)
 
-    @property
-    def waiting(self) -> int:
-        """Questions that wait, those that are worked on included."""
-        return self._counts.total
-
     @cached_property
     def methods(self) -> AvailableMethods | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
