@@ -56,11 +56,11 @@ class Quotas:
 
     def left(self, analyst: str) -> Fraction:
         """The epsilon that further questions of an analyst may cost."""
-        return self.most - sum(self._asked(analyst).values(), Fraction(0))
+        return self.most - sum(self._spent(analyst).values(), Fraction(0))
 
     def has_asked(self, analyst: str, digest: str) -> bool:
         """Whether an analyst asked a question before: then it costs nothing more."""
-        return digest in self._asked(analyst)
+        return digest in self._spent(analyst)
 
     def refusal(self, analyst: str, epsilon: Fraction) -> BudgetError | None:
         """Why an analyst cannot ask a new question of this cost, if so."""
@@ -87,7 +87,7 @@ class Quotas:
             if new:
                 self._append(analyst, digest, epsilon)
 
-    def _asked(self, analyst: str) -> dict[str, Fraction]:
+    def _spent(self, analyst: str) -> dict[str, Fraction]:
         try:
             lines = self._path(analyst).read_text().split("\n")
         except FileNotFoundError:

@@ -55,13 +55,13 @@ class GuardedSession(Session):
             asked = cast(Totals, statistic)
             counted = self.prepared.answer(asked.question)
         protected = asked.method.protect(counted, OperatingSystem())
-        protected = _suppressed(protected, ~_within(protected, shown or {}))
+        protected = _suppress(protected, ~_within(protected, shown or {}))
         settings = self.release.live
         if settings.guard == "off":
             return statistic.rows(protected)
-        near = self._noticed(asked, counted, protected)
+        near = self._too_near(asked, counted, protected)
         if settings.guard == "refuse":
-            return statistic.rows(_suppressed(protected, near))
+            return statistic.rows(_suppress(protected, near))
         table = statistic.rows(protected)
         return table.append_column("differencing", pa.array(np.where(near, FLAGGED, "")))
 
@@ -77,7 +77,7 @@ class GuardedSession(Session):
             with self._alone():
                 self._remember(statistic, counted, seen)
 
-    def _noticed(self, statistic: Totals, counted: Cells, protected: Cells) -> Flags:
+    def _too_near(self, statistic: Totals, counted: Cells, protected: Cells) -> Flags:
         """Notice cells that differ by few units from those answered before, and remember all that are answered now.
 
         A cell that is only marked has been answered: later answers mark it no more and no less, so that a question that
@@ -188,7 +188,7 @@ def _within(cells: Cells, shown: Mapping[str, Sequence[str]]) -> Flags:
     return within
 
 
-def _suppressed(protected: Cells, withheld: Flags) -> Cells:
+def _suppress(protected: Cells, withheld: Flags) -> Cells:
     """The same answer without the cells that are withheld."""
     hidden = {
         "value": 0,

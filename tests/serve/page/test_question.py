@@ -21,7 +21,7 @@ from sfumato.serve.page.question import (
     Variable,
     first_question,
     read,
-    spelled,
+    spell_codes,
 )
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
@@ -66,7 +66,7 @@ def test_an_address_says_everything(question: ReaderQuestion) -> None:
 @given(st.sets(st.integers(0, 119), min_size=1))
 def test_many_codes_are_written_in_short(places: set[int]) -> None:
     industry = TABLE.dimensions[1]
-    text = spelled(industry, [industry.codes[place] for place in places])
+    text = spell_codes(industry, [industry.codes[place] for place in places])
     assert set(places_of(industry, split(text))) == places
     assert len(text) <= 5 * len(places)
 

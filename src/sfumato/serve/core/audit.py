@@ -137,9 +137,9 @@ class AuditedQuery:
         asked: dict[str, Any] = {}
         for at, (axis, places) in enumerate(zip(table.axes, (*selection.places, selection.metrics), strict=True)):
             if places is not None and at in groupings:
-                asked[axis.name] = {groupings[at]: listed(grouped(axis, groupings[at]), places)}
+                asked[axis.name] = {groupings[at]: codes_for_log(grouped(axis, groupings[at]), places)}
             elif places is not None:
-                asked[axis.name] = listed(axis, places)
+                asked[axis.name] = codes_for_log(axis, places)
         return cls(table=table.id, asked=asked, cells=selection.cells)
 
     def attach(self, scope: Scope) -> None:
@@ -147,11 +147,11 @@ class AuditedQuery:
         scope[_QUERY] = self
 
 
-def listed(dimension: ServedDimension, places: tuple[int, ...]) -> Any:
+def codes_for_log(dimension: ServedDimension, places: tuple[int, ...]) -> Any:
     """Codes as the log writes them.
 
     >>> dimension = ServedDimension(name="place", label="Place", codes=("a", "b"), labels=("A", "B"))
-    >>> listed(dimension, (0, 1)), listed(dimension, (1,))
+    >>> codes_for_log(dimension, (0, 1)), codes_for_log(dimension, (1,))
     ('*', ['b'])
     """
     if len(places) == len(dimension):

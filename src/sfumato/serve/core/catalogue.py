@@ -83,7 +83,7 @@ def _with_margins(tables: Sequence[ServedTable], alike: Sequence[str]) -> list[S
             axes = _axes_within(table, other)
             if axes is not None:
                 margins.setdefault(frozenset(axes), Margin(id=other.id, source=other.source, axes=axes))
-        found.append(_knowing(table, margins) if margins else table)
+        found.append(_with_eliminable(table, margins) if margins else table)
     return found
 
 
@@ -100,7 +100,7 @@ def _kinds(table: ServedTable) -> list[str]:
     return [metric.code for metric in table.metrics]
 
 
-def _knowing(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> ServedTable:
+def _with_eliminable(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> ServedTable:
     """The table with its margins; a dimension is said to be eliminable where leaving it out always has an answer."""
     every = frozenset(range(len(table.dimensions)))
     free: tuple[int, ...] = ()

@@ -236,7 +236,7 @@ class CubeFigures:
     metrics: tuple[CubeMetric, ...]
     groupings: Mapping[str, Grouping] = field(default_factory=dict, repr=False)
     """By their identifiers."""
-    _kept: BoundedCache["_Worked"] = field(default_factory=lambda: BoundedCache(KEPT_BYTES), repr=False)
+    _kept: BoundedCache["_Computed"] = field(default_factory=lambda: BoundedCache(KEPT_BYTES), repr=False)
 
     def figures(self, selection: Selection) -> Figures:
         """The table by the dimensions that are asked for, under the codes that are asked for."""
@@ -245,7 +245,7 @@ class CubeFigures:
         axes = _axes(selection)
         kept = self._filtered(selection, axes)
         if self._cells(axes) > WHOLE_CELLS:
-            return self._asked(selection, axes, kept)
+            return self._answer(selection, axes, kept)
         # A figure by some dimensions does not depend on which codes of them are asked for beside its own.
         picks = [(np.array(places, dtype=np.intp), axes.index(axis)) for axis, places in kept.items()]
         return self._columns(selection, lambda statistic, column: self._whole(statistic, column, axes).only(picks))
@@ -272,14 +272,14 @@ class CubeFigures:
         lengths, chosen = self.cube.cube.shape, selection.places
         return {axis: found for axis in axes if (found := chosen[axis]) is not None and len(found) < lengths[axis]}
 
-    def _asked(self, selection: Selection, axes: Axes, kept: Mapping[int, CubePlaces]) -> Figures:
+    def _answer(self, selection: Selection, axes: Axes, kept: Mapping[int, CubePlaces]) -> Figures:
         """The figures of one question, worked out for its own cells."""
         question = Asked.at(self.cube.cube, axes, kept)
-        return self._columns(selection, lambda statistic, column: self._worked(statistic, column, question))
+        return self._columns(selection, lambda statistic, column: self._compute(statistic, column, question))
 
-    def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Worked"]) -> Figures:
+    def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Computed"]) -> Figures:
         """A column for every metric; a figure and its error are worked out together."""
-        known: dict[tuple[Statistic, str], _Worked] = {}
+        known: dict[tuple[Statistic, str], _Computed] = {}
         columns = []
         for metric in (self.metrics[place] for place in selection.metrics):
             asked = (metric.statistic, metric.column)
@@ -289,19 +289,19 @@ class CubeFigures:
             columns.append(_column(found.errors if metric.error else found.values, found.status))
         return Figures(columns=tuple(columns))
 
-    def _whole(self, statistic: Statistic, column: str, axes: Axes) -> "_Worked":
+    def _whole(self, statistic: Statistic, column: str, axes: Axes) -> "_Computed":
         """The figures of all cells by some dimensions, kept from the first question on."""
         key = (statistic, column, axes)
         found = self._kept.get(key)
         if found is None:
-            found = self._worked(statistic, column, Asked.at(self.cube.cube, axes, {}))
+            found = self._compute(statistic, column, Asked.at(self.cube.cube, axes, {}))
             self._kept.put(key, found, size=found.values.nbytes + found.errors.nbytes + found.status.nbytes)
         return found
 
-    def _worked(self, statistic: Statistic, column: str, question: Asked) -> "_Worked":
+    def _compute(self, statistic: Statistic, column: str, question: Asked) -> "_Computed":
         asked = self.cube.totals_of if statistic == "total" else self.cube.means_of
         answer = asked(question, column)
-        return _Worked(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))
+        return _Computed(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))
 
     def _grouped(self, selection: Selection) -> Figures:
         """One question for every combination of groups: the error of a sum is not the sum of errors."""
@@ -322,7 +322,7 @@ class CubeFigures:
         axes = tuple(axis for axis, places in enumerate(selection.places) if places is not None and axis not in by_axis)
         kept = self._filtered(selection, axes)
         parts = [
-            self._asked(selection, axes, kept | dict(zip(members, chosen, strict=True))) for chosen in combinations
+            self._answer(selection, axes, kept | dict(zip(members, chosen, strict=True))) for chosen in combinations
         ]
         leading = tuple(len(groups) for groups in members.values())
         order = np.argsort([*members, *axes], kind="stable").tolist()
@@ -339,20 +339,20 @@ class CubeFigures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Worked:
+class _Computed:
     """Figures with their errors and status, in arrays over some dimensions."""
 
     values: NDArray[np.float64]
     errors: NDArray[np.float64]
     status: NDArray[np.int8]
 
-    def only(self, picks: Sequence[tuple[NDArray[np.intp], int]]) -> "_Worked":
+    def only(self, picks: Sequence[tuple[NDArray[np.intp], int]]) -> "_Computed":
         """Those at some places of some axes."""
         values, errors, status = self.values, self.errors, self.status
         for places, axis in picks:
             values, errors = values.take(places, axis=axis), errors.take(places, axis=axis)
             status = status.take(places, axis=axis)
-        return _Worked(values=values, errors=errors, status=status)
+        return _Computed(values=values, errors=errors, status=status)
 
 
 def _axes(selection: Selection) -> Axes:

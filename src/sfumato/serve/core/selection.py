@@ -102,13 +102,13 @@ def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[i
             do="correct the codes, or list them",
         )
     for expression in others:
-        found.update(_expressed(dimension, expression))
+        found.update(_expand(dimension, expression))
     if not found:
         raise _unknown(dimension, ", ".join(expressions) or "none")
     return tuple(sorted(found))
 
 
-def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
+def _expand(dimension: ServedDimension, expression: str) -> Sequence[int]:
     """The places an expression stands for: `*`, `?`, top(n), bottom(n), range(a,b), from(a), to(b)."""
     every = range(len(dimension))
     if expression == "*":
@@ -117,7 +117,7 @@ def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
         raise _unknown(dimension, expression)
     call = _CALL.fullmatch(expression)
     if call:
-        return _called(dimension, call[1].lower(), call[2])
+        return _evaluate(dimension, call[1].lower(), call[2])
     if "*" in expression or "?" in expression:
         found = _like(dimension, expression)
         if found:
@@ -125,7 +125,7 @@ def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
     raise _unknown(dimension, expression)
 
 
-def _called(dimension: ServedDimension, word: str, inside: str) -> Sequence[int]:
+def _evaluate(dimension: ServedDimension, word: str, inside: str) -> Sequence[int]:
     every = range(len(dimension))
     if word in ("top", "bottom"):
         if not _COUNT.fullmatch(inside):

@@ -179,11 +179,11 @@ class Grid:
 
     def row_texts(self, texts: Texts) -> Iterator[tuple[str, ...]]:
         """What stands before every row."""
-        return product(*(shown(dimension, texts) for dimension in self.stub))
+        return product(*(axis_texts(dimension, texts) for dimension in self.stub))
 
     def column_texts(self, texts: Texts) -> list[str]:
         """What stands above every column, in one line."""
-        return [" ".join(parts) for parts in product(*(shown(dimension, texts) for dimension in self.heading))]
+        return [" ".join(parts) for parts in product(*(axis_texts(dimension, texts) for dimension in self.heading))]
 
     def names(self, texts: Texts) -> list[str]:
         """What stands above the stub."""
@@ -214,7 +214,7 @@ def placement(
     return rows, columns
 
 
-def shown(dimension: ServedDimension, texts: Texts) -> tuple[str, ...]:
+def axis_texts(dimension: ServedDimension, texts: Texts) -> tuple[str, ...]:
     """The codes of a dimension, their labels, or both."""
     if texts == "codes":
         return dimension.codes
@@ -223,8 +223,8 @@ def shown(dimension: ServedDimension, texts: Texts) -> tuple[str, ...]:
     return tuple(f"{code} {label}" for code, label in zip(dimension.codes, dimension.labels, strict=True))
 
 
-def legend(said: NDArray[np.int8]) -> list[CellStatus]:
+def legend(remarks: NDArray[np.int8]) -> list[CellStatus]:
     """What the symbols of some figures stand for, each once."""
-    numbers = np.flatnonzero(np.bincount(said.ravel(), minlength=len(REMARKS))).tolist()
+    numbers = np.flatnonzero(np.bincount(remarks.ravel(), minlength=len(REMARKS))).tolist()
     used = {part.symbol: part for number in numbers for part in REMARKS[number].parts}
     return [part for part in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if part.symbol in used]

@@ -70,7 +70,7 @@ def _keywords(answer: TableAnswer, grid: Grid, options: Options) -> Iterator[str
     yield _keyword("NOTE", "#".join((*answer.notes, *table.notes, *marks)))
     for symbol, dots in _MISSING.items():
         yield _keyword(f"DATASYMBOL{dots}", symbol)
-    yield from _marked(grid)
+    yield from _cell_notes(grid)
 
 
 def _about(axis: ServedDimension) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _about(axis: ServedDimension) -> Iterator[str]:
         yield _keyword("ELIMINATION", axis.labels[axis.places[axis.total]], of=(axis.label,))
 
 
-def _marked(grid: Grid) -> Iterator[str]:
+def _cell_notes(grid: Grid) -> Iterator[str]:
     """The symbols that stand beside figures, each for the cell that these codes name."""
     beside = np.array([bool(remark.parts) and not remark.hides for remark in REMARKS])
     rows, columns = np.nonzero(beside[grid.remarks])
@@ -124,14 +124,14 @@ def write_json_px(answer: TableAnswer, _options: Options) -> bytes:
         {"code": dimension.name, "text": dimension.label, "type": _TYPES.get(dimension.role or "", "d")}
         for dimension in answer.dimensions
     ]
-    said = answer.remarks()
+    remarks = answer.remarks()
     contents = [
-        {"code": metric.code, "text": metric.label, "type": "c", "unit": metric.unit, **_comment(said[..., at])}
+        {"code": metric.code, "text": metric.label, "type": "c", "unit": metric.unit, **_comment(remarks[..., at])}
         for at, metric in enumerate(answer.metrics)
     ]
     figures = zip(*(column.listed() for column in answer.columns), strict=True)
     keys = product(*(dimension.codes for dimension in answer.dimensions))
-    patterns, of_row = np.unique(said.reshape(-1, len(answer.metrics)), axis=0, return_inverse=True)
+    patterns, of_row = np.unique(remarks.reshape(-1, len(answer.metrics)), axis=0, return_inverse=True)
     comments = [_comment(pattern) for pattern in patterns]
     content = {
         "columns": [*columns, *contents],
@@ -149,7 +149,7 @@ def _text(value: Any) -> str:
     return ".." if value is None else repr(value)
 
 
-def _comment(said: Marks) -> dict[str, str]:
+def _comment(remarks: Marks) -> dict[str, str]:
     """What some figures are marked with, and why some are missing, in words; nothing where there is nothing to say."""
-    words = "; ".join(status.meaning for status in legend(said))
+    words = "; ".join(status.meaning for status in legend(remarks))
     return {"comment": words} if words else {}

@@ -17,7 +17,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from sfumato.serve.core.model import Metric, TableAnswer
 from sfumato.serve.core.status import RELIABILITY, REMARKS, SYMBOLS
-from sfumato.serve.formats.layout import Grid, Options, legend, shown
+from sfumato.serve.formats.layout import Grid, Options, axis_texts, legend
 
 # CSV: one header line, a row for every combination, safe to open in a spreadsheet.
 
@@ -85,7 +85,7 @@ def table_html(answer: TableAnswer, options: Options) -> str:
         above = names if last else [""] * len(names)
         corner = "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in above)
         scope = f'scope="colgroup" colspan="{span}"' if span > 1 else 'scope="col"'
-        heads = "".join(f"<th {scope}>{escape(text)}</th>" for text in shown(dimension, texts)) * repeat
+        heads = "".join(f"<th {scope}>{escape(text)}</th>" for text in axis_texts(dimension, texts)) * repeat
         parts.append(f"<tr>{corner}{heads}</tr>")
         repeat *= len(dimension)
     if not grid.heading:
@@ -213,12 +213,12 @@ def _notes(book: Workbook, sheet: Worksheet, answer: TableAnswer, options: Optio
     bold, wrapped = book.add_format({"bold": True, "valign": "top"}), book.add_format({"text_wrap": True})
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 110)
-    for row, (head, text) in enumerate(_said(answer, options)):
+    for row, (head, text) in enumerate(_note_lines(answer, options)):
         sheet.write_string(row, 0, head, bold)
         sheet.write_string(row, 1, text, wrapped)
 
 
-def _said(answer: TableAnswer, options: Options) -> Iterator[tuple[str, str]]:
+def _note_lines(answer: TableAnswer, options: Options) -> Iterator[tuple[str, str]]:
     table = answer.table
     yield "Table", table.title
     yield "Release", table.release
@@ -257,7 +257,7 @@ def as_arrow(answer: TableAnswer, options: Options) -> pa.Table:
     places = np.unravel_index(np.arange(cells), answer.shape) if answer.shape else ()
     columns: dict[str, pa.Array] = {}
     for dimension, place in zip(answer.dimensions, places, strict=True):
-        codes = pa.array(shown(dimension, texts), pa.string())
+        codes = pa.array(axis_texts(dimension, texts), pa.string())
         columns[dimension.name] = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), codes)
     names = {metric.code: metric.code for metric in answer.metrics}
     names |= {answer.table.metrics[place].code: name for name, place in answer.table.contents.also}  # as in the bundle

@@ -64,7 +64,7 @@ class OneTableBundle(OpenBundle):
 def answer_table(live: Session, statistic: PublishedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
     described = OneTableBundle.of(live, statistic)
-    table = described.of_rows(described.about, _marked(rows), prefix="")
+    table = described.of_rows(described.about, _with_status(rows), prefix="")
     return replace(
         table,
         id=statistic.table.name,
@@ -120,7 +120,7 @@ def _notes(live: Session, statistic: PublishedTable, rows: pa.Table) -> tuple[st
     return (*notes, *few_units_apart(apart or 0))
 
 
-def _marked(rows: pa.Table) -> pa.Table:
+def _with_status(rows: pa.Table) -> pa.Table:
     """The rows with a status where the guard marked them."""
     if DIFFERENCING not in rows.column_names:
         return rows
@@ -193,7 +193,7 @@ class LiveFigures:
 
     def figures(self, selection: Selection) -> Figures:
         """The cells of a selection, each protected by itself; a dimension that is left out is a question without it."""
-        chosen = self._chosen(selection)
+        chosen = self._shown_codes(selection)
         statistic = self._plan(chosen)
         table = answer_table(self.live, statistic, self.live.answer(statistic, shown=chosen))
         places = (tuple(axis.places[code] for code in chosen[axis.name]) for axis in table.dimensions)
@@ -208,7 +208,7 @@ class LiveFigures:
         """Records are counted: that takes a while."""
         return False
 
-    def _chosen(self, selection: Selection) -> dict[str, tuple[str, ...]]:
+    def _shown_codes(self, selection: Selection) -> dict[str, tuple[str, ...]]:
         """The codes that are shown, by attribute; one of which only the total is shown is not asked for."""
         chosen = {
             dimension.name: tuple(dimension.codes[place] for place in places)

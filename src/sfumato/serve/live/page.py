@@ -33,7 +33,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     template = make_templates(Assets.read(), context.settings, "sfumato.serve.live").get_template("live.html")
     live = queue.live
 
-    async def shown(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
+    async def render_page(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
         chosen = fields(sent)
         given: dict[str, Any] = dict.fromkeys(("price", "refusal", "table", "sheet", "error"))
 
@@ -41,7 +41,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
             if chosen["by"]:
                 try:
                     with refusing():
-                        given.update(found(read(chosen), request, user, ask=ask))
+                        given.update(answer_or_price(read(chosen), request, user, ask=ask))
                 except RefusedError as error:
                     given["error"] = error
             given["config"] = queue.config(user)
@@ -51,7 +51,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         status = 200 if given["error"] is None else given["error"].status
         return Response(template.render(about | given), status_code=status, media_type=HTML)
 
-    def found(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
+    def answer_or_price(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
         """The answer, or the price where it costs something and nobody said to spend it."""
         statistic = question.plan(live)
         AuditedQuery(table=statistic.table.name, asked=in_words(statistic), cells=statistic.cells).attach(request.scope)
@@ -64,7 +64,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     @api.get("")
     async def form(request: Request, user: Analyst) -> Response:
         """The form, with the answer where it costs nothing, and with the price where it costs something."""
-        return await shown(request, user, request.query_params.multi_items(), ask=False)
+        return await render_page(request, user, request.query_params.multi_items(), ask=False)
 
     @api.post("")
     async def ask(request: Request, user: Analyst) -> Response:
@@ -76,7 +76,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
             raise RefusedError(
                 "form", expected="fields of the form", found="something else", do="use the form"
             ) from error
-        return await shown(request, user, sent, ask=True)
+        return await render_page(request, user, sent, ask=True)
 
     return api
 

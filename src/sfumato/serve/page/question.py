@@ -113,7 +113,7 @@ class ReaderQuestion:
         by_name = {variable.name: variable.dimension for variable in self.grouped()}
         return tuple(by_name.get(dimension.name, dimension) for dimension in self.table.dimensions)
 
-    def shown(self, **changes: object) -> "ReaderQuestion":
+    def with_display(self, **changes: object) -> "ReaderQuestion":
         """The same question, shown in another way."""
         return replace(self, display=replace(self.display, **changes))  # type: ignore[arg-type]
 
@@ -125,22 +125,22 @@ class ReaderQuestion:
 
     def query(self) -> str:
         """The question as the query of an address, in one spelling."""
-        return _encoded([*self.chosen(), *self._layout(), *self._display()])
+        return _encoded([*self.selection_pairs(), *self._layout(), *self._display()])
 
     def api_query(self, written: str, *parameters: str, layout: bool = False) -> str:
         """The question as the query of PxWebApi version 2, in a format."""
-        pairs = [("outputFormat", written), *self.chosen(), *(self._layout() if layout else ())]
+        pairs = [("outputFormat", written), *self.selection_pairs(), *(self._layout() if layout else ())]
         return _encoded([*pairs, *((("outputFormatParams", ",".join(parameters)),) if parameters else ())])
 
-    def chosen(self) -> Iterator[tuple[str, str]]:
+    def selection_pairs(self) -> Iterator[tuple[str, str]]:
         """Codes and figures, as both the page and PxWebApi write them."""
         order = [dimension.name for dimension in self.table.dimensions]
         for variable in sorted(self.variables, key=lambda one: order.index(one.name)):
             if variable.place != "out" and variable.wanted:
                 if variable.grouping:
                     yield f"codelist[{variable.name}]", variable.grouping
-                yield f"valueCodes[{variable.name}]", spelled(variable.dimension, variable.wanted)
-        yield f"valueCodes[{self.table.contents.name}]", spelled(self.table.contents, self.metrics)
+                yield f"valueCodes[{variable.name}]", spell_codes(variable.dimension, variable.wanted)
+        yield f"valueCodes[{self.table.contents.name}]", spell_codes(self.table.contents, self.metrics)
 
     def _layout(self) -> Iterator[tuple[str, str]]:
         contents = self.table.contents.name
@@ -160,7 +160,7 @@ class ReaderQuestion:
             yield "page", str(display.page)
 
 
-def spelled(dimension: ServedDimension, wanted: Sequence[str]) -> str:
+def spell_codes(dimension: ServedDimension, wanted: Sequence[str]) -> str:
     """Codes in short: a star for all, ranges where many follow each other, expressions as they were written."""
     places = [dimension.places.get(code) for code in wanted]
     known = sorted({place for place in places if place is not None})

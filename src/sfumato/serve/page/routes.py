@@ -19,7 +19,7 @@ from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.question import ReaderQuestion, read
 from sfumato.serve.page.site import for_everybody, reader, role_of, site
-from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, titled
+from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, page_title
 from sfumato.serve.page.view import view_of
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Pages:
         if kept is None:
             found = listing(self.context.catalogue, dict(request.query_params))
             total = len(self.context.catalogue)
-            kept = self._written("start.html", user, found=found, filters=FILTERS, total=total)
+            kept = self._render("start.html", user, found=found, filters=FILTERS, total=total)
             self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -123,7 +123,7 @@ class Pages:
     async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
         return await self.context.worker_queue.page(write, client=self.context.client(request.scope))
 
-    def _written(self, template: str, user: User | None, **given: Any) -> Rendered:
+    def _render(self, template: str, user: User | None, **given: Any) -> Rendered:
         content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()
         return for_everybody(self.context, Rendered.of(content, media_type=HTML))
 
@@ -137,7 +137,7 @@ def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     selection = question.selection()
     context.refuse_large(selection)
     view = view_of(question, selection)
-    drawn = chart_of(view, question, name=titled(view, question))
+    drawn = chart_of(view, question, name=page_title(view, question))
     if drawn is None:
         raise not_found("chart", "a question without one", "choose another chart")
     disposition = f'attachment; filename="{question.table.id}.svg"'

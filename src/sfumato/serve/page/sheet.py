@@ -110,7 +110,7 @@ def sheet_of(view: View, question: ReaderQuestion) -> Sheet:
     )
 
 
-def written(value: float, metric: Metric, *, percent: bool = False) -> str:
+def format_figure(value: float, metric: Metric, *, percent: bool = False) -> str:
     """A figure with as many digits as are worth showing."""
     return f"{value:,.{_digits(metric, relative=False, percent=percent)}f}"
 

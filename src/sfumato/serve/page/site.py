@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
 from sfumato.serve.context import Rendered, ServerContext
-from sfumato.serve.core.access import LASTS, PRIVATE, SIGN_IN, local
+from sfumato.serve.core.access import PRIVATE, SESSION_SECONDS, SIGN_IN, local
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.page.assets import HTML, Assets, make_templates
@@ -107,7 +107,7 @@ def router(context: ServerContext) -> APIRouter:
         response.set_cookie(
             access.cookie(request.scope),
             access.sessions.begin(user),
-            max_age=LASTS,
+            max_age=SESSION_SECONDS,
             path="/",
             secure=access.secure(request.scope),
             httponly=True,

@@ -15,7 +15,7 @@ from sfumato.serve.core.model import ServedDimension, ServedTable
 from sfumato.serve.core.selection import places_of, valueset
 from sfumato.serve.page.assets import HTML, count
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, ReaderQuestion, Variable, spelled
+from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, ReaderQuestion, Variable, spell_codes
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.site import Site, for_everybody
 from sfumato.serve.page.snippets import data_address, snippets
@@ -123,7 +123,7 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
         ),
         every=every,
         count=len(wanted),
-        kept=spelled(dimension, [dimension.codes[place] for place in rest]) if rest else "",
+        kept=spell_codes(dimension, [dimension.codes[place] for place in rest]) if rest else "",
         kept_count=len(rest),
         long=long,
         find=find,
@@ -232,7 +232,7 @@ class TablePage:
         selection = question.selection()
         self.context.refuse_large(selection)
         view = view_of(question, selection)
-        title = titled(view, question)
+        title = page_title(view, question)
         answer = {
             "view": view,
             "sheet": sheet_of(view, question),
@@ -290,7 +290,7 @@ def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, list[tuple[
     return dimension.label, [(dimension.labels[place], dimension.members(place)) for place in places]
 
 
-def titled(view: View, question: ReaderQuestion) -> str:
+def page_title(view: View, question: ReaderQuestion) -> str:
     """What is shown, in a line: the title of the table, and the codes of its filters."""
     filters = "; ".join(f"{label}: {text}" for label, text in view.page_texts)
     title = f"{question.table.title}, {question.table.period}"
@@ -300,16 +300,16 @@ def titled(view: View, question: ReaderQuestion) -> str:
 def headline(view: View) -> str:
     """What is counted by what, in a line.
 
-    >>> _began("Industry"), _began("NACE section"), _began("State, origin")
+    >>> _in_sentence("Industry"), _in_sentence("NACE section"), _in_sentence("State, origin")
     ('industry', 'NACE section', 'state (origin)')
     """
-    by = [_began(edge.label) for edge in (*view.rows, *view.columns)]
+    by = [_in_sentence(edge.label) for edge in (*view.rows, *view.columns)]
     label = view.metrics[view.first].label
     comma = "," if "," in label else ""
     return f"{label}{comma} by {', '.join(by[:-1])}{' and ' if by[1:] else ''}{by[-1]}" if by else label
 
 
-def _began(label: str) -> str:
+def _in_sentence(label: str) -> str:
     """A label within a sentence: its first letter small, unless it is one of an abbreviation."""
     name, _, end = label.partition(", ")
     small = name if name[1:2].isupper() else name[:1].lower() + name[1:]

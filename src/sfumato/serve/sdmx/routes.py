@@ -94,7 +94,7 @@ class StructureQuery:
         detail = words.get("detail", "full").lower()
         if detail not in DETAILS:
             raise RefusedError("detail", expected=f"one of {', '.join(DETAILS)}", found=detail, do="choose one of them")
-        asked = artefacts.asked(
+        asked = artefacts.find(
             kind,
             agency=path.get("agency", "all"),
             id=path.get("id", "all"),

@@ -217,19 +217,19 @@ _END = "\r\n"
 
 def write_csv_1(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 1.0."""
-    return _written(data, {"DATAFLOW": _reference(data)})
+    return _csv(data, {"DATAFLOW": _reference(data)})
 
 
 def write_csv_2(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 2.0."""
-    return _written(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
+    return _csv(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
 
 
 def _reference(data: SeriesData) -> str:
     return f"{data.flow.agency}:{data.flow.id}({VERSION})"
 
 
-def _written(data: SeriesData, before: dict[str, str]) -> bytes:
+def _csv(data: SeriesData, before: dict[str, str]) -> bytes:
     query = data.query
     shown = data.observation if query.has_observations else data.series
     names = [
