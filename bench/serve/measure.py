@@ -26,7 +26,7 @@ from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
 from sfumato.serve.core.selection import everything
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.sheets import Options
+from sfumato.serve.formats.layout import Options
 from sfumato.serve.live.answer_table import answer_table
 from sfumato.serve.live.question import LiveQuestion
 
@@ -203,7 +203,7 @@ def _measure_live(folder: Path, *, records: int, repeat: int, tell: Tell) -> Res
 def _answered(live: GuardedSession) -> pa.Table:
     """Everything the server does with a question, but for reading the request and sending the answer."""
     question = LiveQuestion(statistic="total", measure="turnover", by=list(ATTRIBUTES))
-    planned = question.planned(live)
-    table = answer_table(live, planned, live.answered(planned))
+    statistic = question.plan(live)
+    table = answer_table(live, statistic, live.answer(statistic))
     content = write_json_stat(table.answer(everything(table)), Options())
     return pa.table({"answer": [content]})

@@ -69,7 +69,7 @@ def _live(file: Path) -> None:
 
     release = load(file)
     with open_guarded(release) as live:
-        live.answer(total=release.tables[0].total, by=release.tables[0].by)
+        live.ask(total=release.tables[0].total, by=release.tables[0].by)
 
 
 if __name__ == "__main__":

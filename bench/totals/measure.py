@@ -65,7 +65,7 @@ class _Asked:
         return self.planned.rows(self.method.protect(self.count(), OperatingSystem()))
 
     def publish_live(self) -> pa.Table:
-        return self.live.answer(total="turnover", by=list(ATTRIBUTES))
+        return self.live.ask(total="turnover", by=list(ATTRIBUTES))
 
 
 def measure_contributors(folder: Path, *, records: int, repeat: int, tell: Tell) -> Results:

@@ -32,6 +32,16 @@ def write_durably(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file for its owner alone, on the disk when this returns; a part that a crash left is replaced."""
+    with room_for(path), os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b") as file:
+        file.seek(file.read().rfind(b"\n") + 1)
+        file.truncate()
+        file.write(line.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def room_for(path: Path) -> Iterator[None]:
     """Say in words that there is no room for what is written at a path."""

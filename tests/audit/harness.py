@@ -211,11 +211,11 @@ def _asked(folder: Path, questions: Iterable[Question]) -> tuple[list[Table], Fr
     tables, cost = [], Fraction(0)
     with open_charged(load(folder / "release.toml")) as live:
         for number, question in enumerate(questions):
-            planned = live.planned(by=question.by, epsilon=question.epsilon, method=question.method)
-            price = live.price(planned)
+            statistic = live.plan(by=question.by, epsilon=question.epsilon, method=question.method)
+            price = live.price(statistic)
             assert price.epsilon is not None
             cost += 0 if price.answered else price.epsilon
-            tables.append((f"live {number + 1}", question.by, live.answered(planned)))
+            tables.append((f"live {number + 1}", question.by, live.answer(statistic)))
     return tables, cost
 
 

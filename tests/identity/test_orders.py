@@ -139,9 +139,9 @@ def test_live_questions_and_released_tables_are_the_same_in_any_order(tiny: Path
     first = run(release(tiny, ("industry", "place")))
     before = values(first.bundle, "counted")
     with open_charged(release(tiny, ("industry", "place")), epsilon=Fraction(2)) as live:
-        planned = live.planned(by=("industry", "place"), epsilon=Fraction(2), method="log-laplace")
-        assert live.price(planned).answered
-        rows = live.answered(planned).to_pylist()
+        statistic = live.plan(by=("industry", "place"), epsilon=Fraction(2), method="log-laplace")
+        assert live.price(statistic).answered
+        rows = live.answer(statistic).to_pylist()
     found = {frozenset([("industry", r["industry"]), ("place", r["place"]), ()]): r["value"] for r in rows}
     assert found == {cell: dict(numbers)["value"] for cell, numbers in before.items()}
     assert len(charges(release(tiny))) == 1

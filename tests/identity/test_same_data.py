@@ -286,6 +286,6 @@ def test_jobs_that_nothing_names_are_known_by_the_values_that_share_a_row(tmp_pa
         write(tmp_path / "jobs.parquet", columns | {"age": ages})
         assert run(load(tmp_path / "joined.toml")).charged == (() if questions else ("counted",))
         with open_charged(load(tmp_path / "joined.toml"), epsilon=Fraction(4)) as live:
-            planned = live.planned(by=("sex", "age"), epsilon=Fraction(2), method="log-laplace")
-            questions.append(live.ready.identity.charge(planned).question)
+            statistic = live.plan(by=("sex", "age"), epsilon=Fraction(2), method="log-laplace")
+            questions.append(live.ready.identity.charge(statistic).question)
     assert questions[0] == questions[2] != questions[1]

@@ -19,7 +19,7 @@ from sfumato.engine.factors import PRIME
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
 from sfumato.live import GuardedSession, open_guarded
-from sfumato.live.released import AnsweredCells, Definitions, Released
+from sfumato.live.differencing import AnsweredCells, CodeSets, DifferencingGuard
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
@@ -64,13 +64,13 @@ def test_the_same_contributors_get_the_same_answer_by_any_path(
     live: GuardedSession, states: list[str], measure: bool
 ) -> None:
     asked: dict[str, Any] = {"total": "turnover"} if measure else {"mean": "profit"}
-    by_cell = cells(live.answer(by=["state", "industry"], **asked), "state", "industry")
+    by_cell = cells(live.ask(by=["state", "industry"], **asked), "state", "industry")
     for state in states:
-        by_filter = cells(live.answer(by=["industry"], where={"state": [state]}, **asked), "industry")
+        by_filter = cells(live.ask(by=["industry"], where={"state": [state]}, **asked), "industry")
         assert all(by_cell[state, industry] == found for (industry,), found in by_filter.items())
-    total = cells(live.answer(by=["industry"], where={"state": states}, totals=True, **asked), "industry")
+    total = cells(live.ask(by=["industry"], where={"state": states}, totals=True, **asked), "industry")
     crossed = cells(
-        live.answer(by=["industry", "size"], where={"state": states}, totals=True, **asked), "industry", "size"
+        live.ask(by=["industry", "size"], where={"state": states}, totals=True, **asked), "industry", "size"
     )
     assert all(crossed[industry, "total"] == found for (industry,), found in total.items())
 
@@ -79,13 +79,13 @@ def test_the_same_contributors_get_the_same_answer_by_any_path(
 def test_a_release_and_a_live_table_say_the_same(survey: Path, live: GuardedSession) -> None:
     bundle = run(load(survey / "release.toml")).bundle
     published = pq.read_table(bundle / "tables/turnover_by_state_industry.parquet")
-    assert published.equals(live.answer(total="turnover", by=["state", "industry"], totals=True))
+    assert published.equals(live.ask(total="turnover", by=["state", "industry"], totals=True))
 
 
 def test_no_answer_holds_a_key_or_an_unperturbed_total(survey: Path, live: GuardedSession) -> None:
-    table = live.answer(total="turnover", by=["state", "size"])
+    table = live.ask(total="turnover", by=["state", "size"])
     secret = read_key(survey / "sfumato.key")
-    assert secret.key.hex() not in str(table.to_pylist()) + repr(live) + repr(live.prepared) + repr(live.released)
+    assert secret.key.hex() not in str(table.to_pylist()) + repr(live) + repr(live.prepared) + repr(live.guard)
     frame = pq.read_table(survey / "businesses.parquet").to_pandas()
     true = (frame["turnover"] * frame["weight"]).groupby([frame["state"], frame["size"]], observed=True).sum()
     for row in table.to_pylist():
@@ -109,9 +109,9 @@ def one_less(survey: Path) -> dict[str, list[str]]:
 def test_a_cell_that_differs_by_few_units_is_withheld_or_marked(survey: Path, guard: str) -> None:
     where = one_less(survey)
     with opened(survey, guard) as live:
-        first = live.answer(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
-        second = live.answer(total="profit", by=["state"], where=where).to_pylist()[0]
-        again = live.answer(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
+        first = live.ask(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
+        second = live.ask(total="profit", by=["state"], where=where).to_pylist()[0]
+        again = live.ask(total="profit", by=["state"], where={"state": where["state"]}).to_pylist()[0]
     assert first["value"] is not None
     assert (second["value"] is None) == (guard == "refuse")
     assert bool(second.get("differencing")) == (guard == "flag")
@@ -122,7 +122,7 @@ def test_cells_of_the_release_are_remembered_too(survey: Path) -> None:
     where = one_less(survey)
     with opened(survey, "refuse") as live:
         # The release publishes turnover by state, with totals.
-        assert live.answer(total="turnover", by=["state"], where=where).to_pylist()[0]["value"] is None
+        assert live.ask(total="turnover", by=["state"], where=where).to_pylist()[0]["value"] is None
 
 
 def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> None:
@@ -130,9 +130,9 @@ def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> Non
     where = one_less(survey)
     with opened(survey, "refuse") as live:
         for statistic in ({"total": "employees"}, {"mean": "employees"}, {"mean": "profit"}, {"count": "records"}):
-            assert live.answer(by=["state"], where=where, **statistic).to_pylist()[0]["value"] is None
+            assert live.ask(by=["state"], where=where, **statistic).to_pylist()[0]["value"] is None
         state = {"state": where["state"]}
-        assert live.answer(by=["state"], where=state, total="employees").to_pylist()[0]["value"] is not None
+        assert live.ask(by=["state"], where=state, total="employees").to_pylist()[0]["value"] is not None
 
 
 @pytest.mark.slow
@@ -145,16 +145,16 @@ def test_what_was_answered_survives_a_restart(survey: Path) -> None:
     )
     path.write_text(text)
     with open_guarded(load(path)) as live:
-        live.answer(total="profit", by=["state"], where={"state": where["state"]})
+        live.ask(total="profit", by=["state"], where={"state": where["state"]})
     with open_guarded(load(path)) as live:
-        assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
+        assert live.ask(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
     stored = survey / "restart.store/live.questions"
     assert oct(stored.stat().st_mode)[-3:] == "600"
     whole = stored.read_bytes()
     stored.write_bytes(whole + whole[:5])  # as a crash may leave it
     with open_guarded(load(path)) as live:
-        assert live.answer(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
-        live.answer(total="employees", by=["state", "industry", "size"])
+        assert live.ask(total="profit", by=["state"], where=where).to_pylist()[0]["value"] is None
+        live.ask(total="employees", by=["state", "industry", "size"])
     assert stored.read_bytes().startswith(whole)
     assert all(json.loads(line) for line in stored.read_bytes().splitlines())
 
@@ -163,9 +163,9 @@ WORDS = np.sort(np.random.default_rng(1).integers(1, PRIME, 1_000))
 ATTRIBUTES = {"unit": tuple(map(str, range(1_000))), "kind": ("x", "y", "z")}
 
 
-def guard(folder: Path) -> Released:
-    return Released(
-        path=folder / "live.cells", words=(WORDS,), definitions=Definitions(codes=ATTRIBUTES), topics=("t",)
+def guard(folder: Path) -> DifferencingGuard:
+    return DifferencingGuard(
+        path=folder / "live.cells", words=(WORDS,), code_sets=CodeSets(codes=ATTRIBUTES), topics=("t",)
     )
 
 
@@ -173,22 +173,22 @@ class Guarded:
     """A guard over cells of the first so many units, all of the kind x."""
 
     def __init__(self, folder: Path) -> None:
-        self.released = guard(folder)
+        self.guard = guard(folder)
 
     def cell(self, units: int, kinds: tuple[str, ...] = ATTRIBUTES["kind"]) -> tuple[AnsweredCells, Any]:
         where = {"unit": ATTRIBUTES["unit"][:units], "kind": kinds}
         total = sum(map(int, WORDS[:units])) % PRIME
-        sets = self.released.definitions.of_cells((), where, ())
+        sets = self.guard.code_sets.of_cells((), where, ())
         return AnsweredCells(sets=sets, units=np.array([[units]]), sums=np.array([[total]])), where
 
     def remember(self, units: int, **kinds: Any) -> None:
         cells, where = self.cell(units, **kinds)
-        self.released.remember(cells, (), where, np.zeros(1, dtype=np.int64))
+        self.guard.remember(cells, (), where, np.zeros(1, dtype=np.int64))
 
     def near(self, *units: int, shared: int = 0, first: bool = False, within: int = 2, **kinds: Any) -> list[bool]:
         cells = [self.cell(number, **kinds)[0] for number in units]
         together = reduce(AnsweredCells.followed_by, cells)
-        found: list[bool] = self.released.near(
+        found: list[bool] = self.guard.near(
             together, within=within, count=lambda filters: np.full(len(filters), shared), first=first
         ).tolist()
         return found
@@ -243,7 +243,7 @@ def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> Non
     asked: list[dict[str, Any]] = [{"where": {"state": where["state"]}}, {"where": where}, {"where": {}}]
 
     def answers(live: GuardedSession) -> list[pa.Table]:
-        return [live.answer(total="profit", by=["state"], **one) for one in asked]
+        return [live.ask(total="profit", by=["state"], **one) for one in asked]
 
     with opened(survey, "flag") as live:
         first, again = answers(live), answers(live)
@@ -256,9 +256,9 @@ def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> Non
 
 def test_many_threads_get_the_same_answers(live: GuardedSession) -> None:
     asked = [["state"], ["industry"], ["size"], ["state", "size"]] * 4
-    alone = {tuple(by): live.answer(total="turnover", by=by) for by in asked[:4]}
+    alone = {tuple(by): live.ask(total="turnover", by=by) for by in asked[:4]}
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = list(pool.map(lambda by: live.answer(total="turnover", by=by), asked))
+        found = list(pool.map(lambda by: live.ask(total="turnover", by=by), asked))
     assert all(table.equals(alone[tuple(by)]) for by, table in zip(asked, found, strict=True))
 
 
@@ -274,8 +274,8 @@ def test_cells_that_differ_by_one_enterprise_are_noticed(survey: Path) -> None:
         raise AssertionError("the survey has no such enterprise")
     kept = sorted(set(frame["industry"]) - {industry})
     with opened(survey, "refuse") as live:
-        assert live.answer(total="profit", by=["state"], where={"state": [state]}).to_pylist()[0]["value"] is not None
-        second = live.answer(total="profit", by=["state"], where={"state": [state], "industry": kept}).to_pylist()[0]
+        assert live.ask(total="profit", by=["state"], where={"state": [state]}).to_pylist()[0]["value"] is not None
+        second = live.ask(total="profit", by=["state"], where={"state": [state], "industry": kept}).to_pylist()[0]
     assert second["value"] is None
 
 
@@ -295,14 +295,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("asked", "said"), MISTAKES.values(), ids=list(MISTAKES))
 def test_a_question_that_makes_no_sense_is_refused(live: GuardedSession, asked: dict[str, Any], said: str) -> None:
     with pytest.raises(ReleaseError, match=said):
-        live.answer(**asked)
+        live.ask(**asked)
 
 
 def test_a_table_that_is_too_large_is_refused(survey: Path) -> None:
     text = (survey / "release.toml").read_text() + "\n[live]\nmost_cells = 10\n"
     (survey / "small.toml").write_text(text)
     with open_guarded(load(survey / "small.toml")) as live, pytest.raises(SfumatoError, match="at most 10 cells"):
-        live.answer(total="turnover", by=["industry"])
+        live.ask(total="turnover", by=["industry"])
 
 
 def attack(
@@ -311,10 +311,10 @@ def attack(
     """What a reader makes of the state with and without an industry: equal is empty, withheld is one, else more."""
     found = {}
     codes = sorted(set(frame["industry"]))
-    whole = cells(live.answer(by=["state"], **asked), "state")
+    whole = cells(live.ask(by=["state"], **asked), "state")
     for industry in industries:
         kept = [other for other in codes if other != industry]
-        for state, row in cells(live.answer(by=["state"], where={"industry": kept}, **asked), "state").items():
+        for state, row in cells(live.ask(by=["state"], where={"industry": kept}, **asked), "state").items():
             found[state[0], industry] = (
                 "withheld" if row[0] is None else "equal" if row == whole[state] else "different"
             )

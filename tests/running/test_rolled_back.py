@@ -187,9 +187,9 @@ def test_live_questions_stop_when_the_ledger_is_put_back(release: Release) -> No
     published(release)
     with open_charged(release, epsilon=Fraction(1)) as live:
         shutil.copy(release.folder / "older", release.ledger)
-        planned = live.planned(by=("place",), epsilon=Fraction(1, 2))
+        statistic = live.plan(by=("place",), epsilon=Fraction(1, 2))
         with pytest.raises(LedgerError, match="restore the newest copy"):
-            live.answered(planned)
+            live.answer(statistic)
     with pytest.raises(LedgerError, match="restore the newest copy"), open_charged(release, epsilon=Fraction(1)):
         pass
 

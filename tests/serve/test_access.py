@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 
 from sfumato.serve.app import make_app
-from sfumato.serve.context import rendered
+from sfumato.serve.context import Rendered
 from sfumato.serve.core.access import Settings, require
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, User, Users
@@ -32,8 +32,8 @@ def with_rooms(catalogue: Catalogue, settings: Settings) -> FastAPI:
 
     @app.get("/api/v2/live")
     async def live_beside_public_tables(user: Annotated[User, require(Role.analyst)]) -> Response:
-        made = rendered(user.name.encode(), media_type="text/plain")
-        return Response(made.content, headers=made.headers)
+        made = Rendered.of(user.name.encode(), media_type="text/plain")
+        return Response(made.body, headers=made.headers)
 
     @app.get("/steward/room")
     async def steward(user: Annotated[User, require(Role.steward, page=True)]) -> Response:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings, require
-from sfumato.serve.core.audit import AuditLog, note
+from sfumato.serve.core.audit import AuditedQuery, AuditLog
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, User, Users
 from tests.serve.in_thread import asking
@@ -149,7 +149,7 @@ def test_a_user_gets_no_answer_that_is_not_in_the_log(catalogue: Catalogue, tmp_
 
     @app.get("/live/asked")
     async def live(user: Annotated[User, require(Role.analyst)], request: Request) -> Response:
-        note(request.scope, table="live", asked={"by": ["place"]}, cells=7)
+        AuditedQuery(table="live", asked={"by": ["place"]}, cells=7).attach(request.scope)
         return Response(f"an answer for {user.name}")
 
     with asking(app) as client:

@@ -11,11 +11,12 @@ import pytest
 from sfumato.release import load
 from sfumato.running import run
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
-from sfumato.serve.core.model import Answer
+from sfumato.serve.core.model import TableAnswer
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.sheets import Options, write_html, write_parquet
-from sfumato.serve.formats.text import write_csv, write_px
+from sfumato.serve.formats.layout import Options
+from sfumato.serve.formats.px import write_px
+from sfumato.serve.formats.sheets import write_csv, write_html, write_parquet
 from sfumato.serve.sdmx.series import obs_status, obs_status_meaning
 from tests.release.people import EARNINGS, HEAD, PERCENTILES, written
 
@@ -32,7 +33,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
 
 
 @pytest.fixture
-def percentiles(people: Catalogue) -> Answer:
+def percentiles(people: Catalogue) -> TableAnswer:
     table = people["percentiles"]
     return table.answer(
         select(table, {"year": ["2001"], "title": ["staff"], "at": ["p25", "p75"], "contents": ["value", "error"]})
@@ -40,13 +41,13 @@ def percentiles(people: Catalogue) -> Answer:
 
 
 @pytest.fixture
-def means(people: Catalogue) -> Answer:
+def means(people: Catalogue) -> TableAnswer:
     table = people["earnings"]
     chosen = {"title": ["staff"], "sector": ["a"], "year": ["2001"], "at": ["mean"], "contents": ["value", "error"]}
     return table.answer(select(table, chosen))
 
 
-def test_a_bound_has_its_mark_and_no_error_that_could_be_large(percentiles: Answer) -> None:
+def test_a_bound_has_its_mark_and_no_error_that_could_be_large(percentiles: TableAnswer) -> None:
     assert percentiles.texts() == ["below", "above"]
     assert percentiles.symbols() == {0: "<", 1: ".", 2: ">=", 3: "."}
     values = percentiles.values()
@@ -55,7 +56,7 @@ def test_a_bound_has_its_mark_and_no_error_that_could_be_large(percentiles: Answ
     assert values[2] <= 45_000
 
 
-def test_every_format_carries_the_bounds(percentiles: Answer, tmp_path: Path) -> None:
+def test_every_format_carries_the_bounds(percentiles: TableAnswer, tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(write_csv(percentiles, Options(texts="codes")).decode(), newline="")))
     assert [row[-1] for row in rows[1:]] == ["below", "above"]
     stat = json.loads(write_json_stat(percentiles, Options()))
@@ -76,7 +77,7 @@ def test_every_format_carries_the_bounds(percentiles: Answer, tmp_path: Path) ->
     assert "less than this value" in obs_status_meaning("D")
 
 
-def test_a_mean_without_an_error_is_missing_and_says_why(means: Answer) -> None:
+def test_a_mean_without_an_error_is_missing_and_says_why(means: TableAnswer) -> None:
     assert means.texts() == ["error unknown"]
     assert means.values() == [None, None]
     assert means.symbols() == {0: "?", 1: "?"}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.model import Column, Figures, Selection
 from sfumato.serve.core.selection import everything
-from sfumato.serve.formats.sheets import Options
-from sfumato.serve.formats.text import as_text, write_csv
+from sfumato.serve.formats.layout import Options
+from sfumato.serve.formats.sheets import as_text, write_csv
 
 BEFORE = st.text(st.sampled_from(" \t\r\n\v\f\x00\x1f\x7f\x85\xa0\u00ad\u200b\u200e\u202e\u2003\u2060\u3000\ufeff"))
 SIGNS = st.sampled_from("=+-@\uff1d\uff0b\uff0d\uff20")
@@ -36,6 +36,9 @@ def test_a_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
 
 class Negative:
     """Figures below zero."""
+
+    def is_quick(self, _selection: Selection) -> bool:
+        return True
 
     def figures(self, selection: Selection) -> Figures:
         shape = [len(places or ()) for places in selection.places]

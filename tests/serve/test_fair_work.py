@@ -44,6 +44,9 @@ class Held:
         values = np.ones([len(places or ()) for places in selection.places])
         return Figures(columns=tuple(Column(values=values) for _ in selection.metrics), notes=())
 
+    def is_quick(self, _selection: Selection) -> bool:
+        return False
+
     def began(self) -> bool:
         """Wait until one more is begun."""
         return self.begun.acquire(timeout=25)
@@ -101,7 +104,7 @@ class Busy:
 
     def heard_of(self, number: int) -> bool:
         """Ask something else until the server has heard of so many downloads."""
-        return any(self.client.get("/health") and self.queue.waiting == number for _ in range(10_000))
+        return any(self.client.get("/health") and self.queue.counts.total == number for _ in range(10_000))
 
     def quick(self, last: int, *headers: str) -> Said:
         """What the client whose address ends so is told when it asks for two figures."""
@@ -113,7 +116,8 @@ def busy(catalogue: Catalogue, tmp_path: Path, **settings: Any) -> Iterator[Busy
     held, users = Held(), Users(tmp_path / "state")
     tokens = tuple(f"Authorization: Bearer {users.add(name, Role.analyst)[1]}" for name in ("ann", "bob"))
     app = make_app(
-        catalogue.add(long_table(held)).add(flow_table(held)), Settings(state=tmp_path / "state", calls=0, **settings)
+        Catalogue(tables={**catalogue.tables, "long": long_table(held), "flows": flow_table(held)}),
+        Settings(state=tmp_path / "state", calls=0, **settings),
     )
     with asking(app) as client, ExitStack() as stack:
         stack.callback(held.finish.release, 1_000)

@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.core.model import Answer, Column, ServedTable
+from sfumato.serve.core.model import Column, ServedTable, TableAnswer
 from sfumato.serve.core.selection import everything, select
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.sheets import Options, write_html, write_parquet, write_xlsx
-from sfumato.serve.formats.text import write_csv, write_json_px, write_px
+from sfumato.serve.formats.layout import Options
+from sfumato.serve.formats.px import write_json_px, write_px
+from sfumato.serve.formats.sheets import write_csv, write_html, write_parquet, write_xlsx
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("http://x")', '<script>alert("x")</script>')
 
@@ -36,7 +37,7 @@ def relabelled(table: ServedTable, texts: tuple[str, ...]) -> ServedTable:
 
 
 @pytest.fixture
-def hostile(catalogue: Catalogue) -> Answer:
+def hostile(catalogue: Catalogue) -> TableAnswer:
     table = relabelled(catalogue["jobs_by_place"], FORMULAS)
     return table.answer(select(table, {"place": [f"top({len(FORMULAS)})"]}))
 
@@ -45,13 +46,13 @@ def read_csv(content: bytes, **options: Any) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content.decode(), newline=""), **options))
 
 
-def test_no_text_of_a_csv_file_begins_as_a_formula(hostile: Answer) -> None:
+def test_no_text_of_a_csv_file_begins_as_a_formula(hostile: TableAnswer) -> None:
     rows = read_csv(write_csv(hostile, Options(title=True)))
     assert rows[0] == [f"'{FORMULAS[0]}"]
     assert all(not row[0].startswith(("=", "+", "-", "@", "\t")) for row in rows)
 
 
-def test_no_cell_of_a_workbook_is_a_formula(hostile: Answer) -> None:
+def test_no_cell_of_a_workbook_is_a_formula(hostile: TableAnswer) -> None:
     book = openpyxl.load_workbook(io.BytesIO(write_xlsx(hostile, Options(title=True))))
     texts = [cell for sheet in book for row in sheet.iter_rows() for cell in row if isinstance(cell.value, str)]
     assert {cell.data_type for cell in texts} == {"s"}
@@ -59,7 +60,7 @@ def test_no_cell_of_a_workbook_is_a_formula(hostile: Answer) -> None:
     assert not any(cell.hyperlink for cell in texts)
 
 
-def test_no_text_of_a_page_is_a_tag(hostile: Answer) -> None:
+def test_no_text_of_a_page_is_a_tag(hostile: TableAnswer) -> None:
     page = write_html(hostile, Options()).decode()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -195,7 +196,7 @@ ENDS = ("low", "high", "rse")
 
 
 @pytest.fixture
-def turnover(catalogue: Catalogue) -> Answer:
+def turnover(catalogue: Catalogue) -> TableAnswer:
     table = catalogue[TURNOVER]
     return table.answer(everything(table))
 
@@ -218,7 +219,7 @@ def symbols(bundles: dict[str, Path]) -> list[dict[str, str]]:
 
 
 def test_json_stat_marks_values_and_says_which_errors_are_beyond_the_scale(
-    turnover: Answer, symbols: list[dict[str, str]]
+    turnover: TableAnswer, symbols: list[dict[str, str]]
 ) -> None:
     found = json.loads(write_json_stat(turnover, Options()))
     metrics = found["dimension"]["contents"]["category"]["index"]
@@ -238,7 +239,7 @@ def test_a_value_is_marked_where_its_error_was_not_asked_for(
     assert [answer.symbols().get(place, "") for place in range(len(symbols))] == [cell["turnover"] for cell in symbols]
 
 
-def test_csv_says_of_a_row_what_its_symbols_say(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+def test_csv_says_of_a_row_what_its_symbols_say(turnover: TableAnswer, symbols: list[dict[str, str]]) -> None:
     words = {"..": "suppressed", "p": "mostly perturbation", "*": "error 25 % or more"}
     words |= {"**": "error 50 % or more or beyond the scale"}
     _, *rows = read_csv(write_csv(turnover, Options(texts="codes")))
@@ -249,7 +250,7 @@ def test_csv_says_of_a_row_what_its_symbols_say(turnover: Answer, symbols: list[
 
 
 def test_csv_names_the_value_that_is_meant_where_a_row_has_several(
-    turnover: Answer, symbols: list[dict[str, str]]
+    turnover: TableAnswer, symbols: list[dict[str, str]]
 ) -> None:
     options = Options(texts="codes", heading=("industry", "contents"), stub=("state",))
     head, *rows = read_csv(write_csv(turnover, options))
@@ -261,7 +262,7 @@ def test_csv_names_the_value_that_is_meant_where_a_row_has_several(
         assert [name for name in said if name.endswith("turnover")] == marked
 
 
-def test_a_page_shows_the_symbols_and_explains_them(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+def test_a_page_shows_the_symbols_and_explains_them(turnover: TableAnswer, symbols: list[dict[str, str]]) -> None:
     text = write_html(turnover, Options()).decode()
     page = Cells()
     page.feed(text)
@@ -276,7 +277,7 @@ def test_a_page_shows_the_symbols_and_explains_them(turnover: Answer, symbols: l
 
 
 def test_a_px_file_has_dots_for_the_symbols_of_missing_figures_and_marks_cells(
-    turnover: Answer, symbols: list[dict[str, str]]
+    turnover: TableAnswer, symbols: list[dict[str, str]]
 ) -> None:
     found = read_px(write_px(turnover, Options()).decode())
     codes = [metric.code for metric in turnover.metrics]
@@ -295,7 +296,7 @@ def test_a_px_file_has_dots_for_the_symbols_of_missing_figures_and_marks_cells(
 
 
 def test_the_first_version_says_of_which_figures_and_of_which_rows_a_comment_is(
-    turnover: Answer, symbols: list[dict[str, str]]
+    turnover: TableAnswer, symbols: list[dict[str, str]]
 ) -> None:
     found = json.loads(write_json_px(turnover, Options()))
     said = {column["code"]: column.get("comment", "") for column in found["columns"]}
@@ -308,7 +309,7 @@ def test_the_first_version_says_of_which_figures_and_of_which_rows_a_comment_is(
         assert ("comment" in row) == any(cell.values())
 
 
-def test_r_can_list_the_comments_of_an_answer(turnover: Answer) -> None:
+def test_r_can_list_the_comments_of_an_answer(turnover: TableAnswer) -> None:
     """As its pxweb_data_comments() does: it looks up the column of every comment, and stops where there is none."""
     found = json.loads(write_json_px(turnover, Options()))
     columns = {column["code"] for column in found["columns"]}
@@ -317,7 +318,7 @@ def test_r_can_list_the_comments_of_an_answer(turnover: Answer) -> None:
     assert all(isinstance(one.get("comment", ""), str) for one in (*found["columns"], *found["data"]))
 
 
-def test_parquet_has_the_reliability_beside_the_status(turnover: Answer, symbols: list[dict[str, str]]) -> None:
+def test_parquet_has_the_reliability_beside_the_status(turnover: TableAnswer, symbols: list[dict[str, str]]) -> None:
     found = pq.read_table(pa.BufferReader(write_parquet(turnover, Options()))).to_pydict()
     marks = {"": "", "*": "error 25 % or more", "**": "error 50 % or more or beyond the scale"}
     assert found["reliability"] == [marks[cell["turnover"].strip("p .")] for cell in symbols]
@@ -326,7 +327,7 @@ def test_parquet_has_the_reliability_beside_the_status(turnover: Answer, symbols
 @pytest.mark.parametrize("title", [False, True])
 @pytest.mark.parametrize("heading", [None, ("industry", "contents"), ("contents", "state"), ("industry",), ()])
 def test_a_workbook_has_the_status_of_every_figure_in_the_same_cell_of_another_sheet(
-    heading: tuple[str, ...] | None, title: bool, turnover: Answer
+    heading: tuple[str, ...] | None, title: bool, turnover: TableAnswer
 ) -> None:
     options = Options(heading=heading, title=title)
     book = openpyxl.load_workbook(io.BytesIO(write_xlsx(turnover, options)))
@@ -353,7 +354,7 @@ def test_a_workbook_has_the_status_of_every_figure_in_the_same_cell_of_another_s
     assert "in the cell of every figure" in meanings["Status"]
 
 
-def test_a_column_of_words_is_there_only_where_a_row_has_one_value(turnover: Answer) -> None:
+def test_a_column_of_words_is_there_only_where_a_row_has_one_value(turnover: TableAnswer) -> None:
     def heads(heading: tuple[str, ...] | None) -> list[Any]:
         book = openpyxl.load_workbook(io.BytesIO(write_xlsx(turnover, Options(heading=heading))))
         return [cell.value for cell in book["Table"][1]]

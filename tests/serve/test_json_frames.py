@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from sfumato.serve.core.catalogue import Catalogue
-from sfumato.serve.core.model import Answer, ServedTable
+from sfumato.serve.core.model import ServedTable, TableAnswer
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats import json_stat
 from sfumato.serve.formats.json_stat import dataset, write_json_stat
-from sfumato.serve.formats.sheets import Options
+from sfumato.serve.formats.layout import Options
 
 
-def answers(table: ServedTable) -> list[Answer]:
+def answers(table: ServedTable) -> list[TableAnswer]:
     """Answers that share dimensions and metrics, and some that do not."""
     first = table.dimensions[0]
     asked: list[dict[str, list[str]]] = [{d.name: ["*"] for d in table.dimensions}]
@@ -22,7 +22,7 @@ def answers(table: ServedTable) -> list[Answer]:
     return [table.answer(select(table, one)) for one in asked]
 
 
-def whole(answer: Answer, options: Options) -> dict[str, Any]:
+def whole(answer: TableAnswer, options: Options) -> dict[str, Any]:
     """A dataset without anything kept."""
     content = dataset(answer.table, answer.axes, answer.metrics, options, notes=answer.notes)
     content["value"] = answer.values()

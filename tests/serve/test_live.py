@@ -44,7 +44,7 @@ def rows(answer: httpx.Response, metric: str = "value") -> dict[tuple[str, ...],
 
 
 def expected(live: GuardedSession, column: str = "value", **question: Any) -> dict[tuple[str, ...], Any]:
-    table = live.answer(**question).to_pylist()
+    table = live.ask(**question).to_pylist()
     return {tuple(row[name] for name in question["by"]): row[column] for row in table}
 
 
@@ -270,4 +270,4 @@ def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live
     endless = "select sum(a.range * b.range) from range(10000000) a, range(10000000) b"
     with pytest.raises(TooSlowError, match=r"within 0\.2 seconds"), stopped_after(engine, 0.2):
         engine.con.execute(endless).fetchall()
-    assert live.answer(by=["state", "industry", "size"], count="records").num_rows
+    assert live.ask(by=["state", "industry", "size"], count="records").num_rows

@@ -94,7 +94,7 @@ def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: fl
             begun.release()
             assert finish.acquire(timeout=30)
             if then:
-                queue.answered(LiveQuestion.model_validate_json(then).planned(live), user)
+                queue.answer(LiveQuestion.model_validate_json(then).plan(live), user)
 
         await queue.work(work, client=app.state.context.client(request.scope))
         return Response("done")
@@ -114,7 +114,7 @@ def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: fl
             client=client,
             tokens=tokens,
             send=send,
-            waiting=lambda: queue.waiting,
+            waiting=lambda: queue._counts.total,
             begun=begun,
             finish=finish,
             order=order,
@@ -220,4 +220,4 @@ def test_a_question_whose_client_was_told_is_not_charged_though_it_was_begun(
 
 def charged(live: ChargedSession) -> bool:
     """Whether the question was charged."""
-    return live.price(LiveQuestion.model_validate(PLACE).planned(live)).answered
+    return live.price(LiveQuestion.model_validate(PLACE).plan(live)).answered

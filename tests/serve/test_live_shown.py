@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
-from sfumato.serve.core.model import Answer, ServedTable
+from sfumato.serve.core.model import ServedTable, TableAnswer
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.status import APART, NUMBERS
 from sfumato.serve.live.answer_table import answer_table, few_units_apart, live_tables
@@ -46,7 +46,7 @@ class Records:
     def fresh(self, guard: str) -> GuardedSession:
         """The same records, of which nothing was answered yet."""
         live, path = self.guarded[guard], self.folder / f"{next(self._stores)}/live.cells"
-        return replace(live, released=replace(live.released, path=path, _read={}))
+        return replace(live, released=replace(live.guard, path=path, _read={}))
 
     def units(self, cell: Mapping[str, str]) -> Units:
         """The businesses and the enterprises in a cell."""
@@ -79,7 +79,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
         yield Records(guarded=guarded, frame=frame, folder=folder / "stores", table=table)
 
 
-def asked(records: Records, live: GuardedSession, codes: Codes) -> Answer:
+def asked(records: Records, live: GuardedSession, codes: Codes) -> TableAnswer:
     """The values of some codes, as PxWebApi asks for them."""
     table = replace(records.table, source=replace(records.table.source, live=live))  # type: ignore[type-var]
     places = (
@@ -89,7 +89,7 @@ def asked(records: Records, live: GuardedSession, codes: Codes) -> Answer:
     return table.answer(replace(everything(table), places=tuple(places), metrics=(0,)))
 
 
-def cells(answer: Answer) -> dict[Cell, Any]:
+def cells(answer: TableAnswer) -> dict[Cell, Any]:
     """By its codes the value of every cell, None where there is none, and whether it is marked for its neighbour."""
     column = answer.columns[0]
     size = column.values.size
@@ -206,8 +206,8 @@ def test_the_same_cells_get_the_same_answer_at_every_address(
             statistic="total", measure="employees", by=[*CODES], where={name: [*some] for name, some in codes.items()},
             totals=totals,
         )  # fmt: skip
-        planned = question.planned(live)
-        table = answer_table(live, planned, live.answered(planned))
+        statistic = question.plan(live)
+        table = answer_table(live, statistic, live.answer(statistic))
         return cells(table.answer(replace(everything(table), metrics=(0,))))
 
     def pxweb(live: GuardedSession) -> dict[Cell, Any]:
@@ -220,13 +220,13 @@ def test_the_same_cells_get_the_same_answer_at_every_address(
 
 def test_cells_that_are_not_shown_are_neither_given_nor_remembered(records: Records) -> None:
     live = records.fresh("refuse")
-    planned = live.planned(by=("state", "size"), where={}, totals=True, total="employees")
-    answer = live.answered(planned, shown={"state": ("NSW", "total"), "size": ("5-19",)}).to_pylist()
+    statistic = live.plan(by=("state", "size"), where={}, totals=True, total="employees")
+    answer = live.answer(statistic, shown={"state": ("NSW", "total"), "size": ("5-19",)}).to_pylist()
     assert {(row["state"], row["size"]) for row in answer if row["value"] is not None} == {
         ("NSW", "5-19"),
         ("total", "5-19"),
     }
-    remembered = [json.loads(line) for line in live.released.file.read_text().splitlines()]
+    remembered = [json.loads(line) for line in live.guard.file.read_text().splitlines()]
     assert [len(b64decode(line["positions"])) // 8 for line in remembered] == [2], "the two cells that were shown"
 
 

@@ -20,7 +20,7 @@ from sfumato.serve.core import figures as remembering_cube
 from sfumato.serve.core.catalogue import BundleSource, Catalogue, open_catalogue
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import StoredFigures
-from sfumato.serve.core.model import Answer, Column, Selection, ServedTable, marks_of
+from sfumato.serve.core.model import Column, Selection, ServedTable, TableAnswer, marks_of
 from sfumato.serve.core.selection import GroupingSection, default, everything, read_groupings, select
 from sfumato.statistics.cube.published_cube import PublishedCube
 
@@ -43,7 +43,7 @@ def rows(bundles: dict[str, Path], name: str) -> list[dict[str, Any]]:
     return list(pq.read_table(found).to_pylist())
 
 
-def cells(answer: Answer) -> dict[tuple[str, ...], dict[str, Any]]:
+def cells(answer: TableAnswer) -> dict[tuple[str, ...], dict[str, Any]]:
     """Figures by codes and by metric, with the status."""
     keys = product(*(dimension.codes for dimension in answer.dimensions))
     figures = zip(*(column.listed() for column in answer.columns), strict=True)
@@ -369,7 +369,7 @@ def test_an_interval_without_an_upper_limit_says_so_and_marks_its_value(catalogu
 def test_a_mark_does_not_depend_on_the_metrics_that_are_asked_for(name: str, catalogue: Catalogue) -> None:
     table = catalogue[name]
     whole = everything(table)
-    full = table.answer(whole).said()
+    full = table.answer(whole).remarks()
     for at, metric in enumerate(table.metrics):
         if metric.kind == "value":
-            assert np.array_equal(table.answer(replace(whole, metrics=(at,))).said()[..., 0], full[..., at])
+            assert np.array_equal(table.answer(replace(whole, metrics=(at,))).remarks()[..., 0], full[..., at])

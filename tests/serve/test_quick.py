@@ -44,7 +44,7 @@ def noting(bundles: dict[str, Path], tmp_path: Path) -> Catalogue:
     source = table.source
     assert isinstance(source, CubeFigures)
     noted = Noting(cube=source.cube, metrics=source.metrics, groupings=source.groupings)
-    return opened.add(replace(table, source=noted))
+    return Catalogue(tables={**opened.tables, table.id: replace(table, source=noted)})
 
 
 def threads(catalogue: Catalogue, state: Path, *questions: str) -> list[int]:

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import BudgetError
 from sfumato.live import open_charged
-from sfumato.live.question import Quotas
+from sfumato.live.charged import Quotas
 from sfumato.release import load
 from sfumato.serve.core.users import Role, Users
 from sfumato_lab.economy.jobs.generate import Economy
@@ -99,13 +99,13 @@ def test_what_was_not_charged_does_not_count(tmp_path: Path) -> None:
 def test_a_refusal_does_not_tell_an_analyst_what_others_spent(economy: Economy, tmp_path: Path) -> None:
     release = load(of_jobs(economy.folder, tmp_path / "economy", live=""))
     with open_charged(release, epsilon=Fraction(1)) as live:
-        beyond = live.planned(by=("industry",), epsilon=Fraction(1))
-        half = live.planned(by=("industry",), epsilon=Fraction(1, 2))
+        beyond = live.plan(by=("industry",), epsilon=Fraction(1))
+        half = live.plan(by=("industry",), epsilon=Fraction(1, 2))
         before = live.price(beyond, analyst="eve")
-        live.charge(live.planned(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
+        live.charge(live.plan(by=("ownership",), epsilon=Fraction(3, 8)), "bob")
         after = live.price(beyond, analyst="eve")
         assert str(before.refusal) == str(after.refusal), "a question beyond the quota is refused for the quota"
-        live.charge(live.planned(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
+        live.charge(live.plan(by=("ownership",), epsilon=Fraction(1, 4)), "ann")
         price = live.price(half, analyst="eve")
         assert "0.375" not in str(price.refusal)
         with pytest.raises(BudgetError) as refused:

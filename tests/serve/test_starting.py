@@ -31,7 +31,7 @@ def said(live: ChargedSession, state: Path, budget: str = "2") -> list[str]:
 
 
 def ask(live: ChargedSession, epsilon: str) -> None:
-    live.answered(live.planned(by=("ownership",), epsilon=Fraction(epsilon)))
+    live.answer(live.plan(by=("ownership",), epsilon=Fraction(epsilon)))
 
 
 def test_the_budget_is_told_when_little_or_nothing_is_left(live: ChargedSession, tmp_path: Path) -> None:

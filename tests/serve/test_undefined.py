@@ -17,8 +17,8 @@ from sfumato.serve.core.model import Column, marks_of
 from sfumato.serve.core.selection import select
 from sfumato.serve.core.status import NUMBERS
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.sheets import Options, write_parquet
-from sfumato.serve.formats.text import write_csv
+from sfumato.serve.formats.layout import Options
+from sfumato.serve.formats.sheets import write_csv, write_parquet
 from sfumato.serve.sdmx.series import obs_status
 
 

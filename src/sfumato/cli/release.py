@@ -53,13 +53,17 @@ def plan_summary(findings: "Findings") -> Summary:
     free = {part.name for part in plan.statistics} - {part.name for part in plan.distinct()}
     table = columns("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
-    for planned in plan.statistics:
-        charge = charge_of(planned.guarantee, budget)
-        name = planned.name
+    for statistic in plan.statistics:
+        charge = charge_of(statistic.guarantee, budget)
+        name = statistic.name
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
         due += 0 if paid else charge
         table.add_row(
-            name, f"{planned.cells:,}", short(planned.guarantee), paid or at_most(charge), *planned.expected_error()
+            name,
+            f"{statistic.cells:,}",
+            short(statistic.guarantee),
+            paid or at_most(charge),
+            *statistic.expected_error(),
         )
     allowed = Fraction(0) if budget is None else budget.epsilon
     left = allowed if balance is None else balance.remaining_epsilon
@@ -114,15 +118,15 @@ def plan_data(plan: "Plan") -> dict[str, Any]:
         "guarantee": plan.guarantee.described(),
         "tables": [
             {
-                "name": planned.name,
-                "cells": planned.cells,
-                "method": planned.method.name,
-                "guarantee": planned.guarantee.described(),
-                "charge_epsilon": number(charge_of(planned.guarantee, budget)),
-                "protects": vars(requirements(planned.guarantee)),
-                "planned_error": vars(planned.method.planned_error()),
+                "name": statistic.name,
+                "cells": statistic.cells,
+                "method": statistic.method.name,
+                "guarantee": statistic.guarantee.described(),
+                "charge_epsilon": number(charge_of(statistic.guarantee, budget)),
+                "protects": vars(requirements(statistic.guarantee)),
+                "planned_error": vars(statistic.method.planned_error()),
             }
-            for planned in plan.tables
+            for statistic in plan.tables
         ],
         **({"cubes": [_cube_data(cube, budget) for cube in plan.cubes]} if plan.cubes else {}),
     }
@@ -182,7 +186,7 @@ def _cube_error_data(plan: "Plan") -> dict[str, Any]:
 
 
 def _what_is_large(plan: "Plan") -> list[RenderableType]:
-    errors = [planned.method.planned_error() for planned in plan.tables]
+    errors = [statistic.method.planned_error() for statistic in plan.tables]
     sizes = sorted({error.floor_size for error in errors if error.share and error.of == LARGEST})
     words = " or ".join(map(str, sizes))
     return [Text(f"A cell is large when its largest establishment has more than {words} workers.")] if sizes else []
@@ -191,9 +195,9 @@ def _what_is_large(plan: "Plan") -> list[RenderableType]:
 def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
-    for planned in plan.statistics:
-        words = "single records" if planned.folder == "cubes" else str(requirements(planned.guarantee))
-        tables.setdefault(words, []).append(planned.name)
+    for statistic in plan.statistics:
+        words = "single records" if statistic.folder == "cubes" else str(requirements(statistic.guarantee))
+        tables.setdefault(words, []).append(statistic.name)
     return [
         f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
         for words, names in tables.items()

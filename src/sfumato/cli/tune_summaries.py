@@ -13,7 +13,6 @@ from rich.text import Text
 
 from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
-from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
 from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable
@@ -136,7 +135,7 @@ def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[Ren
 
 
 def _evaluation(answer: Answer, found: Evaluation, words: str) -> Iterator[RenderableType]:
-    yield Text(f"{words}: m = {listed(found)}, mean loss {found.loss:.1%} of the total", style="bold")
+    yield Text(f"{words}: m = {magnitudes_text(found)}, mean loss {found.loss:.1%} of the total", style="bold")
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("attack", "within", "risk", "at most", ""):
         table.add_column(heading, justify="left" if heading in ("attack", "") else "right")
@@ -198,7 +197,7 @@ def _data(answer: Answer, found: Evaluation) -> dict[str, Any]:
     }
 
 
-def listed(found: Evaluation) -> str:
+def magnitudes_text(found: Evaluation) -> str:
     """Magnitudes as they are typed."""
     return ",".join(f"{magnitude:g}" for magnitude in found.magnitudes)
 
@@ -303,7 +302,7 @@ def _table_data(table: TunedTable) -> dict[str, Any]:
     return {
         "table": table.name,
         "statistic": table.statistic,
-        "method": _written(table),
+        "method": _method_name(table),
         "period_epsilon": number(table.period_epsilon),
         "periods": table.method.periods,
         "epsilon": number(table.epsilon),
@@ -314,10 +313,10 @@ def _table_data(table: TunedTable) -> dict[str, Any]:
 
 def _lines(tuned: TunedReport) -> dict[str, str]:
     """The lines of the release file, by the section or the table they belong to."""
-    protects = {table.name: protect_line(_written(table), table.epsilon, table.options) for table in tuned.tables}
+    protects = {table.name: protect_line(_method_name(table), table.epsilon, table.options) for table in tuned.tables}
     return {"[release]": budget_line(tuned.epsilon, conditional=tuned.conditional), **protects}
 
 
-def _written(table: TunedTable) -> str:
+def _method_name(table: TunedTable) -> str:
     """The method as a release file names it."""
-    return Laplace.name if isinstance(table.method, Laplace) else table.method.name
+    return getattr(table.method, "named", table.method.name)

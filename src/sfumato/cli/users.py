@@ -54,7 +54,7 @@ def list_users(state: State = _STATE, as_json: AsJson = False) -> None:
     for column in ("name", "role", "state", "added (UTC)", "expires (UTC)", "revoked (UTC)"):
         table.add_column(column)
     for user in users:
-        times = (user.made, user.expires, user.revoked)
+        times = (user.created, user.expires, user.revoked)
         table.add_row(user.name, user.role, user.state(now), *(_time(time) if time else "" for time in times))
     text = table if users else Text("Nobody. Add a user with: sfumato users add NAME --role analyst")
     show((Group(text), {"users": [_data(user) for user in users]}), as_json)
@@ -72,7 +72,7 @@ def _data(user: User) -> dict[str, Any]:
         "name": user.name,
         "role": user.role.value,
         "state": user.state(datetime.now(UTC)),
-        "made": user.made.isoformat(),
+        "made": user.created.isoformat(),
         "expires": user.expires and user.expires.isoformat(),
         "revoked": user.revoked and user.revoked.isoformat(),
     }

@@ -4,22 +4,22 @@ What all questions together may cost is a part of the budget of the release, kep
 employers in the data are the same. A question that was answered before gets the stored answer and costs nothing.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from sfumato.checking import Checked, checked, stored_answers
-from sfumato.content import Content
-from sfumato.durable import alone
+from sfumato.durable import alone, append_line, sync_folder
 from sfumato.engine.limits import stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
-from sfumato.live.question import Quotas, Where, in_order, live_table
-from sfumato.live.session import Price, Session
+from sfumato.live.session import Price, Session, Where, in_order, live_table
 from sfumato.plan import plan_table
 from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.answers import Answers
@@ -40,6 +40,71 @@ _NEW = "0" * 64
 Refusal = TypeVar("Refusal", bound=SfumatoError)
 
 
+# What one analyst may spend on ad-hoc questions: a question counts for whoever asks it, also if others paid before.
+#
+# So neither prices nor what is left tell an analyst whether somebody else asked the same. The ledger alone decides what
+# the data reveal; a lost file of quotas gives analysts a new start within the same budget.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotas:
+    """The questions of every analyst with what each costs, in a file for each, which only ever grows."""
+
+    folder: Path
+    most: Fraction
+    """The epsilon that the questions of one analyst may cost together, at the budget's alpha."""
+
+    def left(self, analyst: str) -> Fraction:
+        """The epsilon that further questions of an analyst may cost."""
+        return self.most - sum(self._spent(analyst).values(), Fraction(0))
+
+    def has_asked(self, analyst: str, digest: str) -> bool:
+        """Whether an analyst asked a question before: then it costs nothing more."""
+        return digest in self._spent(analyst)
+
+    def refusal(self, analyst: str, epsilon: Fraction) -> BudgetError | None:
+        """Why an analyst cannot ask a new question of this cost, if so."""
+        left = self.left(analyst)
+        if epsilon <= left:
+            return None
+        return BudgetError(
+            "your quota for ad-hoc tables",
+            expected=f"at most what remains of it: epsilon = {plain(left)}",
+            found=f"a question that costs epsilon = {plain(epsilon)}",
+            do="choose a smaller epsilon, or ask the office to raise `quota` under [live]",
+        )
+
+    @contextmanager
+    def taken(self, analyst: str, digest: str, epsilon: Fraction) -> Iterator[None]:
+        """Refuse a question beyond the quota; otherwise it counts once what happens inside was done."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with alone(self.folder / ".lock"):
+            new = not self.has_asked(analyst, digest)
+            refusal = self.refusal(analyst, epsilon) if new else None
+            if refusal is not None:
+                raise refusal
+            yield
+            if new:
+                self._append(analyst, digest, epsilon)
+
+    def _spent(self, analyst: str) -> dict[str, Fraction]:
+        try:
+            lines = self._path(analyst).read_text().split("\n")
+        except FileNotFoundError:
+            return {}
+        # What follows the last line end was cut off by a crash, before anybody got an answer.
+        entries = [json.loads(line) for line in lines[:-1] if line]
+        return {entry["question"]: Fraction(entry["epsilon"]) for entry in entries}
+
+    def _append(self, analyst: str, digest: str, epsilon: Fraction) -> None:
+        append_line(self._path(analyst), json.dumps({"question": digest, "epsilon": str(epsilon)}))
+        sync_folder(self.folder)
+
+    def _path(self, analyst: str) -> Path:
+        # Names are letters, digits and . _ @ - and do not mind the case.
+        return self.folder / f"{analyst.lower()}.jsonl"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChargedSession(Session):
     """Jobs that are asked many questions, and the budget for that; it shows nothing of the jobs."""
@@ -57,46 +122,36 @@ class ChargedSession(Session):
         """The ledger that questions are charged to."""
         return self.ledger
 
-    def planned(  # type: ignore[override]  # the question that this session takes
-        self,
-        *,
-        by: tuple[str, ...],
-        epsilon: Fraction,
-        alpha: Fraction | None = None,
-        delta: Fraction | None = None,
-        method: str = "smooth-pareto",
-        where: Where | None = None,
-    ) -> PublishedTable:
+    def plan(self, *, method: str = "smooth-pareto", **question: Any) -> PublishedTable:
         """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
-        asked: dict[str, Any] = {"by": by, "where": where, "epsilon": epsilon, "alpha": alpha, "delta": delta}
         try:
-            return self._planned(method=method, **asked)
+            return self._plan(method=method, **question)
         except SfumatoError as error:
-            raise _naming(error, self.fitting(**asked)) from error
+            raise _naming(error, self.fitting(**question)) from error
 
-    def cannot(self, **question: Any) -> SfumatoError | None:
-        """Why the budget could not pay for a question even if nothing were spent; None if it could."""
+    def refuse_unpayable(self, **question: Any) -> None:
+        """Refuse a question that the budget could not pay for even if nothing were spent."""
         whole = balance(self.release.account, self.most, [])
-        try:
-            refuse_overdraft(whole, [self._planned(**question).guarantee])
-        except SfumatoError as error:
-            return error
-        return None
+        refuse_overdraft(whole, [self._plan(**question).guarantee])
 
     def fitting(self, *, delta: Fraction | None = None, **question: Any) -> tuple[str, ...]:
         """The methods that the budget can pay for in a question that is otherwise the same."""
-        known = [name for name in METHODS if not (is_keyed(name) or is_for_people(name))]
-        deltas = {name: delta if "delta" in options_of(name) else None for name in known}
-        return tuple(name for name in known if self.cannot(method=name, delta=deltas[name], **question) is None)
+        found = []
+        for name in METHODS:
+            if not (is_keyed(name) or is_for_people(name)):
+                with suppress(SfumatoError):
+                    self.refuse_unpayable(method=name, delta=delta if "delta" in options_of(name) else None, **question)
+                    found.append(name)
+        return tuple(found)
 
-    def _planned(
+    def _plan(
         self,
         *,
         by: tuple[str, ...],
         epsilon: Fraction,
         alpha: Fraction | None = None,
         delta: Fraction | None = None,
-        method: str = "smooth-pareto",
+        method: str,
         where: Where | None = None,
     ) -> PublishedTable:
         self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
@@ -106,31 +161,35 @@ class ChargedSession(Session):
         table = live_table(self.release, self.codelists, by=by, where=where, count="jobs", protect=protect)
         return plan_table(self.release, table, self.codelists)
 
-    def price(self, planned: PublishedTable, *, analyst: str | None = None) -> Price:
+    def price(self, statistic: PublishedTable, *, analyst: str | None = None) -> Price:
         """What a question would cost, and how far its answer would be off.
 
         An analyst is not told whether others asked: a question that only they paid for has the price of a new one.
         """
-        charge = self._charge(planned)
+        charge = self._charge(statistic)
         guarantee = charge.guarantee.bound
         assert guarantee is not None
         answered = self._costs_nothing(charge.question, analyst)
         new = replace(charge, question=_NEW)
-        refusal = self.ledger.refusal(
-            self.release.account, [new], self._budget, release=LIVE, most=self.most, content=self._content
-        )
-        cost = None
+        cost = own = refusal = None
         try:
-            cost = balance(self.release.account, self.most, [guarantee])
-        except BudgetError as error:  # no guarantee of the budget's kind follows from this one
-            refusal = error
-        if refusal is not None and not isinstance(refusal, Overdraft):
-            refusal = _naming(refusal, self._fitting_of(planned))
-        if refusal is None:
-            refusal = self._too_small(planned)
-        if analyst is not None and cost is not None and (refusal is None or isinstance(refusal, Overdraft)):
-            own = self.quotas.refusal(analyst, cost.spent_epsilon)
-            refusal = own or (refusal and _without_figures(refusal))
+            cost = balance(self.release.account, self.most, [guarantee])  # refuses what follows from no such budget
+            own = None if analyst is None else self.quotas.refusal(analyst, cost.spent_epsilon)
+            refusal = self.ledger.refusal(
+                self.release.account,
+                [new],
+                self._budget,
+                release=LIVE,
+                most=self.most,
+                content=self.ready.identity.content,
+            )
+            if refusal is not None:
+                raise refusal
+            refusal = self._too_small(statistic) or own
+        except Overdraft as error:
+            refusal = error if analyst is None else own or _without_figures(error)
+        except BudgetError as error:
+            refusal = _naming(error, self._fitting_of(statistic))
         return Price(
             guarantee=guarantee,
             epsilon=None if cost is None else cost.spent_epsilon,
@@ -138,7 +197,7 @@ class ChargedSession(Session):
             answered=answered,
             left=self.left(analyst),
             refusal=None if answered else refusal,
-            error=planned.method.planned_error(),
+            error=statistic.method.planned_error(),
         )
 
     def left(self, analyst: str | None = None) -> Balance:
@@ -155,9 +214,9 @@ class ChargedSession(Session):
             left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
         return replace(part, spent_epsilon=part.budget.epsilon - left)
 
-    def answered(
+    def answer(
         self,
-        planned: PublishedTable,
+        statistic: PublishedTable,
         *,
         shown: Mapping[str, Sequence[str]] | None = None,  # noqa: ARG002 (noise hides each cell by itself)
         analyst: str | None = None,
@@ -169,55 +228,60 @@ class ChargedSession(Session):
         A process that is killed in between leaves no charge, or a charge whose answer is drawn when the question is
         asked again.
         """
-        self.charge(planned, analyst)
-        charge, release = self._charge(planned), self.release
-        digest = self.ledger.answer(charge.question)
-        if digest is None:
+        self.charge(statistic, analyst)
+        charge, release = self._charge(statistic), self.release
+        stored = self.ledger.answer(charge.question)
+        if stored is None:
             # Of two who ask the same at a time, and of a server and a run of the release, the second finds the answer.
             with self._one_at_a_time, alone(release.store / "lock"):
-                digest = self.ledger.answer(charge.question) or self._drawn(planned, charge.question)
-        return planned.rows(planned.laid_out(self.answers.read(charge.question, digest)))
+                stored = self.ledger.answer(charge.question) or self._draw(statistic, charge.question)
+        return statistic.rows(statistic.laid_out(self.answers.read(charge.question, stored)))
 
-    def charge(self, planned: PublishedTable, analyst: str | None) -> None:
+    def charge(self, statistic: PublishedTable, analyst: str | None) -> None:
         """Charge a question, if it is new, and count it against the quota of whoever asks, before it is answered."""
-        charge = self._charge(planned)
+        charge = self._charge(statistic)
         if self._costs_nothing(charge.question, analyst):
             return
         if analyst is None:
-            self._pay(planned, charge)
+            self._pay(statistic, charge)
             return
         cost = balance(self.release.account, self.most, [charge.guarantee]).spent_epsilon
         try:
             with self.quotas.taken(analyst, charge.question, cost):
-                self._pay(planned, charge)
+                self._pay(statistic, charge)
         except Overdraft as refusal:
             raise _without_figures(refusal) from None
 
-    def _pay(self, planned: PublishedTable, charge: Charge) -> None:
+    def _pay(self, statistic: PublishedTable, charge: Charge) -> None:
         if self.ledger.paid_by(self.release.account, charge.question) is not None:
             return
-        refusal = self._too_small(planned)
+        refusal = self._too_small(statistic)
         if refusal is not None:
             raise refusal
         try:
             self.ledger.charge(
-                self.release.account, [charge], LIVE, budget=self._budget, most=self.most, content=self._content
+                self.release.account,
+                [charge],
+                LIVE,
+                budget=self._budget,
+                most=self.most,
+                content=self.ready.identity.content,
             )
         except Overdraft:
             raise
         except BudgetError as error:
-            raise _naming(error, self._fitting_of(planned)) from error
+            raise _naming(error, self._fitting_of(statistic)) from error
 
-    def _costs_nothing(self, question: str, analyst: str | None) -> bool:
+    def _costs_nothing(self, digest: str, analyst: str | None) -> bool:
         """Whether a question was paid for, as far as whoever asks may know: by themselves, or by a release."""
-        payer = self.ledger.paid_by(self.release.account, question)
+        payer = self.ledger.paid_by(self.release.account, digest)
         if analyst is None or payer is None:
             return payer is not None
-        return payer != LIVE or self.quotas.has_asked(analyst, question)
+        return payer != LIVE or self.quotas.has_asked(analyst, digest)
 
-    def _too_small(self, planned: PublishedTable) -> BudgetError | None:
+    def _too_small(self, statistic: PublishedTable) -> BudgetError | None:
         """Why a new question may not cost so little, if so."""
-        asked = planned.table.protect.epsilon
+        asked = statistic.table.protect.epsilon
         least = min(self.release.live.least_epsilon, self.most.epsilon)
         if asked is None or asked >= least:
             return None
@@ -228,27 +292,28 @@ class ChargedSession(Session):
             do="choose a larger epsilon, or ask the office to lower `least_epsilon` under [live]",
         )
 
-    def _drawn(self, planned: PublishedTable, question: str) -> str:
-        name = planned.table.name
+    def _draw(self, statistic: PublishedTable, digest: str) -> str:
+        """Count and protect, keep the answer, and return its digest; one that a crash left behind is taken up."""
+        name = statistic.table.name
         late = recorded_late(
-            release=self.release, ledger=self.ledger, answers=self.answers, question=question, table=name
+            release=self.release, ledger=self.ledger, answers=self.answers, question=digest, table=name
         )
         if late is not None:
             return late
         with stopped_after(self.ready.opened.tables.engine, self.release.live.most_seconds):
-            counted = self.ready.count({name: planned})[name]
+            counted = self.ready.count({name: statistic})[name]
         return keep_answer(
-            planned.content(planned.answer(counted, None)),
+            statistic.content(statistic.answer(counted, None)),
             release=self.release,
             ledger=self.ledger,
             answers=self.answers,
-            question=question,
+            question=digest,
             table=name,
         )
 
-    def _fitting_of(self, planned: PublishedTable) -> tuple[str, ...]:
+    def _fitting_of(self, statistic: PublishedTable) -> tuple[str, ...]:
         """The methods that fit where that of a question does not; none where something else is wrong."""
-        protect, table = planned.table.protect, planned.table
+        protect, table = statistic.table.protect, statistic.table
         delta = protect.options.get("delta")
         fitting = self.fitting(
             by=table.by,
@@ -259,12 +324,8 @@ class ChargedSession(Session):
         )
         return () if protect.method in fitting else fitting
 
-    def _charge(self, planned: PublishedTable) -> Charge:
-        return self.ready.identity.charge(planned)
-
-    @property
-    def _content(self) -> Content:
-        return self.ready.identity.content
+    def _charge(self, statistic: PublishedTable) -> Charge:
+        return self.ready.identity.charge(statistic)
 
     @property
     def _budget(self) -> EmployerEmployee:

@@ -17,9 +17,8 @@ from sfumato.durable import alone, private_folder
 from sfumato.engine.data import OpenRecords
 from sfumato.engine.limits import stopped_after
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.live.question import live_table
-from sfumato.live.released import Definitions, Released
-from sfumato.live.session import Session
+from sfumato.live.differencing import CodeSets, DifferencingGuard
+from sfumato.live.session import Session, Where, live_table
 from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import plan_table
@@ -39,46 +38,31 @@ class GuardedSession(Session):
     """Records in memory, and the cells that were answered; it shows nothing of either."""
 
     prepared: Prepared = field(repr=False)
-    released: Released = field(repr=False)
+    guard: DifferencingGuard = field(repr=False)
     _one_at_a_time: Lock = field(default_factory=Lock, repr=False)  # an engine's connection answers one question
 
-    def answer(
-        self,
-        *,
-        by: Sequence[str],
-        total: str | None = None,
-        mean: str | None = None,
-        count: str | None = None,
-        where: Mapping[str, Sequence[str]] | None = None,
-        totals: bool = False,
-    ) -> pa.Table:
+    def answer(self, statistic: PublishedTable, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
         """The protected table, as a release would publish it.
 
         A cell that differs from one answered before by no more units than a cell must have to be published, or by none,
         is suppressed, or marked in the column `differencing`, as the `[live]` section of the release says. A cell that
         was answered is answered again.
-        """
-        planned = self.planned(by=by, total=total, mean=mean, count=count, where=where or {}, totals=totals)
-        return self.answered(planned)
-
-    def answered(self, planned: PublishedTable, *, shown: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
-        """The same for a question that was planned.
 
         `shown` has the codes that will be shown, by attribute, where these are not all. Every other cell is withheld,
         and the guard neither compares nor remembers it: nobody learns anything of it.
         """
         with self._one_at_a_time, stopped_after(self.prepared.tables.engine, self.release.live.most_seconds):
-            asked = cast(Totals, planned)
+            asked = cast(Totals, statistic)
             counted = self.prepared.answer(asked.question)
         protected = asked.method.protect(counted, OperatingSystem())
-        protected = _suppressed(protected, ~_within(protected, shown or {}))
+        protected = _suppress(protected, ~_within(protected, shown or {}))
         settings = self.release.live
         if settings.guard == "off":
-            return planned.rows(protected)
-        near = self._noticed(asked, counted, protected)
+            return statistic.rows(protected)
+        near = self._too_near(asked, counted, protected)
         if settings.guard == "refuse":
-            return planned.rows(_suppressed(protected, near))
-        table = planned.rows(protected)
+            return statistic.rows(_suppress(protected, near))
+        table = statistic.rows(protected)
         return table.append_column("differencing", pa.array(np.where(near, FLAGGED, "")))
 
     def remember_release(self) -> None:
@@ -86,14 +70,14 @@ class GuardedSession(Session):
         for table in self.release.tables:
             if not Totals.fits(table, self.release.data):
                 continue  # statistics of people have noise of their own
-            planned = self._as_planned(table)
-            counted = self.prepared.answer(planned.question)
-            protected = planned.method.protect(counted, OperatingSystem())
+            statistic = self._statistic(table)
+            counted = self.prepared.answer(statistic.question)
+            protected = statistic.method.protect(counted, OperatingSystem())
             seen = np.flatnonzero(protected["status"] != SUPPRESSED)
             with self._alone():
-                self._remember(planned, counted, seen)
+                self._remember(statistic, counted, seen)
 
-    def _noticed(self, planned: Totals, counted: Cells, protected: Cells) -> Flags:
+    def _too_near(self, statistic: Totals, counted: Cells, protected: Cells) -> Flags:
         """Notice cells that differ by few units from those answered before, and remember all that are answered now.
 
         A cell that is only marked has been answered: later answers mark it no more and no less, so that a question that
@@ -103,19 +87,19 @@ class GuardedSession(Session):
         seen = np.flatnonzero(protected["status"] != SUPPRESSED)
         refuse = self.release.live.guard == "refuse"
         with self._alone():
-            near[seen] = self.released.near(
-                self.released.cells(counted, planned.question.where, seen),
-                within=_few(planned),
+            near[seen] = self.guard.near(
+                self.guard.cells(counted, statistic.question.where, seen),
+                within=_few(statistic),
                 count=self._count,
                 first=not refuse,
             )
-            self._remember(planned, counted, seen[~near[seen]] if refuse else seen)
+            self._remember(statistic, counted, seen[~near[seen]] if refuse else seen)
         return near
 
-    def _remember(self, planned: Totals, counted: Cells, chosen: NDArray[np.intp]) -> None:
-        where = planned.question.where
-        cells = self.released.cells(counted, where, chosen)
-        self.released.remember(cells, counted.dimensions, where, counted.positions[chosen])
+    def _remember(self, statistic: Totals, counted: Cells, chosen: NDArray[np.intp]) -> None:
+        where = statistic.question.where
+        cells = self.guard.cells(counted, where, chosen)
+        self.guard.remember(cells, counted.dimensions, where, counted.positions[chosen])
 
     def _count(self, filters: Sequence[Mapping[str, Sequence[str]]]) -> NDArray[np.int64]:
         with self._one_at_a_time:
@@ -123,14 +107,14 @@ class GuardedSession(Session):
 
     def _alone(self) -> AbstractContextManager[None]:
         """Of two questions at a time the second sees the cells of the first."""
-        private_folder(self.released.path.parent)
-        return alone(self.released.path.with_suffix(".lock"))
+        private_folder(self.guard.path.parent)
+        return alone(self.guard.path.with_suffix(".lock"))
 
-    def planned(  # type: ignore[override]  # the question that this session takes
-        self, *, by: Sequence[str], where: Mapping[str, Sequence[str]], totals: bool, **statistic: str | None
+    def plan(  # type: ignore[override]  # the question that this session takes
+        self, *, by: Sequence[str], where: Where | None = None, totals: bool = False, **statistic: str | None
     ) -> Totals:
         """What is asked and how it is protected; a question that makes no sense is refused here."""
-        release = self.release
+        release, where = self.release, {} if where is None else where
         if isinstance(by, str) or not isinstance(where, Mapping) or not isinstance(totals, bool):
             raise ReleaseError(
                 "live table",
@@ -147,9 +131,9 @@ class GuardedSession(Session):
             protect=release.tables[0].protect,
             **statistic,
         )
-        return self._as_planned(table)
+        return self._statistic(table)
 
-    def _as_planned(self, table: Table) -> Totals:
+    def _statistic(self, table: Table) -> Totals:
         return cast(Totals, plan_table(self.release, table, self.codelists))
 
 
@@ -177,21 +161,21 @@ def open_guarded(release: Release, progress: Progress = lambda _: None) -> Itera
         prepared = prepare(opened.data, opened.tables, ready.plan.secret, ordered=True)
         words = tuple(guard_words(prepared, level) for level in range(len(opened.data.units)))
         codelists = opened.codelists()
-        definitions = Definitions(codes={name: codelists[name].codes for name in codelists})
-        released = Released(
+        code_sets = CodeSets(codes={name: codelists[name].codes for name in codelists})
+        guard = DifferencingGuard(
             path=release.store / "live.cells",
             words=words,
-            definitions=definitions,
+            code_sets=code_sets,
             topics=("records", *release.data.measures),
         )
-        live = GuardedSession(release=release, codelists=codelists, prepared=prepared, released=released)
+        live = GuardedSession(release=release, codelists=codelists, prepared=prepared, guard=guard)
         live.remember_release()
         yield live
 
 
-def _few(planned: Totals) -> int:
+def _few(statistic: Totals) -> int:
     """By how many units cells must not differ: a cell of so many is not published."""
-    return max(planned.method.suppress, 1)
+    return max(statistic.method.suppress, 1)
 
 
 def _within(cells: Cells, shown: Mapping[str, Sequence[str]]) -> Flags:
@@ -204,7 +188,7 @@ def _within(cells: Cells, shown: Mapping[str, Sequence[str]]) -> Flags:
     return within
 
 
-def _suppressed(protected: Cells, withheld: Flags) -> Cells:
+def _suppress(protected: Cells, withheld: Flags) -> Cells:
     """The same answer without the cells that are withheld."""
     hidden = {
         "value": 0,

@@ -28,11 +28,12 @@ from sfumato.serve.core.http import (
     redirect_slashes,
     responses,
 )
-from sfumato.serve.core.worker_queue import RateLimit, WorkLimits
+from sfumato.serve.core.rate_limit import RateLimit
+from sfumato.serve.core.worker_queue import WorkLimits
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page import heads, reference
+from sfumato.serve.page import reference, site
 from sfumato.serve.page import routes as page
 from sfumato.serve.pxweb import v1, v2
 from sfumato.serve.sdmx import routes as sdmx
@@ -65,7 +66,7 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
     ("/api", v1.router),
     (sdmx.BASE, sdmx.router),
     ("", health),
-    ("", heads.router),
+    ("", site.router),
     ("", reference.router),
     ("", page.router),
 )
@@ -83,8 +84,8 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> It
     yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
     yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
     if queue is not None:
-        yield f"  ad-hoc tables    {address}{heads.LIVE}   with a token"
-        yield f"  steward          {address}{heads.STEWARD}   with the token of a steward"
+        yield f"  ad-hoc tables    {address}{site.LIVE}   with a token"
+        yield f"  steward          {address}{site.STEWARD}   with the token of a steward"
 
 
 def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: LiveQueue | None = None) -> FastAPI:
@@ -93,7 +94,7 @@ def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: L
     # The pages of documentation that come with FastAPI load scripts from elsewhere; the document itself does not.
     app = FastAPI(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     app.state.context = context
-    app.state.error_page = heads.error_page(context)
+    app.state.error_page = site.error_page(context)
     _guard(app, context)
     handle_errors(app)
     redirect_slashes(app)

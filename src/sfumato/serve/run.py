@@ -17,7 +17,7 @@ from sfumato.serve.core.http import MOST_ADDRESS, MOST_HEADERS
 from sfumato.serve.core.protocol import StrictProtocol
 from sfumato.serve.core.users import Users, make_folder
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page.writing import figure
+from sfumato.serve.page.assets import figure
 
 NEARLY = Fraction(1, 10)
 """The share of a budget that is left when those who run the server are told."""
@@ -110,14 +110,14 @@ def run_server(
             timeout_graceful_shutdown=LINGER,
             backlog=BACKLOG,
         )
-        ready(shown(host, bound.getsockname()[1]))
+        ready(local_address(host, bound.getsockname()[1]))
         uvicorn.Server(config).run(sockets=[bound])
 
 
-def shown(host: str, port: int) -> str:
+def local_address(host: str, port: int) -> str:
     """The address to open in a browser of this machine.
 
-    >>> shown("0.0.0.0", 8000), shown("::1", 8000), shown("192.0.2.7", 80)
+    >>> local_address("0.0.0.0", 8000), local_address("::1", 8000), local_address("192.0.2.7", 80)
     ('http://localhost:8000', 'http://[::1]:8000', 'http://192.0.2.7:80')
     """
     if host in ("127.0.0.1", "0.0.0.0", "::"):  # noqa: S104 — only compared

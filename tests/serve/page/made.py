@@ -27,6 +27,9 @@ class Counted:
     untold: float = 0.0
     """Figures up to this one have an error that cannot be told."""
 
+    def is_quick(self, _selection: Selection) -> bool:
+        return True
+
     def figures(self, selection: Selection) -> Figures:
         if None in selection.places and not self.totals:
             raise RefusedError("selection", expected="codes for every dimension", found="none", do="choose codes")

@@ -17,11 +17,11 @@ from sfumato.serve.page.question import (
     PERCENTAGES,
     PLACES,
     Display,
-    Question,
+    ReaderQuestion,
     Variable,
     first_question,
     read,
-    spelled,
+    spell_codes,
 )
 from sfumato.serve.pxweb.request import split
 from tests.serve.page.made import dimension, table
@@ -35,7 +35,7 @@ TABLE = table(
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Question:
+def questions(draw: st.DrawFn) -> ReaderQuestion:
     variables = []
     for one in draw(st.permutations(TABLE.dimensions)):
         codes = draw(st.lists(st.sampled_from(one.codes), min_size=1, unique=True))
@@ -50,11 +50,11 @@ def questions(draw: st.DrawFn) -> Question:
         page=draw(st.integers(1, 9)),
     )
     variables.sort(key=lambda variable: PLACES.index(variable.place))
-    return Question(table=TABLE, variables=tuple(variables), metrics=("value", "error"), display=display)
+    return ReaderQuestion(table=TABLE, variables=tuple(variables), metrics=("value", "error"), display=display)
 
 
 @given(questions())
-def test_an_address_says_everything(question: Question) -> None:
+def test_an_address_says_everything(question: ReaderQuestion) -> None:
     again = read(TABLE, parse_qsl(question.query()))
     assert again.selection() == question.selection()
     assert again.display == question.display
@@ -66,7 +66,7 @@ def test_an_address_says_everything(question: Question) -> None:
 @given(st.sets(st.integers(0, 119), min_size=1))
 def test_many_codes_are_written_in_short(places: set[int]) -> None:
     industry = TABLE.dimensions[1]
-    text = spelled(industry, [industry.codes[place] for place in places])
+    text = spell_codes(industry, [industry.codes[place] for place in places])
     assert set(places_of(industry, split(text))) == places
     assert len(text) <= 5 * len(places)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.serve.page.question import Question, read
+from sfumato.serve.page.question import ReaderQuestion, read
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
 from sfumato.serve.page.view import View, view_of
 from tests.serve.page.made import dimension, table
@@ -15,7 +15,7 @@ PEOPLE = table(SEX, AGE)
 ALL = [("valueCodes[sex]", "*"), ("valueCodes[age]", "*"), ("stub", "sex"), ("heading", "age")]
 
 
-def seen(*more: tuple[str, str], of: list[tuple[str, str]] = ALL) -> tuple[View, Question]:
+def seen(*more: tuple[str, str], of: list[tuple[str, str]] = ALL) -> tuple[View, ReaderQuestion]:
     question = read(PEOPLE, [*of, *more])
     return view_of(question, question.selection()), question
 

@@ -76,9 +76,9 @@ class Settings:
 # Sessions live in memory: a restart of the server signs everybody out. A cookie goes to this server only, from its own
 # pages only, and no script can read it.
 
-LASTS = 12 * 60 * 60
+SESSION_SECONDS = 12 * 60 * 60
 """Seconds after which a session ends: a working day."""
-MOST = 10_000
+MOST_SESSIONS = 10_000
 """Sessions that are kept; the oldest ends when one more begins."""
 
 
@@ -99,8 +99,8 @@ class Sessions:
         """Begin a session, and return the name that the cookie has."""
         name = secrets.token_urlsafe(32)
         with self._lock:
-            self._kept[_key(name)] = _Session(user=user, ends=monotonic() + LASTS)
-            while len(self._kept) > MOST:
+            self._kept[_key(name)] = _Session(user=user, ends=monotonic() + SESSION_SECONDS)
+            while len(self._kept) > MOST_SESSIONS:
                 self._kept.popitem(last=False)
         return name
 
@@ -146,7 +146,7 @@ class Access:
     def user(self, scope: Scope) -> User | None:
         """Who asks; nobody where there is no token and no session, or none that is in force."""
         if _USER not in scope:
-            scope[_USER] = self._found(scope)
+            scope[_USER] = self._identify(scope)
         found: User | None = scope[_USER]
         return found
 
@@ -154,7 +154,7 @@ class Access:
         """Whose token this is, if anybody's."""
         if not TOKEN.fullmatch(token):
             return None
-        return self._asked(lambda: self.users.holder(token))
+        return self._look_up(lambda: self.users.holder(token))
 
     def secure(self, scope: Scope) -> bool:
         """Whether the browser speaks to the server over https."""
@@ -185,7 +185,7 @@ class Access:
                 status=403,
             )
 
-    def _found(self, scope: Scope) -> User | None:
+    def _identify(self, scope: Scope) -> User | None:
         shown = [text for name, text in scope["headers"] if name == b"authorization"]
         if shown:  # a token says more clearly than a cookie who is meant
             scheme, _, token = shown[0].partition(b" ")
@@ -194,10 +194,10 @@ class Access:
             return self.holder(token.strip().decode("latin-1"))
         name = self.session(scope)
         begun = None if name is None else self.sessions.user(name)
-        return None if begun is None else self._asked(lambda: self.users.still(begun))
+        return None if begun is None else self._look_up(lambda: self.users.still(begun))
 
     @staticmethod
-    def _asked(look: Callable[[], User | None]) -> User | None:
+    def _look_up(look: Callable[[], User | None]) -> User | None:
         """Who the list of users names; nobody while it cannot be read."""
         try:
             return look()

@@ -23,8 +23,8 @@ from sfumato.serve.core.access import Access
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.http import method_sent, problem
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable, grouped
+from sfumato.serve.core.rate_limit import UNKNOWN, address, network
 from sfumato.serve.core.users import PUBLIC, TOKEN, make_folder
-from sfumato.serve.core.worker_queue import UNKNOWN, address, network
 
 # Full files get a name of their own and are left alone. An entry is handed to the operating system at once, so that a
 # server that is killed loses none. What has to outlast a failure of the power too is waited for.
@@ -119,50 +119,39 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 LISTED = 20
 """Codes of a dimension that are written out; of more, how many there are and a digest that tells them apart."""
-_NOTED = "sfumato.asked"
+_QUERY = "sfumato.asked"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noted:
+class AuditedQuery:
     """A question as the log of questions has it."""
 
     table: str
     asked: Mapping[str, Any]
     cells: int
 
-    def put(self, scope: Scope) -> None:
+    @classmethod
+    def of(cls, table: ServedTable, selection: Selection) -> "AuditedQuery":
+        """A selection: by dimension the codes, in their order; a star for all of them."""
+        groupings = dict(selection.groupings)
+        asked: dict[str, Any] = {}
+        for at, (axis, places) in enumerate(zip(table.axes, (*selection.places, selection.metrics), strict=True)):
+            if places is not None and at in groupings:
+                asked[axis.name] = {groupings[at]: codes_for_log(grouped(axis, groupings[at]), places)}
+            elif places is not None:
+                asked[axis.name] = codes_for_log(axis, places)
+        return cls(table=table.id, asked=asked, cells=selection.cells)
+
+    def attach(self, scope: Scope) -> None:
         """Say that a request asks for this; its entry in the log will have it."""
-        scope[_NOTED] = self
+        scope[_QUERY] = self
 
 
-def note(scope: Scope, *, table: str, asked: Mapping[str, Any], cells: int) -> None:
-    """Say what a request asks for, in codes and names; its entry in the log will have it."""
-    Noted(table=table, asked=asked, cells=cells).put(scope)
-
-
-def noted_in(scope: Scope) -> Noted | None:
-    """What was said of a request."""
-    found: Noted | None = scope.get(_NOTED)
-    return found
-
-
-def noted(table: ServedTable, selection: Selection) -> Noted:
-    """A selection: by dimension the codes, in their order; a star for all of them."""
-    groupings = dict(selection.groupings)
-    asked: dict[str, Any] = {}
-    for at, (axis, places) in enumerate(zip(table.axes, (*selection.places, selection.metrics), strict=True)):
-        if places is not None and at in groupings:
-            asked[axis.name] = {groupings[at]: listed(grouped(axis, groupings[at]), places)}
-        elif places is not None:
-            asked[axis.name] = listed(axis, places)
-    return Noted(table=table.id, asked=asked, cells=selection.cells)
-
-
-def listed(dimension: ServedDimension, places: tuple[int, ...]) -> Any:
+def codes_for_log(dimension: ServedDimension, places: tuple[int, ...]) -> Any:
     """Codes as the log writes them.
 
     >>> dimension = ServedDimension(name="place", label="Place", codes=("a", "b"), labels=("A", "B"))
-    >>> listed(dimension, (0, 1)), listed(dimension, (1,))
+    >>> codes_for_log(dimension, (0, 1)), codes_for_log(dimension, (1,))
     ('*', ['b'])
     """
     if len(places) == len(dimension):
@@ -233,7 +222,7 @@ class Audit:
             "address": self._address(scope),
             "method": shortened(method_sent(scope)),
             "path": shortened(scope["path"]),
-            **_asked(scope),
+            **_query(scope),
             "status": status,
             "milliseconds": round(1_000 * seconds, 1),
         }
@@ -271,8 +260,8 @@ class Audit:
         self._public.close()
 
 
-def _asked(scope: Scope) -> dict[str, Any]:
-    found = noted_in(scope)
+def _query(scope: Scope) -> dict[str, Any]:
+    found: AuditedQuery | None = scope.get(_QUERY)
     if found is not None:
         return {"table": found.table, "asked": found.asked, "cells": found.cells}
     query = scope["query_string"].decode("latin-1")

@@ -21,7 +21,7 @@ from sfumato.bundle.read import all_rows, open_cube
 from sfumato.errors import BundleError
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, RememberingCube, StoredFigures
-from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, free_name, role_of
+from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name, role_of
 from sfumato.serve.core.selection import GroupingSection, of_dimension
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
@@ -240,7 +240,6 @@ def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tu
 
 
 _FIRST, _SECOND = (f"{end}_" for end in ENDS[False])
-_LARGE = 1_000_000  # cells of a cube that are summed in about a millisecond
 _ONCE = "each once"
 _IMPLIED = "implied"
 
@@ -317,14 +316,15 @@ class OpenBundle:
         source = CubeFigures(cube=cube, metrics=figures, groupings=known)
         # A mean may not be defined, whatever the rules are.
         marks = bool(cube.rules.least_count or cube.rules.largest_cv or measures)
-        return self._served(
+        table = self._served(
             about, source, prefix=prefix, dimensions=tuple(dimensions), metrics=metrics, notes=notes, marks=marks
         )
+        return replace(table, kind="cube")
 
     def _served(
         self,
         about: Mapping[str, Any],
-        source: StoredFigures | CubeFigures,
+        source: Source,
         *,
         prefix: str,
         dimensions: tuple[ServedDimension, ...],
@@ -346,8 +346,6 @@ class OpenBundle:
             notes=notes,
             digest=self.digest,
             marks=marks,
-            heavy=isinstance(source, CubeFigures) and len(source.cube.cube) > _LARGE,
-            kind="cube" if isinstance(source, CubeFigures) else "table",
             source=source,
         )
 

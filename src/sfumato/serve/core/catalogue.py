@@ -9,8 +9,7 @@ from pathlib import Path
 from sfumato.errors import BundleError
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.errors import not_found
-from sfumato.serve.core.figures import Margin, StoredFigures
-from sfumato.serve.core.model import ServedTable
+from sfumato.serve.core.model import Margin, ServedTable
 from sfumato.serve.core.selection import GroupingSection
 
 
@@ -50,10 +49,6 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self.tables)
 
-    def add(self, *tables: ServedTable) -> "Catalogue":
-        """The catalogue with more tables."""
-        return Catalogue(tables={**self.tables, **{table.id: table for table in tables}})
-
 
 def open_catalogue(sources: Sequence[BundleSource], *, groupings: Sequence[GroupingSection] = ()) -> Catalogue:
     """Open and verify bundles; `groupings` are groups of codes that cubes may be asked for."""
@@ -86,9 +81,9 @@ def _with_margins(tables: Sequence[ServedTable], alike: Sequence[str]) -> list[S
         margins: dict[frozenset[int], Margin] = {}
         for other in others:
             axes = _axes_within(table, other)
-            if axes is not None and isinstance(other.source, StoredFigures):
-                margins.setdefault(frozenset(axes), Margin(id=other.id, figures=other.source, axes=axes))
-        found.append(_knowing(table, margins) if margins else table)
+            if axes is not None:
+                margins.setdefault(frozenset(axes), Margin(id=other.id, source=other.source, axes=axes))
+        found.append(_with_eliminable(table, margins) if margins else table)
     return found
 
 
@@ -105,10 +100,8 @@ def _kinds(table: ServedTable) -> list[str]:
     return [metric.code for metric in table.metrics]
 
 
-def _knowing(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> ServedTable:
+def _with_eliminable(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> ServedTable:
     """The table with its margins; a dimension is said to be eliminable where leaving it out always has an answer."""
-    if not isinstance(table.source, StoredFigures):
-        return table
     every = frozenset(range(len(table.dimensions)))
     free: tuple[int, ...] = ()
     for axis in sorted(every):
@@ -120,4 +113,4 @@ def _knowing(table: ServedTable, margins: Mapping[frozenset[int], Margin]) -> Se
         replace(dimension, eliminable=dimension.eliminable or axis in free)
         for axis, dimension in enumerate(table.dimensions)
     )
-    return replace(table, dimensions=dimensions, source=table.source.with_margins(margins))
+    return replace(table, dimensions=dimensions, margins=margins)

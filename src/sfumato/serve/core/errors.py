@@ -1,10 +1,15 @@
 """Questions that are refused: the same words as every error of sfumato, and the HTTP status that goes with them."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from sfumato.errors import SfumatoError
+from sfumato.engine.limits import TooSlowError
+from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
 
 _LONGEST = 120
+_LONGEST_OF_OURS = 700
+"""Letters of what was found by another error: mostly these are words of ours."""
 _log = logging.getLogger("uvicorn.error")
 
 
@@ -18,7 +23,7 @@ class RefusedError(SfumatoError):
         self.status = status
 
 
-def unable(error: Exception) -> RefusedError:
+def server_fault(error: Exception) -> RefusedError:
     """What is told of a fault of the server itself, whose own words go to its log: they name its files."""
     _log.error("The server cannot keep what it should: %s", error)
     return RefusedError(
@@ -27,6 +32,29 @@ def unable(error: Exception) -> RefusedError:
         found="one whose disk is full, or whose ledger is not in order",
         do="ask again later, and tell the office",
         status=503,
+    )
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Give every error of sfumato that is raised here the HTTP status that goes with it."""
+    try:
+        yield
+    except RefusedError:
+        raise
+    except (DiskError, LedgerError) as error:
+        raise server_fault(error) from error
+    except BudgetError as error:
+        raise _refused(error, 403) from error
+    except TooSlowError as error:
+        raise _refused(error, 503) from error
+    except SfumatoError as error:
+        raise _refused(error, 400) from error
+
+
+def _refused(error: SfumatoError, status: int) -> RefusedError:
+    return RefusedError(
+        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST_OF_OURS
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from threading import Lock
@@ -39,11 +39,6 @@ class BoundedCache(Generic[T]):
         self._most, self._held = most, 0
         self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = Lock()
-
-    @property
-    def held(self) -> int:
-        """How many bytes it holds."""
-        return self._held
 
     def get(self, key: Hashable) -> T | None:
         """What is kept under a key."""
@@ -110,16 +105,6 @@ Found = NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Margin:
-    """Another table of the release that has the protected totals over some dimensions of this one."""
-
-    id: str
-    figures: "StoredFigures"
-    axes: tuple[int, ...]
-    """For every axis of the margin, its place among the axes of the table."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class StoredFigures:
     """The rows of a table, in memory."""
 
@@ -135,15 +120,19 @@ class StoredFigures:
     """The status of every row, the same for all its figures; None if the table has none."""
     mirrored: tuple[int, ...] | None = None
     """For pairs without direction, which are listed once: the axis whose code each axis takes from the other end."""
-    margins: Mapping[frozenset[int], Margin] = field(default_factory=dict, repr=False)
-    """By the axes that are kept."""
 
     def figures(self, selection: Selection) -> Figures:
         """The rows of a selection; a combination without a row is a structural zero, exactly 0."""
         chosen = [(total,) if p is None else p for p, total in zip(selection.places, self.totals, strict=True)]
         lacking = [axis for axis, places in enumerate(chosen) if places == (None,)]
         if lacking:
-            return self._of_margin(selection, lacking)
+            names = ", ".join(f"'{self.names[axis]}'" for axis in lacking)
+            raise RefusedError(
+                "selection",
+                expected="codes for every dimension without a protected total",
+                found=f"none for {names}",
+                do="choose codes, or * for all; sums of protected cells are left to you, with their errors",
+            )
         shape = tuple(len(places) for places in selection.places if places is not None)
         grids = [np.asarray(places, dtype=np.int64) for places in chosen]
         rows, found = self._rows(grids)
@@ -154,29 +143,9 @@ class StoredFigures:
             )
         )
 
-    def with_margins(self, margins: Mapping[frozenset[int], Margin]) -> "StoredFigures":
-        """The same rows, knowing where the totals over some dimensions are."""
-        return replace(self, margins=margins)
-
-    def _of_margin(self, selection: Selection, lacking: list[int]) -> Figures:
-        kept = frozenset(range(len(self.shape))) - frozenset(lacking)
-        margin = self.margins.get(kept)
-        if margin is None:
-            names = ", ".join(f"'{self.names[axis]}'" for axis in lacking)
-            raise RefusedError(
-                "selection",
-                expected="codes for every dimension without a protected total",
-                found=f"none for {names}",
-                do="choose codes, or * for all; sums of protected cells are left to you, with their errors",
-            )
-        places = [selection.places[axis] for axis in margin.axes]
-        found = margin.figures.figures(replace(selection, places=tuple(places)))
-        # The margin may have its axes in another order.
-        asked = [axis for axis in margin.axes if selection.places[axis] is not None]
-        order = [asked.index(axis) for axis in sorted(asked)]
-        columns = tuple(_transposed(column, order) for column in found.columns)
-        note = f"Totals are those of the table '{margin.id}', protected by itself; cells need not add up to them."
-        return Figures(columns=columns, notes=(note, *found.notes))
+    def is_quick(self, _selection: Selection) -> bool:
+        """Rows in memory are always found at once."""
+        return True
 
     def _rows(self, grids: list[Places]) -> tuple[Places, Found]:
         """The row of every combination of some places, and which of them have one; None where all do."""
@@ -234,12 +203,6 @@ class StoredFigures:
         return Column(values=values.reshape(shape), missing=missing, status=status)
 
 
-def _transposed(column: Column, order: list[int]) -> Column:
-    missing = None if column.missing is None else column.missing.transpose(order)
-    status = None if column.status is None else column.status.transpose(order)
-    return Column(values=column.values.transpose(order), missing=missing, status=status)
-
-
 # Figures of a cube: any table of it, summed exactly, with the expected error of every figure.
 
 MOST_GROUPS = 400
@@ -248,6 +211,8 @@ WHOLE_CELLS = 100_000
 """Tables of up to so many cells are worked out as a whole, and then only picked from."""
 QUICK_CELLS = 10_000
 """A table of up to so many cells is worked out in a few milliseconds."""
+LARGE = 1_000_000
+"""Cells of a cube that are summed in about a millisecond."""
 KEPT_BYTES = 64 << 20
 """How much memory such tables of one cube take at the most."""
 Statistic = Literal["total", "mean"]
@@ -271,7 +236,7 @@ class CubeFigures:
     metrics: tuple[CubeMetric, ...]
     groupings: Mapping[str, Grouping] = field(default_factory=dict, repr=False)
     """By their identifiers."""
-    _kept: BoundedCache["_Worked"] = field(default_factory=lambda: BoundedCache(KEPT_BYTES), repr=False)
+    _kept: BoundedCache["_Computed"] = field(default_factory=lambda: BoundedCache(KEPT_BYTES), repr=False)
 
     def figures(self, selection: Selection) -> Figures:
         """The table by the dimensions that are asked for, under the codes that are asked for."""
@@ -280,14 +245,14 @@ class CubeFigures:
         axes = _axes(selection)
         kept = self._filtered(selection, axes)
         if self._cells(axes) > WHOLE_CELLS:
-            return self._asked(selection, axes, kept)
+            return self._answer(selection, axes, kept)
         # A figure by some dimensions does not depend on which codes of them are asked for beside its own.
         picks = [(np.array(places, dtype=np.intp), axes.index(axis)) for axis, places in kept.items()]
         return self._columns(selection, lambda statistic, column: self._whole(statistic, column, axes).only(picks))
 
     def is_quick(self, selection: Selection) -> bool:
         """Whether the figures are only picked or summed from few cells; the first of a large table have to wait."""
-        if selection.groupings:
+        if selection.groupings or len(self.cube.cube) > LARGE:
             return False
         axes = _axes(selection)
         cells = self._cells(axes)
@@ -307,14 +272,14 @@ class CubeFigures:
         lengths, chosen = self.cube.cube.shape, selection.places
         return {axis: found for axis in axes if (found := chosen[axis]) is not None and len(found) < lengths[axis]}
 
-    def _asked(self, selection: Selection, axes: Axes, kept: Mapping[int, CubePlaces]) -> Figures:
+    def _answer(self, selection: Selection, axes: Axes, kept: Mapping[int, CubePlaces]) -> Figures:
         """The figures of one question, worked out for its own cells."""
         question = CubeQuery.at(self.cube.cube, axes, kept)
-        return self._columns(selection, lambda statistic, column: self._worked(statistic, column, question))
+        return self._columns(selection, lambda statistic, column: self._compute(statistic, column, question))
 
-    def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Worked"]) -> Figures:
+    def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Computed"]) -> Figures:
         """A column for every metric; a figure and its error are worked out together."""
-        known: dict[tuple[Statistic, str], _Worked] = {}
+        known: dict[tuple[Statistic, str], _Computed] = {}
         columns = []
         for metric in (self.metrics[place] for place in selection.metrics):
             asked = (metric.statistic, metric.column)
@@ -324,19 +289,19 @@ class CubeFigures:
             columns.append(_column(found.errors if metric.error else found.values, found.status))
         return Figures(columns=tuple(columns))
 
-    def _whole(self, statistic: Statistic, column: str, axes: Axes) -> "_Worked":
+    def _whole(self, statistic: Statistic, column: str, axes: Axes) -> "_Computed":
         """The figures of all cells by some dimensions, kept from the first question on."""
         key = (statistic, column, axes)
         found = self._kept.get(key)
         if found is None:
-            found = self._worked(statistic, column, CubeQuery.at(self.cube.cube, axes, {}))
+            found = self._compute(statistic, column, CubeQuery.at(self.cube.cube, axes, {}))
             self._kept.put(key, found, size=found.values.nbytes + found.errors.nbytes + found.status.nbytes)
         return found
 
-    def _worked(self, statistic: Statistic, column: str, question: CubeQuery) -> "_Worked":
+    def _compute(self, statistic: Statistic, column: str, question: CubeQuery) -> "_Computed":
         asked = self.cube.totals_of if statistic == "total" else self.cube.means_of
         answer = asked(question, column)
-        return _Worked(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))
+        return _Computed(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))
 
     def _grouped(self, selection: Selection) -> Figures:
         """One question for every combination of groups: the error of a sum is not the sum of errors."""
@@ -357,7 +322,7 @@ class CubeFigures:
         axes = tuple(axis for axis, places in enumerate(selection.places) if places is not None and axis not in by_axis)
         kept = self._filtered(selection, axes)
         parts = [
-            self._asked(selection, axes, kept | dict(zip(members, chosen, strict=True))) for chosen in combinations
+            self._answer(selection, axes, kept | dict(zip(members, chosen, strict=True))) for chosen in combinations
         ]
         leading = tuple(len(groups) for groups in members.values())
         order = np.argsort([*members, *axes], kind="stable").tolist()
@@ -374,20 +339,20 @@ class CubeFigures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Worked:
+class _Computed:
     """Figures with their errors and status, in arrays over some dimensions."""
 
     values: NDArray[np.float64]
     errors: NDArray[np.float64]
     status: NDArray[np.int8]
 
-    def only(self, picks: Sequence[tuple[NDArray[np.intp], int]]) -> "_Worked":
+    def only(self, picks: Sequence[tuple[NDArray[np.intp], int]]) -> "_Computed":
         """Those at some places of some axes."""
         values, errors, status = self.values, self.errors, self.status
         for places, axis in picks:
             values, errors = values.take(places, axis=axis), errors.take(places, axis=axis)
             status = status.take(places, axis=axis)
-        return _Worked(values=values, errors=errors, status=status)
+        return _Computed(values=values, errors=errors, status=status)
 
 
 def _axes(selection: Selection) -> Axes:

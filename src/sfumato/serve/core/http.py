@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import DiskError, SfumatoError
 from sfumato.serve.core.access import PRIVATE, Access
-from sfumato.serve.core.errors import RefusedError, shortened, unable
+from sfumato.serve.core.errors import RefusedError, server_fault, shortened
 
 # Headers that every response has: browsers run and load nothing but what this server sends.
 #
@@ -152,17 +152,22 @@ _REFERENCE = {"$ref": "#/components/schemas/Problem"}
 
 
 def problem(
-    request: Request, status: int, detail: SfumatoError | str, headers: dict[str, str] | None = None
+    request: Request,
+    status: int,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    *,
+    error: SfumatoError | None = None,
 ) -> Response:
     """A response that says what went wrong: a page to those who read pages, problem+json to everybody else."""
     if wants_page(request):
-        page: Response = request.app.state.error_page(request, status, detail, headers or {})
+        page: Response = request.app.state.error_page(request, status, detail, headers or {}, error)
         return page
     content = Problem(
         type="about:blank",
         title=HTTPStatus(status).phrase,
         status=status,
-        detail=in_a_line(detail) if isinstance(detail, SfumatoError) else detail,
+        detail=detail,
         instance=shortened(request.url.path),
     )
     return Response(
@@ -207,7 +212,7 @@ def _methods(app: FastAPI, path: str) -> set[str]:
     return known | ({"HEAD"} if "GET" in known else set())
 
 
-def in_a_line(error: SfumatoError) -> str:
+def one_line(error: SfumatoError) -> str:
     """An error of sfumato in one line."""
     return f"{error.where}: expected {error.expected}; found {error.found}. To do: {error.do}."
 
@@ -215,36 +220,36 @@ def in_a_line(error: SfumatoError) -> str:
 def handle_errors(app: FastAPI) -> None:
     """Make an application answer with problems, whatever goes wrong."""
 
-    async def full(request: Request, error: Exception) -> Response:
-        return await refused(request, unable(error))
+    @app.exception_handler(RefusedError)
+    async def refused(request: Request, error: RefusedError) -> Response:
+        return problem(request, error.status, one_line(error), error=error)
 
-    async def refused(request: Request, error: Exception) -> Response:
-        status = error.status if isinstance(error, RefusedError) else 400
-        return problem(request, status, error if isinstance(error, SfumatoError) else str(error))
+    @app.exception_handler(DiskError)
+    async def full(request: Request, error: DiskError) -> Response:
+        return await refused(request, server_fault(error))
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
+    @app.exception_handler(SfumatoError)
+    async def wrong(request: Request, error: SfumatoError) -> Response:
+        return problem(request, 400, one_line(error), error=error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
         where = ".".join(str(part) for part in first.get("loc", ()))
         return problem(request, 400, shortened(f"{where}: {first.get('msg', 'the request is not valid')}"))
 
-    async def raised(request: Request, error: Exception) -> Response:
-        if not isinstance(error, HTTPException):
-            return await failed(request, error)
+    @app.exception_handler(HTTPException)
+    async def raised(request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers or {})
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             own = {method.strip() for method in headers.get("Allow", "").split(",") if method.strip()}
             headers["Allow"] = ", ".join(sorted(own | _methods(app, request.url.path)))
         return problem(request, error.status_code, shortened(str(error.detail)), headers)
 
+    @app.exception_handler(Exception)
     async def failed(request: Request, _error: Exception) -> Response:
         # The text of a foreign error may quote anything: it goes to the log of the server only.
         return problem(request, 500, FAILED)
-
-    app.add_exception_handler(DiskError, full)
-    app.add_exception_handler(SfumatoError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, raised)
-    app.add_exception_handler(Exception, failed)
 
 
 # HEAD: what GET would answer, without the body.

@@ -115,6 +115,12 @@ class Column:
     marks: Marks | None = None
     """The place of each value's reliability in `status.RELIABILITY`; None if no error is large."""
 
+    def transposed(self, order: Sequence[int]) -> "Column":
+        """The same figures with their axes in another order."""
+        missing = None if self.missing is None else self.missing.transpose(order)
+        status = None if self.status is None else self.status.transpose(order)
+        return Column(values=self.values.transpose(order), missing=missing, status=status)
+
     def listed(self) -> list[Any]:
         """The figures in order, as Python numbers; None where missing."""
         flat = self.values.ravel()
@@ -155,6 +161,30 @@ class Source(Protocol):
         """The figures of a selection; dimensions that are left out are absent from their axes."""
         ...
 
+    def is_quick(self, selection: Selection) -> bool:
+        """Whether the figures of a selection are found in a few milliseconds."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Margin:
+    """Another table of the release that has the protected totals over some dimensions of this one."""
+
+    id: str
+    source: Source
+    axes: tuple[int, ...]
+    """For every axis of the margin, its place among the axes of the table."""
+
+    def figures(self, selection: Selection) -> Figures:
+        """The totals that a selection of the table asks for."""
+        places = [selection.places[axis] for axis in self.axes]
+        found = self.source.figures(replace(selection, places=tuple(places)))
+        # The margin may have its axes in another order.
+        asked = [axis for axis in self.axes if selection.places[axis] is not None]
+        order = [asked.index(axis) for axis in sorted(asked)]
+        note = f"Totals are those of the table '{self.id}', protected by itself; cells need not add up to them."
+        return Figures(columns=tuple(one.transposed(order) for one in found.columns), notes=(note, *found.notes))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ServedTable:
@@ -178,10 +208,10 @@ class ServedTable:
     """Changes when the bundle does."""
     marks: bool = False
     """Whether cells may have a status in the bundle."""
-    heavy: bool = False
-    """Whether even a small answer takes long to work out."""
     kind: Literal["table", "cube", "live"] = "table"
     source: Source = field(repr=False)
+    margins: Mapping[frozenset[int], Margin] = field(default_factory=dict, repr=False)
+    """Totals over some dimensions, by the axes that are kept."""
 
     @cached_property
     def contents(self) -> ServedDimension:
@@ -211,7 +241,7 @@ class ServedTable:
         """The dimension of time, if there is one."""
         return next((dimension for dimension in self.dimensions if dimension.role == "time"), None)
 
-    def answer(self, selection: Selection) -> "Answer":
+    def answer(self, selection: Selection) -> "TableAnswer":
         """The figures of a selection, with codes and labels; marked for errors whether these were asked for or not."""
         dimensions = tuple(
             _chosen(dimension, places, dict(selection.groupings).get(axis))
@@ -222,13 +252,13 @@ class ServedTable:
         rated = [place for place in metrics if self.rating[place]]
         behind = {of for place in rated for of in self.rating[place].values()}.difference(metrics)
         asked = replace(selection, metrics=(*metrics, *behind)) if behind else selection
-        found = self.source.figures(asked)
+        found = self._figures(asked)
         columns = dict(zip(asked.metrics, found.columns, strict=True))
         for place in rated:
             marks = marks_of(columns[place], {kind: columns[of] for kind, of in self.rating[place].items()})
             if marks is not None:
                 columns[place] = replace(columns[place], marks=marks)
-        return Answer(
+        return TableAnswer(
             table=self,
             selection=selection,
             dimensions=dimensions,
@@ -236,6 +266,12 @@ class ServedTable:
             columns=tuple([columns[place] for place in metrics]),
             notes=found.notes,
         )
+
+    def _figures(self, selection: Selection) -> Figures:
+        """The figures of the table itself, or of the one that has the totals over what is left out."""
+        own = zip(self.dimensions, selection.places, strict=True)
+        kept = frozenset(at for at, (axis, places) in enumerate(own) if places is not None or axis.total is not None)
+        return self.margins.get(kept, self.source).figures(selection)
 
     @cached_property
     def rating(self) -> tuple[Mapping[str, int], ...]:
@@ -249,7 +285,7 @@ class ServedTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Answer:
+class TableAnswer:
     """The answer to a selection: arrays with one axis for each of its dimensions, in their order."""
 
     table: ServedTable
@@ -283,8 +319,8 @@ class Answer:
             return self.columns[0].listed()
         return [figure for cell in zip(*(column.listed() for column in self.columns), strict=True) for figure in cell]
 
-    def said(self) -> Marks:
-        """The number in `status.SAID` of every figure, in the order of the dimensions and the metrics."""
+    def remarks(self) -> Marks:
+        """The number in `status.REMARKS` of every figure, in the order of the dimensions and the metrics."""
         found = np.zeros((*self.shape, len(self.metrics)), dtype=np.int8)
         for at, (metric, column) in enumerate(zip(self.metrics, self.columns, strict=True)):
             # An error or an end of an interval is marked only where there is none: its value has the mark.
@@ -302,7 +338,7 @@ class Answer:
 
     def symbols(self) -> dict[int, str]:
         """By the place of a figure in `values`, the symbols of what is said of it, where there is something to say."""
-        said = self.said().ravel()
+        said = self.remarks().ravel()
         places = np.flatnonzero(said)
         return dict(zip(places.tolist(), [SYMBOLS[number] for number in said[places].tolist()], strict=True))
 

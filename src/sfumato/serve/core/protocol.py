@@ -16,11 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato.serve.core.http import HEADERS, MEDIA_TYPE, MOST_ADDRESS, MOST_HEADERS
 
+_TWO_LENGTHS = "The request has a length and Transfer-Encoding, or is too old for the latter"
+"""Its end may be found in two ways: what one program takes for its body is a new request to another."""
 _ADDRESS = re.compile(rb"https?://([^/?#]+)([/?].*|)", re.IGNORECASE)
-
-
-class TwoLengthsError(h11.RemoteProtocolError):
-    """A request whose end may be found in two ways: what one program takes for its body is a new one to another."""
 
 
 class OneLength(h11.Connection):
@@ -35,7 +33,7 @@ class OneLength(h11.Connection):
         if isinstance(event, h11.Request):
             names = {name for name, _ in event.headers}
             if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
-                raise TwoLengthsError("The request has a length and Transfer-Encoding, or is too old for the latter")
+                raise h11.RemoteProtocolError(_TWO_LENGTHS)
             return in_origin_form(event)
         return event
 
@@ -67,7 +65,7 @@ class StrictProtocol(H11Protocol):
             return
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.ProtocolError) else 400
-        said = str(error) if isinstance(error, TwoLengthsError) else msg.rstrip(".")
+        said = _TWO_LENGTHS if str(error) == _TWO_LENGTHS else msg.rstrip(".")
         detail = f"{said}. To do: send a shorter or correct request."
         title = HTTPStatus(status).phrase
         content = json.dumps(

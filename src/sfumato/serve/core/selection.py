@@ -30,8 +30,8 @@ def select(table: ServedTable, asked: CodesByName, *, codelists: Mapping[str, st
 
     Codes come in the order of the table, each once. A dimension that is not named is left out; metrics are all then.
     """
-    named = {_axis(table, name): codes for name, codes in asked.items()}
-    lists = {_axis(table, name): codelist for name, codelist in (codelists or {}).items()}
+    named = {axis_of(table, name): codes for name, codes in asked.items()}
+    lists = {axis_of(table, name): codelist for name, codelist in (codelists or {}).items()}
     places: list[tuple[int, ...] | None] = []
     groupings = []
     for axis, dimension in enumerate(table.axes):
@@ -78,7 +78,8 @@ def valueset(table: ServedTable, dimension: ServedDimension) -> str:
     return f"vs_{table.id}_{dimension.name}"
 
 
-def _axis(table: ServedTable, name: str) -> int:
+def axis_of(table: ServedTable, name: str) -> int:
+    """The place of the axis that a client names; a name that no axis has is refused."""
     axis = table.by_name.get(name.lower())
     if axis is None:
         known = ", ".join(dimension.name for dimension in table.axes)
@@ -101,13 +102,13 @@ def places_of(dimension: ServedDimension, expressions: Sequence[str]) -> tuple[i
             do="correct the codes, or list them",
         )
     for expression in others:
-        found.update(_expressed(dimension, expression))
+        found.update(_expand(dimension, expression))
     if not found:
         raise _unknown(dimension, ", ".join(expressions) or "none")
     return tuple(sorted(found))
 
 
-def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
+def _expand(dimension: ServedDimension, expression: str) -> Sequence[int]:
     """The places an expression stands for: `*`, `?`, top(n), bottom(n), range(a,b), from(a), to(b)."""
     every = range(len(dimension))
     if expression == "*":
@@ -116,7 +117,7 @@ def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
         raise _unknown(dimension, expression)
     call = _CALL.fullmatch(expression)
     if call:
-        return _called(dimension, call[1].lower(), call[2])
+        return _evaluate(dimension, call[1].lower(), call[2])
     if "*" in expression or "?" in expression:
         found = _like(dimension, expression)
         if found:
@@ -124,7 +125,7 @@ def _expressed(dimension: ServedDimension, expression: str) -> Sequence[int]:
     raise _unknown(dimension, expression)
 
 
-def _called(dimension: ServedDimension, word: str, inside: str) -> Sequence[int]:
+def _evaluate(dimension: ServedDimension, word: str, inside: str) -> Sequence[int]:
     every = range(len(dimension))
     if word in ("top", "bottom"):
         if not _COUNT.fullmatch(inside):

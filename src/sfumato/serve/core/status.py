@@ -98,7 +98,7 @@ if not {*OF_TABLES, *OF_CUBES} <= NUMBERS.keys():
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Remark:
     """Everything that is said of one figure: its status, and what its error says of it."""
 
     parts: tuple[CellStatus, ...]
@@ -126,17 +126,17 @@ class Said:
         return any(part.hides for part in self.parts)
 
 
-def _said() -> Iterator[Said]:
+def _remarks() -> Iterator[Remark]:
     for mark, reliability in enumerate(RELIABILITY):
         for status in STATUSES:
             own = (_PERTURBED, _FEW_UNITS) if status is _BOTH else (status,)
-            yield Said(parts=tuple(part for part in (*own, reliability) if part.symbol), mark=mark)
-    yield Said(parts=(NO_FIGURE,))
-    yield Said(parts=(BEYOND,))
+            yield Remark(parts=tuple(part for part in (*own, reliability) if part.symbol), mark=mark)
+    yield Remark(parts=(NO_FIGURE,))
+    yield Remark(parts=(BEYOND,))
 
 
-SAID = tuple(_said())
+REMARKS = tuple(_remarks())
 """By the number of a figure: that of its status, and `len(STATUSES)` more for every mark; then what is not there."""
-HAS_NONE, IS_BEYOND = len(SAID) - 2, len(SAID) - 1
-SYMBOLS = tuple(said.symbol for said in SAID)
+HAS_NONE, IS_BEYOND = len(REMARKS) - 2, len(REMARKS) - 1
+SYMBOLS = tuple(remark.symbol for remark in REMARKS)
 """By the number of a figure."""

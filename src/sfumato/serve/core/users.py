@@ -47,7 +47,7 @@ class User:
 
     name: str
     role: Role
-    made: datetime
+    created: datetime
     expires: datetime | None = None
     expired: datetime | None = None
     """When the token was first seen to have expired: it stays so, whatever a clock says later."""
@@ -62,7 +62,7 @@ class User:
         """Whether the token has expired, now or at any time before."""
         return self.expired is not None or (self.expires is not None and now >= self.expires)
 
-    def noted(self, now: datetime) -> "User":
+    def marked_expired(self, now: datetime) -> "User":
         """The same user, with a note of the expiry that is seen now for the first time."""
         return replace(self, expired=now) if self.past(now) and self.expired is None else self
 
@@ -97,7 +97,7 @@ class Users:
         if expires is not None and expires <= now:
             raise UsersError("expiry", expected="a time to come", found=str(expires), do="choose a later one")
         token = PREFIX + secrets.token_urlsafe(_BYTES)
-        user = User(name=name, role=role, made=now, expires=expires, digest=digest(token))
+        user = User(name=name, role=role, created=now, expires=expires, digest=digest(token))
         make_folder(self.path.parent)
         with alone(self._lock):
             known = self.all()
@@ -138,12 +138,12 @@ class Users:
     def seen(self) -> tuple[User, ...]:
         """The same, once every token that has expired by now is noted as such, for good."""
         now = self._clock.now()
-        if any(user.noted(now) != user for user in self.all()):
+        if any(user.marked_expired(now) != user for user in self.all()):
             try:
                 with alone(self._lock):
-                    self._write([user.noted(now) for user in self.all()])
+                    self._write([user.marked_expired(now) for user in self.all()])
             except (OSError, SfumatoError):  # what cannot be kept still holds as long as this process runs
-                self._known = tuple(user.noted(now) for user in self._known)
+                self._known = tuple(user.marked_expired(now) for user in self._known)
         return self.all()
 
     def holder(self, token: str) -> User | None:
@@ -242,7 +242,7 @@ def _content(user: User) -> dict[str, Any]:
     return {
         "name": user.name,
         "role": user.role.value,
-        "made": user.made.isoformat(),
+        "made": user.created.isoformat(),
         "expires": user.expires and user.expires.isoformat(),
         "expired": user.expired and user.expired.isoformat(),
         "revoked": user.revoked and user.revoked.isoformat(),
@@ -257,7 +257,7 @@ def _user(given: dict[str, Any]) -> User:
     return User(
         name=given["name"],
         role=Role(given["role"]),
-        made=_time(given["made"]),
+        created=_time(given["made"]),
         expires=given["expires"] and _time(given["expires"]),
         expired=_time(given["expired"]) if given.get("expired") else None,  # earlier versions did not note it
         revoked=given["revoked"] and _time(given["revoked"]),

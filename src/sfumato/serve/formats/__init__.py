@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfumato.serve.core.model import Answer
+from sfumato.serve.core.model import TableAnswer
 from sfumato.serve.formats.json_stat import write_json_stat
-from sfumato.serve.formats.sheets import Options, write_html, write_parquet, write_xlsx
-from sfumato.serve.formats.text import write_csv, write_json_px, write_px
+from sfumato.serve.formats.layout import Options
+from sfumato.serve.formats.px import write_json_px, write_px
+from sfumato.serve.formats.sheets import write_csv, write_html, write_parquet, write_xlsx
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class Format:
 
     media_type: str
     extension: str
-    write: Callable[[Answer, Options], bytes]
+    write: Callable[[TableAnswer, Options], bytes]
     download: bool = True
     """Whether a browser should save it rather than show it."""
     slow: bool = False

@@ -5,14 +5,14 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sfumato.serve.core.model import Answer, Metric, ServedDimension, ServedTable
+from sfumato.serve.core.model import Metric, ServedDimension, ServedTable, TableAnswer
 from sfumato.serve.core.selection import valueset
-from sfumato.serve.core.status import SAID
-from sfumato.serve.formats.sheets import Options, placement
+from sfumato.serve.core.status import REMARKS
+from sfumato.serve.formats.layout import Options, placement
 
 BASE = "/api/v2"
 LANGUAGE = "en"
-_LABELS = {said.symbol: said.meaning for said in SAID[1:]}
+_LABELS = {remark.symbol: remark.meaning for remark in REMARKS[1:]}
 _ROLES = ("time", "geo", "metric")
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _OWN = "\0"
@@ -22,7 +22,7 @@ _MOST_FRAMES = 200
 """Of one table; there are as many as ways to choose dimensions and metrics."""
 
 
-def write_json_stat(answer: Answer, options: Options) -> bytes:
+def write_json_stat(answer: TableAnswer, options: Options) -> bytes:
     """The answer as a JSON-stat 2 dataset: values in one array, null where there is none."""
     symbols = answer.symbols()
     frame = _frame(answer, options, frozenset(symbols.values()))
@@ -35,7 +35,7 @@ def write_json_stat(answer: Answer, options: Options) -> bytes:
     return "".join(texts).encode()
 
 
-def _frame(answer: Answer, options: Options, symbols: frozenset[str]) -> list[str]:
+def _frame(answer: TableAnswer, options: Options, symbols: frozenset[str]) -> list[str]:
     """The text of a dataset between its sizes, its categories, its values and its status, which are left out.
 
     It is long and the same for all answers with the same dimensions and metrics, so that it is kept.

@@ -1,249 +1,66 @@
-"""An answer laid out in rows and columns: as HTML, Excel and Parquet show it."""
+"""An answer in rows and columns: as CSV, HTML, Excel and Parquet."""
 
+import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import product
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.model import Answer, Metric, ServedDimension
-from sfumato.serve.core.status import BEYOND, HAS_NONE, NO_FIGURE, RELIABILITY, SAID, STATUSES, SYMBOLS, CellStatus
+from sfumato.serve.core.model import Metric, TableAnswer
+from sfumato.serve.core.status import RELIABILITY, REMARKS, SYMBOLS
+from sfumato.serve.formats.layout import Grid, Options, axis_texts, legend
 
-# How an answer is to be written: codes or texts, a title, what goes into rows and columns.
+# CSV: one header line, a row for every combination, safe to open in a spreadsheet.
 
-Texts = Literal["codes", "texts", "both"]
-_TEXTS: dict[str, Texts] = {"usecodes": "codes", "usetexts": "texts", "usecodesandtexts": "both"}
-_SEPARATORS = {"separatortab": "\t", "separatorspace": " ", "separatorsemicolon": ";"}
-PARAMETERS = (
-    "UseCodes",
-    "UseTexts",
-    "UseCodesAndTexts",
-    "IncludeTitle",
-    "SeparatorTab",
-    "SeparatorSpace",
-    "SeparatorSemicolon",
-    "ByteOrderMark",
+_FORMULA = re.compile(
+    r"[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 )
+"""Where a spreadsheet begins to calculate: it may trim what nobody sees, and take wide signs for narrow ones."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a client may choose about the writing of an answer."""
-
-    texts: Texts | None = None
-    """Codes, texts or both; each format has a habit of its own where nothing is said."""
-    title: bool = False
-    separator: str = ","
-    byte_order_mark: bool = False
-    """Whether a CSV file begins with the mark by which Excel knows UTF-8."""
-    heading: tuple[str, ...] | None = None
-    """The dimensions that go into columns; the metrics when not given."""
-    stub: tuple[str, ...] | None = None
-    source: str = ""
-    license: str = ""
-    url: str = ""
-    linked: bool = True
-    """Whether the table is at an address of its own, which its answers name; an ad-hoc one is nowhere."""
-
-    @classmethod
-    def read(
-        cls,
-        parameters: list[str],
-        *,
-        heading: tuple[str, ...] | None = None,
-        stub: tuple[str, ...] | None = None,
-        source: str = "",
-        license: str = "",  # noqa: A002 — the field has this name
-        url: str = "",
-    ) -> "Options":
-        """Read the words of `outputFormatParams`, whatever their case."""
-        texts: Texts | None = None
-        separator, title, mark = ",", False, False
-        for word in parameters:
-            low = word.strip().lower()
-            if low in _TEXTS:
-                texts = _TEXTS[low]
-            elif low in _SEPARATORS:
-                separator = _SEPARATORS[low]
-            elif low == "includetitle":
-                title = True
-            elif low == "byteordermark":
-                mark = True
-            elif low:
-                raise RefusedError(
-                    "outputFormatParams", expected=f"some of {', '.join(PARAMETERS)}", found=word, do="correct it"
-                )
-        return cls(
-            texts=texts,
-            title=title,
-            separator=separator,
-            byte_order_mark=mark,
-            heading=heading,
-            stub=stub,
-            source=source,
-            license=license,
-            url=url,
-        )
+def write_csv(answer: TableAnswer, options: Options) -> bytes:
+    """The answer as CSV in UTF-8; the last column says what is to be said of a row, in tables that have it."""
+    grid = Grid.of(answer, options)
+    texts = options.texts or "texts"
+    lines = io.StringIO(newline="")
+    writer = csv.writer(lines, delimiter=options.separator, quoting=csv.QUOTE_NONNUMERIC)
+    if options.title:
+        writer.writerow([as_text(answer.table.title)])
+    heads, rows = [*grid.names(texts), *grid.column_texts(texts)], grid.cells
+    if answer.table.has_status:
+        heads.append("status")
+        rows = [[*cells, as_text(words)] for cells, words in zip(rows, grid.statuses(texts), strict=True)]
+    writer.writerow(map(as_text, heads))
+    writer.writerows((*map(as_text, before), *cells) for before, cells in zip(grid.row_texts(texts), rows, strict=True))
+    mark = "\ufeff" if options.byte_order_mark else ""
+    return (mark + lines.getvalue()).encode()
 
 
-T = TypeVar("T", bound=np.generic)
-_SYMBOLS = np.array(SYMBOLS, dtype=object)
+def as_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula.
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Grid:
-    """Rows by the dimensions of the stub, columns by those of the heading."""
-
-    stub: tuple[ServedDimension, ...]
-    heading: tuple[ServedDimension, ...]
-    cells: list[list[Any]]
-    """Figures by row and column; None where there is none."""
-    said: NDArray[np.int8]
-    """The number in `status.SAID` of each figure."""
-    metrics: list[Metric]
-    """The metric of each column, or of each row where metrics are in the stub."""
-
-    @classmethod
-    def of(cls, answer: Answer, options: Options) -> "Grid":
-        """Lay an answer out; without a wish the metrics are the columns."""
-        axes = answer.axes
-        stub, heading = placement([axis.name for axis in axes], options.heading, options.stub)
-        order = [*stub, *heading]
-        shape = tuple(map(len, axes))
-        rows = int(np.prod([shape[axis] for axis in stub], dtype=np.int64))
-
-        def laid_out(array: NDArray[T]) -> NDArray[T]:
-            return array.reshape(shape).transpose(order).reshape(rows, -1)
-
-        values = answer.values()
-        figures = np.empty(len(values), dtype=object)
-        figures[:] = values
-        of = laid_out(np.broadcast_to(np.arange(len(answer.metrics)), shape))
-        in_heading = len(axes) - 1 in heading
-        return cls(
-            stub=tuple(axes[axis] for axis in stub),
-            heading=tuple(axes[axis] for axis in heading),
-            cells=laid_out(figures).tolist(),
-            said=laid_out(answer.said()),
-            metrics=[answer.metrics[at] for at in (of[0] if in_heading else of[:, 0])] if of.size else [],
-        )
-
-    @property
-    def wide(self) -> bool:
-        """Whether the metrics are among the columns."""
-        return any(dimension.role == "metric" for dimension in self.heading)
-
-    @property
-    def symbols(self) -> list[list[str]]:
-        """The symbols of what is said of each figure, mostly empty."""
-        found: list[list[str]] = _SYMBOLS[self.said].tolist()
-        return found
-
-    @property
-    def single(self) -> bool:
-        """Whether every row has one value, so that what is said of the row is said of that."""
-        if self.said.shape[1] == 1:
-            return True
-        return self.wide and sum(metric.kind == "value" for metric in self.metrics) == 1
-
-    def statuses(self, texts: Texts) -> list[str]:
-        """For every row, what is to be said of its figures, in words: of which one, unless it is the only value.
-
-        An error or an end of an interval that is missing because its value is, or is a bound, has nothing to add.
-        """
-        values = {metric.code for metric in self.metrics if metric.kind == "value"} if self.wide else set()
-        names = self.column_texts(texts)
-        kinds = self.metrics if self.wide else [None] * self.said.shape[1]
-        own = [f"{name}: " for name in names]
-        if self.single:
-            own = [
-                "" if metric is None or metric.kind == "value" or len(own) == 1 else name
-                for metric, name in zip(kinds, own, strict=True)
-            ]
-        follows = [metric is not None and metric.about in values for metric in kinds]
-
-        def words(row: list[int]) -> str:
-            return "; ".join(
-                name + SAID[number].text
-                for name, number, after in zip(own, row, follows, strict=True)
-                if number and not (after and (number < len(STATUSES) or number == HAS_NONE))
-            )
-
-        patterns, at = np.unique(self.said, axis=0, return_inverse=True)
-        found = np.array([words(row) for row in patterns.tolist()], dtype=object)
-        told: list[str] = found[at.ravel()].tolist()
-        return told
-
-    def row_texts(self, texts: Texts) -> Iterator[tuple[str, ...]]:
-        """What stands before every row."""
-        return product(*(shown(dimension, texts) for dimension in self.stub))
-
-    def column_texts(self, texts: Texts) -> list[str]:
-        """What stands above every column, in one line."""
-        return [" ".join(parts) for parts in product(*(shown(dimension, texts) for dimension in self.heading))]
-
-    def names(self, texts: Texts) -> list[str]:
-        """What stands above the stub."""
-        return [dimension.name if texts == "codes" else dimension.label for dimension in self.stub]
-
-
-def placement(
-    names: Sequence[str], heading: Sequence[str] | None, stub: Sequence[str] | None
-) -> tuple[list[int], list[int]]:
-    """Which axes go into the stub and which into the heading, as a client wishes; the metrics are last of `names`."""
-    lower = [name.lower() for name in names]
-    for name in (*(heading or ()), *(stub or ())):
-        if name.lower() not in lower:
-            raise RefusedError(
-                "placement", expected=f"dimensions of the answer: {', '.join(names)}", found=name, do="correct it"
-            )
-    columns = list(dict.fromkeys(lower.index(name.lower()) for name in heading or ()))
-    rows = list(dict.fromkeys(lower.index(name.lower()) for name in stub or ()))
-    if set(columns) & set(rows):
-        both = ", ".join(names[axis] for axis in set(columns) & set(rows))
-        raise RefusedError(
-            "placement", expected="each dimension in the heading or in the stub", found=f"{both} in both", do="choose"
-        )
-    if heading is None:
-        last = [] if len(names) - 1 in rows else [len(names) - 1]
-        columns = last if stub is None else [axis for axis in range(len(names)) if axis not in rows]
-    rows += [axis for axis in range(len(names)) if axis not in (*rows, *columns)]
-    return rows, columns
-
-
-def shown(dimension: ServedDimension, texts: Texts) -> tuple[str, ...]:
-    """The codes of a dimension, their labels, or both."""
-    if texts == "codes":
-        return dimension.codes
-    if texts == "texts":
-        return dimension.labels
-    return tuple(f"{code} {label}" for code, label in zip(dimension.codes, dimension.labels, strict=True))
-
-
-def legend(said: NDArray[np.int8]) -> list[CellStatus]:
-    """What the symbols of some figures stand for, each once."""
-    numbers = np.flatnonzero(np.bincount(said.ravel(), minlength=len(SAID))).tolist()
-    used = {part.symbol: part for number in numbers for part in SAID[number].parts}
-    return [part for part in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if part.symbol in used]
+    >>> as_text("=1+1"), as_text(" =1+1"), as_text("200+")
+    ("'=1+1", "' =1+1", '200+')
+    """
+    return text if text[:1].isalnum() or not _FORMULA.match(text) else f"'{text}"
 
 
 # HTML: a table with a caption and scopes, which screen readers can follow and browsers can print.
 
 
-def write_html(answer: Answer, options: Options) -> bytes:
+def write_html(answer: TableAnswer, options: Options) -> bytes:
     """The answer as a page without style or script."""
     title = escape(answer.table.title)
-    used = legend(answer.said())
+    used = legend(answer.remarks())
     marks = "".join(f"<dt>{escape(status.symbol)}</dt><dd>{escape(status.meaning)}</dd>" for status in used)
     notes = "".join(f"<p>{escape(note)}</p>" for note in (*answer.notes, *answer.table.notes))
     page = (
@@ -253,7 +70,7 @@ def write_html(answer: Answer, options: Options) -> bytes:
     return page.encode()
 
 
-def table_html(answer: Answer, options: Options) -> str:
+def table_html(answer: TableAnswer, options: Options) -> str:
     """The `<table>` alone."""
     grid = Grid.of(answer, options)
     texts = options.texts or "texts"
@@ -268,7 +85,7 @@ def table_html(answer: Answer, options: Options) -> str:
         above = names if last else [""] * len(names)
         corner = "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in above)
         scope = f'scope="colgroup" colspan="{span}"' if span > 1 else 'scope="col"'
-        heads = "".join(f"<th {scope}>{escape(text)}</th>" for text in shown(dimension, texts)) * repeat
+        heads = "".join(f"<th {scope}>{escape(text)}</th>" for text in axis_texts(dimension, texts)) * repeat
         parts.append(f"<tr>{corner}{heads}</tr>")
         repeat *= len(dimension)
     if not grid.heading:
@@ -302,7 +119,7 @@ TABLE, STATUS, NOTES = "Table", "Status", "Notes"
 _WIDEST = 40
 
 
-def write_xlsx(answer: Answer, options: Options) -> bytes:
+def write_xlsx(answer: TableAnswer, options: Options) -> bytes:
     """The answer as a workbook; every text is a text, so that nothing in it can run."""
     content = io.BytesIO()
     book = Workbook(content, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
@@ -336,7 +153,7 @@ class _Look:
     numbers: dict[int, Format]
 
     @classmethod
-    def of(cls, book: Workbook, answer: Answer) -> "_Look":
+    def of(cls, book: Workbook, answer: TableAnswer) -> "_Look":
         decimals = {metric.decimals for metric in answer.metrics}
         return cls(
             title=book.add_format({"bold": True, "font_size": 13}),
@@ -346,7 +163,7 @@ class _Look:
         )
 
 
-def _sheet(sheet: Worksheet, answer: Answer, options: Options, grid: Grid, look: _Look, *, status: bool) -> None:
+def _sheet(sheet: Worksheet, answer: TableAnswer, options: Options, grid: Grid, look: _Look, *, status: bool) -> None:
     """The table with its figures, or in the same cells what is said of them."""
     texts = options.texts or "texts"
     top = 0
@@ -385,23 +202,23 @@ def _figures(sheet: Worksheet, grid: Grid, look: _Look, top: int, left: int) -> 
 
 def _symbols(sheet: Worksheet, grid: Grid, look: _Look, top: int, left: int, *, everywhere: bool) -> None:
     """Symbols in place of missing figures, or `everywhere`."""
-    wanted = np.array([bool(said.parts) and (everywhere or said.hides) for said in SAID])
-    rows, columns = np.nonzero(wanted[grid.said])
-    numbers = grid.said[rows, columns].tolist()
+    wanted = np.array([bool(remark.parts) and (everywhere or remark.hides) for remark in REMARKS])
+    rows, columns = np.nonzero(wanted[grid.remarks])
+    numbers = grid.remarks[rows, columns].tolist()
     for row, column, number in zip(rows.tolist(), columns.tolist(), numbers, strict=True):
         sheet.write_string(top + row, left + column, SYMBOLS[number], look.symbol)
 
 
-def _notes(book: Workbook, sheet: Worksheet, answer: Answer, options: Options) -> None:
+def _notes(book: Workbook, sheet: Worksheet, answer: TableAnswer, options: Options) -> None:
     bold, wrapped = book.add_format({"bold": True, "valign": "top"}), book.add_format({"text_wrap": True})
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 110)
-    for row, (head, text) in enumerate(_said(answer, options)):
+    for row, (head, text) in enumerate(_note_lines(answer, options)):
         sheet.write_string(row, 0, head, bold)
         sheet.write_string(row, 1, text, wrapped)
 
 
-def _said(answer: Answer, options: Options) -> Iterator[tuple[str, str]]:
+def _note_lines(answer: TableAnswer, options: Options) -> Iterator[tuple[str, str]]:
     table = answer.table
     yield "Table", table.title
     yield "Release", table.release
@@ -414,7 +231,7 @@ def _said(answer: Answer, options: Options) -> Iterator[tuple[str, str]]:
         yield metric.label, f"{metric.description} ({metric.unit})" if metric.unit else metric.description
     if table.has_status:
         yield STATUS, "The sheet with this name has, in the cell of every figure, what is to be said of it:"
-    yield from ((status.symbol, status.meaning) for status in legend(answer.said()))
+    yield from ((status.symbol, status.meaning) for status in legend(answer.remarks()))
     for note in (*answer.notes, *table.notes):
         yield "Note", note
     for paragraph in table.guarantee:
@@ -426,21 +243,21 @@ def _said(answer: Answer, options: Options) -> Iterator[tuple[str, str]]:
 _RELIABILITY = pa.array([status.text for status in RELIABILITY], pa.string())
 
 
-def write_parquet(answer: Answer, options: Options) -> bytes:
+def write_parquet(answer: TableAnswer, options: Options) -> bytes:
     """The answer as a Parquet file; the last columns have the status of the bundle and what errors say of values."""
     content = pa.BufferOutputStream()
     pq.write_table(as_arrow(answer, options), content, compression="zstd")
     return bytes(content.getvalue())
 
 
-def as_arrow(answer: Answer, options: Options) -> pa.Table:
+def as_arrow(answer: TableAnswer, options: Options) -> pa.Table:
     """The answer as a table of columns, in the layout of the files of a bundle."""
     texts = options.texts or "codes"
     cells = int(np.prod(answer.shape, dtype=np.int64))
     places = np.unravel_index(np.arange(cells), answer.shape) if answer.shape else ()
     columns: dict[str, pa.Array] = {}
     for dimension, place in zip(answer.dimensions, places, strict=True):
-        codes = pa.array(shown(dimension, texts), pa.string())
+        codes = pa.array(axis_texts(dimension, texts), pa.string())
         columns[dimension.name] = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), codes)
     names = {metric.code: metric.code for metric in answer.metrics}
     names |= {answer.table.metrics[place].code: name for name, place in answer.table.contents.also}  # as in the bundle

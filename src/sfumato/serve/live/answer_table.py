@@ -16,7 +16,7 @@ from sfumato.bundle.structure import structure
 from sfumato.engine.data_files import data_files
 from sfumato.frame import Codelist
 from sfumato.live import Session
-from sfumato.live.question import in_order
+from sfumato.live.session import in_order
 from sfumato.plan import Plan
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
@@ -29,7 +29,7 @@ DIFFERENCING = "differencing"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Described(OpenBundle):
+class OneTableBundle(OpenBundle):
     """What a bundle with one table would say of it."""
 
     codelists: Mapping[str, Codelist]
@@ -40,17 +40,17 @@ class Described(OpenBundle):
         return dict(zip(found.codes, found.labels, strict=True))
 
     @classmethod
-    def of(cls, live: Session, planned: PublishedTable) -> "Described":
+    def of(cls, live: Session, statistic: PublishedTable) -> "OneTableBundle":
         """The description of one question."""
-        release = live.release.model_copy(update={"tables": (planned.table,), "cubes": ()})
-        plan = Plan(release=release, statistics=(planned,), codelists=live.codelists)
+        release = live.release.model_copy(update={"tables": (statistic.table,), "cubes": ()})
+        plan = Plan(release=release, statistics=(statistic,), codelists=live.codelists)
         described = structure(plan)
         return cls(
             folder=Path("live"),
             structure=described,
             statement=Statement.of(described),
             updated=_updated(release),
-            digest=planned.digest_as_laid_out(""),
+            digest=statistic.digest_as_laid_out(""),
             codelists=live.codelists,
         )
 
@@ -61,17 +61,17 @@ class Described(OpenBundle):
         return dict(found)
 
 
-def answer_table(live: Session, planned: PublishedTable, rows: pa.Table) -> ServedTable:
+def answer_table(live: Session, statistic: PublishedTable, rows: pa.Table) -> ServedTable:
     """The table that answers a question."""
-    described = Described.of(live, planned)
-    table = described.of_rows(described.about, _marked(rows), prefix="")
+    described = OneTableBundle.of(live, statistic)
+    table = described.of_rows(described.about, _with_status(rows), prefix="")
     return replace(
         table,
-        id=planned.table.name,
-        title=_title(table, planned),
+        id=statistic.table.name,
+        title=_title(table, statistic),
         kind="live",
-        guarantee=_guarantee(live, planned) or table.guarantee,
-        notes=(*_notes(live, planned, rows), *table.notes),
+        guarantee=_guarantee(live, statistic) or table.guarantee,
+        notes=(*_notes(live, statistic, rows), *table.notes),
     )
 
 
@@ -91,36 +91,36 @@ def _updated(release: Release) -> datetime:
     return datetime.fromtimestamp(max(written), tz=UTC)
 
 
-def _title(table: ServedTable, planned: PublishedTable) -> str:
+def _title(table: ServedTable, statistic: PublishedTable) -> str:
     labels = [dimension.label[0].lower() + dimension.label[1:] for dimension in table.dimensions]
     words = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
-    total = ", some only" if planned.table.where else ""
+    total = ", some only" if statistic.table.where else ""
     return f"{table.metrics[0].label} by {words}{total}"
 
 
-def _guarantee(live: Session, planned: PublishedTable) -> tuple[str, ...]:
+def _guarantee(live: Session, statistic: PublishedTable) -> tuple[str, ...]:
     """What a formal question promises, together with everything else that is charged to the same budget."""
     budget = live.release.budget
-    if planned.guarantee.bound is None or budget is None:
+    if statistic.guarantee.bound is None or budget is None:
         return ()
     return (
         f"Everything about {live.release.about.population} in {live.release.about.period}, published and ad-hoc, is "
         f"charged to one budget ({budget}). This is what all of it together promises.",
         *(paragraph.replace("this release", "all of it") for paragraph in meaning(budget)),
         JOBS_ADD_UP,
-        f"This table by itself: {planned.guarantee}.",
+        f"This table by itself: {statistic.guarantee}.",
     )
 
 
-def _notes(live: Session, planned: PublishedTable, rows: pa.Table) -> tuple[str, ...]:
+def _notes(live: Session, statistic: PublishedTable, rows: pa.Table) -> tuple[str, ...]:
     notes = [
-        f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in planned.table.where.items()
+        f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in statistic.table.where.items()
     ]
     apart = pc.sum(pc.not_equal(rows[DIFFERENCING], "")).as_py() if DIFFERENCING in rows.column_names else 0
     return (*notes, *few_units_apart(apart or 0))
 
 
-def _marked(rows: pa.Table) -> pa.Table:
+def _with_status(rows: pa.Table) -> pa.Table:
     """The rows with a status where the guard marked them."""
     if DIFFERENCING not in rows.column_names:
         return rows
@@ -145,7 +145,7 @@ def live_tables(live: Session) -> Iterator[ServedTable]:
 def _table(live: Session, statistic: str, of: str) -> ServedTable:
     names = tuple(live.codelists)
     asked = {statistic: of}
-    described = Described.of(live, live.planned(by=names[:1], where={}, totals=False, **asked))
+    described = OneTableBundle.of(live, live.plan(by=names[:1], where={}, totals=False, **asked))
     dimensions = tuple(_dimension(live, name) for name in names)
     kind = pa.float64() if statistic == "mean" else pa.int64()
     schema = pa.schema({"value": kind, "low": kind, "high": kind, "rse": pa.float64(), "status": pa.string()})
@@ -165,7 +165,6 @@ def _table(live: Session, statistic: str, of: str) -> ServedTable:
         notes=(*statement.changes(described.about["name"]), *statement.errors, *statement.not_protected),
         digest=described.digest,
         marks=True,
-        heavy=True,
         kind="live",
         source=LiveFigures(live=live, asked=asked, dimensions=dimensions),
     )
@@ -194,9 +193,9 @@ class LiveFigures:
 
     def figures(self, selection: Selection) -> Figures:
         """The cells of a selection, each protected by itself; a dimension that is left out is a question without it."""
-        chosen = self._chosen(selection)
-        planned = self._planned(chosen)
-        table = answer_table(self.live, planned, self.live.answered(planned, shown=chosen))
+        chosen = self._shown_codes(selection)
+        statistic = self._plan(chosen)
+        table = answer_table(self.live, statistic, self.live.answer(statistic, shown=chosen))
         places = (tuple(axis.places[code] for code in chosen[axis.name]) for axis in table.dimensions)
         found = table.source.figures(Selection(places=tuple(places), metrics=selection.metrics))
         shape = tuple(len(places) for places in selection.places if places is not None)
@@ -205,7 +204,11 @@ class LiveFigures:
         apart = 0 if status is None else int(np.isin(status, [NUMBERS[text] for text in APART.values()]).sum())
         return Figures(columns=columns, notes=(*few_units_apart(apart), *found.notes))
 
-    def _chosen(self, selection: Selection) -> dict[str, tuple[str, ...]]:
+    def is_quick(self, _selection: Selection) -> bool:
+        """Records are counted: that takes a while."""
+        return False
+
+    def _shown_codes(self, selection: Selection) -> dict[str, tuple[str, ...]]:
         """The codes that are shown, by attribute; one of which only the total is shown is not asked for."""
         chosen = {
             dimension.name: tuple(dimension.codes[place] for place in places)
@@ -215,12 +218,12 @@ class LiveFigures:
         shortest = min(self.dimensions, key=len)
         return chosen or {shortest.name: (TOTAL,)}  # the total of everything is the margin of some attribute
 
-    def _planned(self, chosen: dict[str, tuple[str, ...]]) -> PublishedTable:
+    def _plan(self, chosen: dict[str, tuple[str, ...]]) -> PublishedTable:
         """The smallest question that has all cells of a selection; a total is of all codes, whichever were chosen."""
         totals = any(TOTAL in codes for codes in chosen.values())
         some = {name: codes for name, codes in chosen.items() if TOTAL not in codes}
         by, where = in_order(tuple(chosen), some, self.live.codelists)
-        return self.live.planned(by=by, where=where, totals=totals, **self.asked)
+        return self.live.plan(by=by, where=where, totals=totals, **self.asked)
 
 
 def _shaped(column: Column, shape: tuple[int, ...]) -> Column:

@@ -8,20 +8,19 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from sfumato.errors import SfumatoError
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
-from sfumato.serve.core.audit import note
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.audit import AuditedQuery
+from sfumato.serve.core.errors import RefusedError, refusing
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.live.question import LiveQuestion, in_words, shown_price
-from sfumato.serve.live.queue import LiveQueue, as_refused, quota_of
-from sfumato.serve.page.heads import site
-from sfumato.serve.page.question import ALL, Question, Variable
+from sfumato.serve.live.queue import LiveQueue, quota_of
+from sfumato.serve.page.assets import HTML, Assets, make_templates
+from sfumato.serve.page.question import ALL, ReaderQuestion, Variable
 from sfumato.serve.page.sheet import Sheet, sheet_of
+from sfumato.serve.page.site import site
 from sfumato.serve.page.view import view_of
-from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 _FIELDS = 5_000
 _NUMBERS = ("epsilon", "alpha", "delta")
@@ -34,16 +33,17 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     template = make_templates(Assets.read(), context.settings, "sfumato.serve.live").get_template("live.html")
     live = queue.live
 
-    async def shown(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
+    async def render_page(request: Request, user: User, sent: Sequence[tuple[str, str]], *, ask: bool) -> Response:
         chosen = fields(sent)
         given: dict[str, Any] = dict.fromkeys(("price", "refusal", "table", "sheet", "error"))
 
         def work() -> None:
             if chosen["by"]:
                 try:
-                    given.update(found(read(chosen), request, user, ask=ask))
-                except SfumatoError as error:
-                    given["error"] = as_refused(error)
+                    with refusing():
+                        given.update(answer_or_price(read(chosen), request, user, ask=ask))
+                except RefusedError as error:
+                    given["error"] = error
             given["config"] = queue.config(user)
 
         await queue.work(work, client=context.client(request.scope))
@@ -51,21 +51,20 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         status = 200 if given["error"] is None else given["error"].status
         return Response(template.render(about | given), status_code=status, media_type=HTML)
 
-    def found(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
+    def answer_or_price(question: LiveQuestion, request: Request, user: User, *, ask: bool) -> dict[str, Any]:
         """The answer, or the price where it costs something and nobody said to spend it."""
-        planned = question.planned(live)
-        note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
-        price = None if ask else live.price(planned, analyst=quota_of(user))
+        statistic = question.plan(live)
+        AuditedQuery(table=statistic.table.name, asked=in_words(statistic), cells=statistic.cells).attach(request.scope)
+        price = None if ask else live.price(statistic, analyst=quota_of(user))
         if price is not None:
-            refusal = None if price.refusal is None else as_refused(price.refusal)
-            return {"price": shown_price(planned, price), "refusal": refusal}
-        table = queue.answered(planned, user)
+            return {"price": shown_price(statistic, price), "refusal": price.refusal}
+        table = queue.answer(statistic, user)
         return {"table": table, "sheet": whole(table)}
 
     @api.get("")
     async def form(request: Request, user: Analyst) -> Response:
         """The form, with the answer where it costs nothing, and with the price where it costs something."""
-        return await shown(request, user, request.query_params.multi_items(), ask=False)
+        return await render_page(request, user, request.query_params.multi_items(), ask=False)
 
     @api.post("")
     async def ask(request: Request, user: Analyst) -> Response:
@@ -77,7 +76,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
             raise RefusedError(
                 "form", expected="fields of the form", found="something else", do="use the form"
             ) from error
-        return await shown(request, user, sent, ask=True)
+        return await render_page(request, user, sent, ask=True)
 
     return api
 
@@ -85,7 +84,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
 def whole(table: ServedTable) -> Sheet:
     """All of an answer with every figure, its attributes in the rows."""
     variables = (Variable(dimension=dimension, place="rows", wanted=(ALL,)) for dimension in table.dimensions)
-    question = Question(table=table, variables=tuple(variables), metrics=table.contents.codes)
+    question = ReaderQuestion(table=table, variables=tuple(variables), metrics=table.contents.codes)
     return sheet_of(view_of(question, question.selection()), question)
 
 

@@ -1,169 +1,21 @@
-"""What analysts may ask for, with which methods, what it costs, and what programs get."""
+"""What analysts may ask for, what it costs, and what programs get."""
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sfumato.errors import BudgetError
 from sfumato.live import ChargedSession, Session
 from sfumato.live.charged import WIDEST
-from sfumato.live.question import in_order
 from sfumato.live.session import Price as FormalPrice
-from sfumato.privacy.account import Balance, Overdraft
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
+from sfumato.live.session import in_order
+from sfumato.privacy.account import Balance
 from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.live.available_methods import AvailableMethods, available_methods
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import METHODS, is_for_people, is_keyed, options_of
-
-# Which methods the budget of a server can pay for, for which questions, and why it cannot pay for the others.
-
-_NOT_FOR_JOBS = "it is made for surveys of people, and does not count jobs"
-_KEYED = "it has no formal guarantee, which a budget could limit"
-_FOR_SOME = "with a filter on attributes of workers"
-_PROMISES: dict[Definition, str] = {
-    "weak": "hides an employer's size only from those who know nothing of its workers",
-    "individuals": "protects single people and no employers",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodsOnOffer:
-    """The methods that new questions may name, with a restriction in words or none; and why others are not there."""
-
-    methods: dict[str, str]
-    for_some_workers: tuple[str, ...]
-    """Those that a question with a filter on attributes of workers may name."""
-    others: dict[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Shape:
-    """A question that stands for all with as many combinations of codes of workers."""
-
-    by: tuple[str, ...]
-    cells: int = 1
-    workers: tuple[str, ...] = ()
-    """Labels of the attributes of workers in `by`."""
-    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def methods_on_offer(live: ChargedSession) -> MethodsOnOffer:
-    """Try every method at the largest epsilon, with all numbers of workers' codes, and with a filter on workers.
-
-    Nothing is charged, and nothing is read.
-    """
-    shapes = _shapes(live)
-    methods: dict[str, str] = {}
-    others: dict[str, str] = {}
-    for_some = []
-    for name in METHODS:
-        if is_keyed(name) or is_for_people(name):
-            others[name] = _KEYED if is_keyed(name) else _NOT_FOR_JOBS
-            continue
-        least = {kind: _reason(live, name, some[0]) for kind, some in shapes.items()}
-        if all(least.values()):
-            others[name] = str(next(iter(least.values())))
-            continue
-        limits = [_limit(live, name, kind, shapes[kind]) for kind, reason in least.items() if reason is None]
-        methods[name] = "; ".join([*_never(least), *filter(None, limits)])
-        if _FOR_SOME in least and least[_FOR_SOME] is None:
-            for_some.append(name)
-    return MethodsOnOffer(methods=methods, for_some_workers=tuple(for_some), others=others)
-
-
-def _never(reasons: Mapping[str, str | None]) -> Iterable[str]:
-    """What a method may not be asked for at all; kinds of questions with the same reason together."""
-    for reason in dict.fromkeys(filter(None, reasons.values())):
-        kinds = [kind for kind, why in reasons.items() if why == reason]
-        yield f"not {' nor '.join(kinds)}: {reason}"
-
-
-def _limit(live: ChargedSession, method: str, kind: str, shapes: list[_Shape]) -> str:
-    """How many combinations of workers' codes are too many, in words; nothing where none are."""
-    # The more cells share epsilon the less each has, so that what is too much for some is too much for all after it.
-    first = bisect_left(shapes, 1, lo=1, key=lambda shape: int(_reason(live, method, shape) is not None))
-    if first == len(shapes):
-        return ""
-    last, beyond = shapes[first - 1], shapes[first]
-    return f"{kind} up to {_combinations(last)}; with {_combinations(beyond)} {_reason(live, method, beyond)}"
-
-
-def _combinations(shape: _Shape) -> str:
-    if not shape.workers:
-        return "none of them in `by`"
-    return f"{shape.cells} combinations of their codes ({' × '.join(shape.workers)})"
-
-
-def _shapes(live: ChargedSession) -> dict[str, list[_Shape]]:
-    """Questions to try by what they are about, each with more combinations of workers' codes than the one before."""
-    data, codes = live.release.data, {name: codelist.codes for name, codelist in live.codelists.items()}
-    public = [name for name in codes if data.is_public(name)]
-    workers = [name for name in codes if name not in public]
-    place = tuple(sorted(public, key=lambda name: len(codes[name]))[:1])
-    found: dict[str, list[_Shape]] = {}
-    if place:
-        found["by attributes of workplaces alone"] = [_Shape(by=place)]
-    if workers:
-        found["by attributes of workers"] = _products(live, workers)
-    kept = min((name for name in workers if len(codes[name]) > 1), key=lambda name: len(codes[name]), default=None)
-    if kept is not None:
-        only = {kept: codes[kept][:1]}
-        least = _Shape(by=place or (kept,), where=only)
-        others = _products(live, [name for name in workers if name != kept], where=only)
-        found[_FOR_SOME] = [least, *(shape for shape in others if shape.cells > 1)]
-    return found
-
-
-def _products(
-    live: ChargedSession, names: list[str], where: Mapping[str, tuple[str, ...]] | None = None
-) -> list[_Shape]:
-    """By some attributes together, ascending in cells: for every number of cells that a question may have, one."""
-    found: dict[int, tuple[str, ...]] = {1: ()}
-    for name in names:
-        times = len(live.codelists[name].codes)
-        for cells, some in list(found.items()):
-            if cells * times <= live.release.live.most_cells:
-                found.setdefault(cells * times, (*some, name))
-    data = live.release.data
-    return [
-        _Shape(by=some, cells=cells, workers=tuple(data.label(name) for name in some), where=where or {})
-        for cells, some in sorted(found.items())
-        if some
-    ]
-
-
-def _reason(live: ChargedSession, method: str, shape: _Shape) -> str | None:
-    """Why a method cannot be asked for; None if it can."""
-    most = live.release.live.most_epsilon or live.most.epsilon
-    asked: dict[str, Any] = {"by": shape.by, "where": shape.where, "epsilon": most, "method": method}
-    # The default of a method may be less delta than there is: what refuses it at the most is the reason.
-    deltas = [None, live.most.delta] if live.most.delta and "delta" in options_of(method) else [None]
-    refusals = [live.cannot(delta=delta, **asked) for delta in deltas]
-    if None in refusals:
-        return None
-    *_, refusal = refusals
-    if isinstance(refusal, Overdraft):
-        return "it needs more delta than the budget has"
-    if isinstance(refusal, BudgetError):
-        return _promise(live.planned(delta=deltas[-1], **asked).guarantee, live.most) or refusal.found
-    assert refusal is not None
-    here = f"; here the most is {refusal.found}" if refusal.found.startswith("epsilon") else ""
-    return f"it needs {refusal.expected}{here}"
-
-
-def _promise(guarantee: Guarantee, budget: EmployerEmployee) -> str:
-    """What a method promises, if that is less than the budget does."""
-    assert guarantee.bound is not None
-    together = weakest([guarantee.bound.definition, budget.definition])
-    if together == budget.definition:
-        return ""
-    return f"it {_PROMISES[together]}, which is less than the {budget.definition} definition of the budget promises"
-
+from sfumato.statistics.registry import METHODS, is_for_people
 
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
@@ -188,7 +40,7 @@ class LiveQuestion(BaseModel):
     )
     method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
 
-    def planned(self, live: Session) -> PublishedTable:
+    def plan(self, live: Session) -> PublishedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
         self._refuse_repeated()
         if live.most is None:
@@ -198,13 +50,13 @@ class LiveQuestion(BaseModel):
             if self.statistic == "count":
                 self._refuse({"measure": self.measure}, "a count has no measure")
                 statistic = {"count": "records"}
-            return live.planned(by=by, where=where, totals=self.totals, **statistic)
+            return live.plan(by=by, where=where, totals=self.totals, **statistic)
         said = {"measure": self.measure, "totals": self.totals or None}
         self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, "jobs are counted")
         if self.method not in METHODS:
             raise RefusedError(
                 "method",
-                expected=f"one of {', '.join(methods_on_offer(cast(ChargedSession, live)).methods)}",
+                expected=f"one of {', '.join(available_methods(cast(ChargedSession, live)).methods)}",
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
@@ -222,7 +74,7 @@ class LiveQuestion(BaseModel):
                 found="none",
                 do="choose one; POST /live/prices tells the cost and the expected error",
             )
-        return live.planned(
+        return live.plan(
             by=tuple(self.by),
             where=self.where,
             method=self.method,
@@ -248,9 +100,9 @@ class LiveQuestion(BaseModel):
                 raise RefusedError(name, expected=f"nothing: {why}", found=str(value), do="leave it out")
 
 
-def in_words(planned: PublishedTable) -> dict[str, Any]:
+def in_words(statistic: PublishedTable) -> dict[str, Any]:
     """A question for the log: names and codes, how it is protected and what it may cost."""
-    table = planned.table
+    table = statistic.table
     words: dict[str, Any] = {"by": list(table.by)}
     if table.measure is not None:
         words = {table.statistic: table.measure, **words}
@@ -258,9 +110,9 @@ def in_words(planned: PublishedTable) -> dict[str, Any]:
         words["where"] = {name: list(codes) for name, codes in table.where.items()}
     if table.totals:
         words["totals"] = True
-    guarantee = planned.guarantee.bound
+    guarantee = statistic.guarantee.bound
     if guarantee is not None:  # as it is charged: the same question in other words is the same line
-        words |= {"method": planned.method.name, "alpha": float(guarantee.alpha), "epsilon": float(guarantee.epsilon)}
+        words |= {"method": statistic.method.name, "alpha": float(guarantee.alpha), "epsilon": float(guarantee.epsilon)}
         if guarantee.delta:
             words["delta"] = float(guarantee.delta)
     return words
@@ -342,7 +194,7 @@ class Price(BaseModel):
     )
 
 
-def live_config(live: Session, left: Balance | None, methods: MethodsOnOffer | None) -> LiveConfig:
+def live_config(live: Session, left: Balance | None, methods: AvailableMethods | None) -> LiveConfig:
     """What can be asked of open data; where that costs something, what is left and which methods there are."""
     release, data = live.release, live.release.data
     most = live.most
@@ -389,20 +241,20 @@ SIZES = (10, 100, 1_000)
 """Establishments, or cells, whose errors are told as examples."""
 
 
-def price_of(live: Session, planned: PublishedTable, *, analyst: str | None) -> Price:
+def price_of(live: Session, statistic: PublishedTable, *, analyst: str | None) -> Price:
     """The price of a question; one about records costs nothing, and its errors come with the answer."""
-    price = live.price(planned, analyst=analyst)
+    price = live.price(statistic, analyst=analyst)
     if price is None:
-        return Price(cells=planned.cells, method=planned.method.name, epsilon=0, answered=False, fits=True)
-    return shown_price(planned, price)
+        return Price(cells=statistic.cells, method=statistic.method.name, epsilon=0, answered=False, fits=True)
+    return shown_price(statistic, price)
 
 
-def shown_price(planned: PublishedTable, price: FormalPrice) -> Price:
+def shown_price(statistic: PublishedTable, price: FormalPrice) -> Price:
     """The price of a question that costs something, in numbers and words."""
     guarantee, refusal = price.guarantee, price.refusal
     return Price(
-        cells=planned.cells,
-        method=planned.method.name,
+        cells=statistic.cells,
+        method=statistic.method.name,
         definition=guarantee.definition,
         alpha=float(guarantee.alpha),
         epsilon=_cost(price.epsilon, price),
@@ -411,7 +263,7 @@ def shown_price(planned: PublishedTable, price: FormalPrice) -> Price:
         answered=price.answered,
         fits=refusal is None,
         refusal="" if refusal is None else f"expected {refusal.expected}; found {refusal.found}. To do: {refusal.do}.",
-        error=expected_error(planned),
+        error=expected_error(statistic),
     )
 
 
@@ -422,9 +274,9 @@ def _cost(number: Fraction | None, price: FormalPrice) -> float | None:
     return None if number is None else float(number)
 
 
-def expected_error(planned: PublishedTable) -> ExpectedError:
+def expected_error(statistic: PublishedTable) -> ExpectedError:
     """The mean absolute error of a cell, from the parameters alone."""
-    error = planned.method.planned_error()
+    error = statistic.method.planned_error()
     share = error.share or 0.0
     return ExpectedError(
         small=error.floor,

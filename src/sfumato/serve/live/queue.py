@@ -1,21 +1,19 @@
 """Where ad-hoc questions wait for their turn: few at a time, a bounded number in all, and analysts in turn."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
 
-from sfumato.engine.limits import TooSlowError
-from sfumato.errors import BudgetError, DiskError, LedgerError, SfumatoError
 from sfumato.live import ChargedSession, Session
-from sfumato.serve.core.errors import RefusedError, unable
+from sfumato.serve.core.errors import refusing
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import ServedTable
 from sfumato.serve.core.users import Role, User
 from sfumato.serve.core.worker_queue import Counts, FairThreads, refuse_if_gone
 from sfumato.serve.live.answer_table import answer_table
-from sfumato.serve.live.question import LiveConfig, MethodsOnOffer, live_config, methods_on_offer
+from sfumato.serve.live.available_methods import AvailableMethods, available_methods
+from sfumato.serve.live.question import LiveConfig, live_config
 from sfumato.statistics.published import PublishedTable
 
 T = TypeVar("T")
@@ -26,8 +24,6 @@ WAITING = 200
 OF_ONE = 50
 """Questions of one analyst among them, so that nobody fills the line for all others."""
 _BYTES_A_CELL = 60
-_LONGEST = 700
-"""Letters of what was found that are shown: mostly these are words of ours."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -43,55 +39,29 @@ class LiveQueue:
         """What can be asked, and what is left of the budget; the latter takes a while to find out."""
         return live_config(self.live, self.live.left(quota_of(user)), self.methods)
 
-    @property
-    def waiting(self) -> int:
-        """Questions that wait, those that are worked on included."""
-        return self._counts.total
-
     @cached_property
-    def methods(self) -> MethodsOnOffer | None:
+    def methods(self) -> AvailableMethods | None:
         """The methods that questions may name, where they cost something: the same for as long as the server runs."""
-        return None if self.live.most is None else methods_on_offer(cast(ChargedSession, self.live))
+        return None if self.live.most is None else available_methods(cast(ChargedSession, self.live))
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
         """Do all that a question needs in a thread of the queue, in turn; errors are problems of the question."""
         with refusing(), self._counts.one_more(client):
             return await self._threads.work(work, client=client)
 
-    def answered(self, planned: PublishedTable, user: User) -> ServedTable:
+    def answer(self, statistic: PublishedTable, user: User) -> ServedTable:
         """The answer to a question, as a part of work: the same question always has the same one."""
-        key = planned.digest_as_laid_out("")  # the same question in another order is another page
+        key = statistic.digest_as_laid_out("")  # the same question in another order is another page
         refuse_if_gone()  # the last moment: what comes now may be charged
-        self.live.charge(planned, quota_of(user))
+        self.live.charge(statistic, quota_of(user))
         found = self.answers.get(key)
         if found is None:
             refuse_if_gone()
-            found = answer_table(self.live, planned, self.live.answered(planned))
-            self.answers.put(key, found, size=planned.cells * _BYTES_A_CELL * len(found.metrics))
+            found = answer_table(self.live, statistic, self.live.answer(statistic))
+            self.answers.put(key, found, size=statistic.cells * _BYTES_A_CELL * len(found.metrics))
         return found
 
 
 def quota_of(user: User) -> str | None:
     """Whose quota a question counts against; stewards, who see the ledger, have none."""
     return None if user.may(Role.steward) else user.name
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Make problems of the question of what goes wrong here."""
-    try:
-        yield
-    except SfumatoError as error:
-        raise as_refused(error) from error
-
-
-def as_refused(error: SfumatoError) -> RefusedError:
-    """An error of a question with the HTTP status that goes with it."""
-    if isinstance(error, RefusedError):
-        return error
-    if isinstance(error, DiskError | LedgerError):
-        return unable(error)
-    status = 403 if isinstance(error, BudgetError) else 503 if isinstance(error, TooSlowError) else 400
-    return RefusedError(
-        error.where, expected=error.expected, found=error.found, do=error.do, status=status, longest=_LONGEST
-    )

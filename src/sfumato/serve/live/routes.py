@@ -1,5 +1,6 @@
 """The addresses of ad-hoc tables: what can be asked, what it would cost, and the answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -7,24 +8,23 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, ServerContext, rendered
+from sfumato.serve.context import Rendered, ServerContext, T, write_answer
 from sfumato.serve.core.access import require
-from sfumato.serve.core.audit import note, noted
+from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.errors import refusing
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.http import responses
-from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import BASE
-from sfumato.serve.formats.sheets import Options
+from sfumato.serve.formats.layout import Options
 from sfumato.serve.live import page
 from sfumato.serve.live import question as schemas
 from sfumato.serve.live.answer_table import live_tables
 from sfumato.serve.live.question import LiveQuestion, in_words, price_of
-from sfumato.serve.live.queue import LiveQueue, quota_of, refusing
-from sfumato.serve.page.heads import LIVE
+from sfumato.serve.live.queue import LiveQueue, quota_of
+from sfumato.serve.page.site import LIVE
 from sfumato.serve.pxweb import v2
 from sfumato.serve.pxweb.request import data_responses, openapi_body, read_json
 from sfumato.statistics.published import PublishedTable
@@ -52,17 +52,17 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         with refusing():  # in threads of pages: long questions keep nobody from it
             return await context.worker_queue.page(lambda: queue.config(user), client=context.client(request.scope))
 
-    async def planned_of(request: Request) -> PublishedTable:
+    async def statistic_of(request: Request) -> PublishedTable:
         """What is asked; the log has it also of those who wait for their turn in vain."""
         body = await request.body()
 
         def plan() -> PublishedTable:
-            return read_json(LiveQuestion, body, request).planned(live)
+            return read_json(LiveQuestion, body, request).plan(live)
 
         with refusing():
-            planned = await context.worker_queue.page(plan, client=context.client(request.scope))
-        note(request.scope, table=planned.table.name, asked=in_words(planned), cells=planned.cells)
-        return planned
+            statistic = await context.worker_queue.page(plan, client=context.client(request.scope))
+        AuditedQuery(table=statistic.table.name, asked=in_words(statistic), cells=statistic.cells).attach(request.scope)
+        return statistic
 
     @programs.post(
         "/prices",
@@ -72,9 +72,9 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     )
     async def price(request: Request, user: Asker) -> Any:
         """What a question would cost and how far its answer would be off; nothing is charged and nothing is read."""
-        planned = await planned_of(request)
+        statistic = await statistic_of(request)
         return await queue.work(
-            lambda: price_of(live, planned, analyst=quota_of(user)), client=context.client(request.scope)
+            lambda: price_of(live, statistic, analyst=quota_of(user)), client=context.client(request.scope)
         )
 
     @programs.post("/tables", responses=data_responses(400, 401, 403, 413), openapi_extra=openapi_body(LiveQuestion))
@@ -89,10 +89,11 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         options = replace(
             Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
         )
-        planned = await planned_of(request)
+        statistic = await statistic_of(request)
 
         def work() -> Rendered:
-            return written(queue.answered(planned, user), outputFormat, options)
+            table = queue.answer(statistic, user)
+            return replace(write_answer(table, everything(table), outputFormat, options), query=None)  # logged above
 
         return (await queue.work(work, client=context.client(request.scope))).respond(request)
 
@@ -116,37 +117,12 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     return api
 
 
-def written(table: ServedTable, name: str, options: Options) -> Rendered:
-    """A whole table in a format."""
-    form = FORMATS[name]
-    content = form.write(table.answer(everything(table)), options)
-    place = "attachment" if form.download else "inline"
-    return rendered(content, media_type=form.media_type, disposition=f'{place}; filename="{table.id}.{form.extension}"')
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LiveContext(ServerContext):
     """The tables of any attributes as PxWebApi serves them: every answer waits for its turn in the queue."""
 
     queue: LiveQueue
 
-    async def rendered(
-        self,
-        table: ServedTable,
-        selection: Selection,
-        *,
-        name: str,
-        options: Options,
-        scope: Scope,
-    ) -> Rendered:
-        """The answer to a selection in a format, from the cache if it was asked for before."""
-        self.refuse_large(selection)
-        key = (table.id, selection, name, options)
-        found = self.cache.get(key)
-        if found is None:
-            noted(table, selection).put(scope)  # before it waits, perhaps in vain
-            found = await self.queue.work(
-                lambda: self._render(table, selection, name, options), client=self.client(scope)
-            )
-            self.keep(key, found, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
-        return found
+    async def work(self, work: Callable[[], T], scope: Scope) -> T:
+        """Count and protect in a thread of the queue, in turn with other analysts."""
+        return await self.queue.work(work, client=self.client(scope))

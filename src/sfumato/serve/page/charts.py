@@ -24,8 +24,8 @@ from sfumato.charts.svg import (
     wide,
     words,
 )
-from sfumato.serve.page.question import Question, pair_of
-from sfumato.serve.page.sheet import written
+from sfumato.serve.page.question import ReaderQuestion, pair_of
+from sfumato.serve.page.sheet import format_figure
 from sfumato.serve.page.view import Numbers, View, ranked
 
 # A matrix: flows between places, or any two variables; the larger the figure, the darker the square.
@@ -151,7 +151,7 @@ class Chart:
     notes: tuple[str, ...] = ()
 
 
-def chart_of(view: View, question: Question, name: str) -> Chart | None:
+def chart_of(view: View, question: ReaderQuestion, name: str) -> Chart | None:
     """The chart that was asked for, or the one that suits the view; None where there is nothing to draw."""
     kind = question.display.chart
     if kind == "auto":
@@ -168,7 +168,7 @@ def chart_of(view: View, question: Question, name: str) -> Chart | None:
     return _ranking(view, title, name) if kind == "ranking" else _bars(view, title, name)
 
 
-def _suited(view: View, question: Question) -> str:
+def _suited(view: View, question: ReaderQuestion) -> str:
     if any(edge.time and len(edge.texts) > 1 for edge in (*view.rows, *view.columns)):
         return "lines"
     placed = [variable.dimension for place in ("rows", "columns") for variable in question.placed(place)]
@@ -206,7 +206,7 @@ def _bar(view: View, bounds: tuple[Numbers, Numbers] | None, row: int, column: i
     value = float(view.values[row, column, view.first])
     metric = view.metrics[view.first]
     low, high = (float(ends[row, column]) for ends in bounds) if bounds else (np.nan, np.nan)
-    text = written(value, metric, percent=view.percent) if np.isfinite(value) else "not published"
+    text = format_figure(value, metric, percent=view.percent) if np.isfinite(value) else "not published"
     return Bar(value, low, high, text)
 
 
@@ -308,7 +308,7 @@ def _matrix(view: View, title: str, name: str) -> Chart:
         [column_texts[column] for column in shown_columns],
         sides=(", ".join(edge.label for edge in view.rows), ", ".join(edge.label for edge in view.columns)),
         name=name,
-        text=lambda value: written(value, view.metrics[view.first], percent=view.percent),
+        text=lambda value: format_figure(value, view.metrics[view.first], percent=view.percent),
     )
     notes = _cut(len(shown_rows), len(rows), "rows") + _cut(len(shown_columns), len(columns), "columns")
     return Chart(kind="matrix", title=title, svg=drawn, notes=notes)

@@ -66,7 +66,7 @@ class Display:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ReaderQuestion:
     """A question in the words of a reader, checked only when it is put to the table."""
 
     table: ServedTable
@@ -113,11 +113,11 @@ class Question:
         by_name = {variable.name: variable.dimension for variable in self.grouped()}
         return tuple(by_name.get(dimension.name, dimension) for dimension in self.table.dimensions)
 
-    def shown(self, **changes: object) -> "Question":
+    def with_display(self, **changes: object) -> "ReaderQuestion":
         """The same question, shown in another way."""
         return replace(self, display=replace(self.display, **changes))  # type: ignore[arg-type]
 
-    def turned(self) -> "Question":
+    def turned(self) -> "ReaderQuestion":
         """The same question with rows and columns exchanged."""
         other: dict[Place, Place] = {"rows": "columns", "columns": "rows"}
         turned = [replace(v, place=other.get(v.place, v.place)) for v in self.variables]
@@ -125,22 +125,22 @@ class Question:
 
     def query(self) -> str:
         """The question as the query of an address, in one spelling."""
-        return _encoded([*self.chosen(), *self._layout(), *self._display()])
+        return _encoded([*self.selection_pairs(), *self._layout(), *self._display()])
 
     def api_query(self, written: str, *parameters: str, layout: bool = False) -> str:
         """The question as the query of PxWebApi version 2, in a format."""
-        pairs = [("outputFormat", written), *self.chosen(), *(self._layout() if layout else ())]
+        pairs = [("outputFormat", written), *self.selection_pairs(), *(self._layout() if layout else ())]
         return _encoded([*pairs, *((("outputFormatParams", ",".join(parameters)),) if parameters else ())])
 
-    def chosen(self) -> Iterator[tuple[str, str]]:
+    def selection_pairs(self) -> Iterator[tuple[str, str]]:
         """Codes and figures, as both the page and PxWebApi write them."""
         order = [dimension.name for dimension in self.table.dimensions]
         for variable in sorted(self.variables, key=lambda one: order.index(one.name)):
             if variable.place != "out" and variable.wanted:
                 if variable.grouping:
                     yield f"codelist[{variable.name}]", variable.grouping
-                yield f"valueCodes[{variable.name}]", spelled(variable.dimension, variable.wanted)
-        yield f"valueCodes[{self.table.contents.name}]", spelled(self.table.contents, self.metrics)
+                yield f"valueCodes[{variable.name}]", spell_codes(variable.dimension, variable.wanted)
+        yield f"valueCodes[{self.table.contents.name}]", spell_codes(self.table.contents, self.metrics)
 
     def _layout(self) -> Iterator[tuple[str, str]]:
         contents = self.table.contents.name
@@ -160,7 +160,7 @@ class Question:
             yield "page", str(display.page)
 
 
-def spelled(dimension: ServedDimension, wanted: Sequence[str]) -> str:
+def spell_codes(dimension: ServedDimension, wanted: Sequence[str]) -> str:
     """Codes in short: a star for all, ranges where many follow each other, expressions as they were written."""
     places = [dimension.places.get(code) for code in wanted]
     known = sorted({place for place in places if place is not None})
@@ -218,7 +218,7 @@ _INDEXED = re.compile(rf"({'|'.join(_NAMED)})\[(.*)\]", re.IGNORECASE | re.DOTAL
 _LONGEST_PAGE = 6
 
 
-def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
+def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> ReaderQuestion:
     """The question of an address; without any, one that gives a first impression of the table."""
     faults: list[RefusedError] = []
     strangers: list[str] = []
@@ -265,7 +265,7 @@ def read(table: ServedTable, query: Iterable[tuple[str, str]]) -> Question:
         for axis in (places if place in ("rows", "columns") else sorted(places))
         if places[axis] == place
     ]
-    return Question(
+    return ReaderQuestion(
         table=table,
         variables=tuple(variables),
         metrics=metrics,
@@ -305,7 +305,7 @@ def _regrouped(
 
 
 @lru_cache(maxsize=1_000)
-def first_question(table: ServedTable) -> Question:
+def first_question(table: ServedTable) -> ReaderQuestion:
     """What a table shows when it is opened: two variables, totals of the others where there are any."""
     dimensions = list(table.dimensions)
     pair = pair_of(dimensions)
@@ -323,7 +323,7 @@ def first_question(table: ServedTable) -> Question:
         else:
             one = dimension.codes[-1 if dimension.role == "time" else 0]
             variables.append(Variable(dimension=dimension, place="filter", wanted=(one,)))
-    question = Question(
+    question = ReaderQuestion(
         table=table,
         variables=tuple(sorted(variables, key=lambda variable: PLACES.index(variable.place))),
         metrics=_first_metrics(table),
@@ -331,7 +331,7 @@ def first_question(table: ServedTable) -> Question:
     return _with_figures(question)
 
 
-def _with_figures(question: Question) -> Question:
+def _with_figures(question: ReaderQuestion) -> ReaderQuestion:
     """The question for the latest period that has figures: some indicators look ahead and end earlier than others."""
     time = next((v for v in question.placed("filter") if v.dimension.role == "time"), None)
     if time is None:

@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.context import ServerContext, rendered
-from sfumato.serve.page.heads import for_everybody, reader, role_of, site
-from sfumato.serve.page.writing import HTML, Assets, make_templates
+from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.page.assets import HTML, Assets, make_templates
+from sfumato.serve.page.site import for_everybody, reader, role_of, site
 
 REFERENCE = "/reference"
 
@@ -42,7 +42,7 @@ def router(context: ServerContext) -> APIRouter:
         kept = context.cache.get(key)
         if kept is None:
             content = template.render(groups=groups(request.app.openapi()), site=site(context, user)).encode()
-            kept = for_everybody(context, rendered(content, media_type=HTML))
+            kept = for_everybody(context, Rendered.of(content, media_type=HTML))
             context.keep(key, kept, 0)
         return kept.respond(request)
 

@@ -9,19 +9,18 @@ from fastapi import APIRouter, Request
 from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.errors import SfumatoError
-from sfumato.serve.context import Rendered, ServerContext, rendered
-from sfumato.serve.core.audit import noted
-from sfumato.serve.core.errors import RefusedError, not_found
+from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.core.audit import AuditedQuery
+from sfumato.serve.core.errors import RefusedError, not_found, refusing
 from sfumato.serve.core.model import grouped
 from sfumato.serve.core.selection import valueset
 from sfumato.serve.core.users import User
+from sfumato.serve.page.assets import HTML, Assets, make_templates
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.heads import for_everybody, reader, role_of, site
-from sfumato.serve.page.question import Question, read
-from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, titled
+from sfumato.serve.page.question import ReaderQuestion, read
+from sfumato.serve.page.site import for_everybody, reader, role_of, site
+from sfumato.serve.page.table_page import FILTERS, MOST_LISTED, TablePage, listing, matching, page_title
 from sfumato.serve.page.view import view_of
-from sfumato.serve.page.writing import HTML, Assets, make_templates
 
 T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
@@ -59,7 +58,7 @@ class Pages:
         if kept is None:
             found = listing(self.context.catalogue, dict(request.query_params))
             total = len(self.context.catalogue)
-            kept = self._written("start.html", user, found=found, filters=FILTERS, total=total)
+            kept = self._render("start.html", user, found=found, filters=FILTERS, total=total)
             self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -74,17 +73,17 @@ class Pages:
         try:
             question = await self._question(id, asked, request)
         except RefusedError as error:
-            page: Response = request.app.state.error_page(request, error.status, error, {})
+            page: Response = request.app.state.error_page(request, error.status, str(error), {}, error)
             return page
         pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
         try:
             if "form" in request.query_params and not question.finds:
                 question.selection()
                 return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
-            kept = await self._in_turn(lambda: pages.write(question, base), request)
-        except SfumatoError as error:
-            status = error.status if isinstance(error, RefusedError) else 400
-            return _unkept(pages.refuse(question, error, asked, base), status)
+            with refusing():
+                kept = await self._in_turn(lambda: pages.write(question, base), request)
+        except RefusedError as error:
+            return _unkept(pages.refuse(question, error, asked, base), error.status)
         self.context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -105,7 +104,7 @@ class Pages:
             dimension = grouped(dimension, listed)
         places = matching(dimension, request.query_params.get("find", ""))
         given = {"dimension": dimension, "places": places[:MOST_LISTED], "found": len(places)}
-        return rendered(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
+        return Rendered.of(self.templates.get_template("codes.html").render(given).encode(), media_type=HTML).respond(
             request
         )
 
@@ -116,7 +115,7 @@ class Pages:
             raise not_found("file", name, "load the page again")
         return found.respond(request)
 
-    async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> Question:  # noqa: A002
+    async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> ReaderQuestion:  # noqa: A002
         """What an address asks for: in a thread, because the first look at a table may need figures of it."""
         table = self.context.catalogue[id]
         return await self._in_turn(lambda: read(table, asked), request)
@@ -124,26 +123,26 @@ class Pages:
     async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
         return await self.context.worker_queue.page(write, client=self.context.client(request.scope))
 
-    def _written(self, template: str, user: User | None, **given: Any) -> Rendered:
+    def _render(self, template: str, user: User | None, **given: Any) -> Rendered:
         content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()
-        return for_everybody(self.context, rendered(content, media_type=HTML))
+        return for_everybody(self.context, Rendered.of(content, media_type=HTML))
 
 
 def _unkept(page: Rendered, status: int) -> Response:
     """A page that says what went wrong."""
-    return Response(page.content, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
+    return Response(page.body, status_code=status, media_type=HTML, headers={"Cache-Control": "no-store"})
 
 
-def _chart(context: ServerContext, question: Question) -> Rendered:
+def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     selection = question.selection()
     context.refuse_large(selection)
     view = view_of(question, selection)
-    drawn = chart_of(view, question, name=titled(view, question))
+    drawn = chart_of(view, question, name=page_title(view, question))
     if drawn is None:
         raise not_found("chart", "a question without one", "choose another chart")
     disposition = f'attachment; filename="{question.table.id}.svg"'
-    about = noted(question.table, selection)
-    return rendered(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, noted=about)
+    about = AuditedQuery.of(question.table, selection)
+    return Rendered.of(drawn.svg.encode(), media_type="image/svg+xml", disposition=disposition, query=about)
 
 
 def _base(context: ServerContext, request: Request) -> str:

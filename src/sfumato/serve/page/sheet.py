@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sfumato.serve.core.model import Metric
-from sfumato.serve.core.status import BEYOND, HAS_NONE, IS_BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES
-from sfumato.serve.page.question import Question
+from sfumato.serve.core.status import BEYOND, HAS_NONE, IS_BEYOND, NO_FIGURE, RELIABILITY, REMARKS, STATUSES
+from sfumato.serve.page.question import ReaderQuestion
 from sfumato.serve.page.view import Edge, View, relative_error
 
 MOST_SHOWN = 3_000
@@ -72,7 +72,7 @@ class Sheet:
         return len(self.lines) < self.rows or self.across < self.columns
 
 
-def sheet_of(view: View, question: Question) -> Sheet:
+def sheet_of(view: View, question: ReaderQuestion) -> Sheet:
     """Write the beginning of a view out, as much as fits on a page."""
     metrics = view.metrics[: view.shown]
     wide = max(min(view.values.shape[1], MOST_ACROSS // len(metrics)), 1)
@@ -94,7 +94,9 @@ def sheet_of(view: View, question: Question) -> Sheet:
         for place in range(wide * len(metrics)):
             column, metric = divmod(place, len(metrics))
             headers = f"{row_ids[at]} {column_ids[place]}" if complex_heads else ""
-            cells.append(_cell(metrics[metric], int(view.said[row, column, metric]), texts[at][place], headers, used))
+            cells.append(
+                _cell(metrics[metric], int(view.remarks[row, column, metric]), texts[at][place], headers, used)
+            )
         lines.append(Line(row_heads[at], tuple(cells), bool(totals[row])))
     return Sheet(
         names=tuple(edge.label for edge in view.rows),
@@ -108,7 +110,7 @@ def sheet_of(view: View, question: Question) -> Sheet:
     )
 
 
-def written(value: float, metric: Metric, *, percent: bool = False) -> str:
+def format_figure(value: float, metric: Metric, *, percent: bool = False) -> str:
     """A figure with as many digits as are worth showing."""
     return f"{value:,.{_digits(metric, relative=False, percent=percent)}f}"
 
@@ -155,10 +157,10 @@ def _digits(metric: Metric, *, relative: bool, percent: bool) -> int:
 
 def _cell(metric: Metric, number: int, text: str, headers: str, used: Counter[str]) -> Cell:
     """A figure with what is said of it, counted for the legend."""
-    said = SAID[number]
+    said = REMARKS[number]
     if not text and not said.hides:
         # The page made no figure of one that there is: a share of nothing, or an error in percent of 0.
-        said = SAID[IS_BEYOND if metric.kind == "error" else HAS_NONE]
+        said = REMARKS[IS_BEYOND if metric.kind == "error" else HAS_NONE]
     used.update(part.symbol for part in said.parts)
     kind = f"{metric.kind} none" if not text else f"{metric.kind} mark{said.mark}" if said.mark else metric.kind
     return Cell(text, said.symbol, said.text, kind, headers)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sfumato.serve.core.model import Selection
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
-from sfumato.serve.page.question import Question
+from sfumato.serve.page.question import ReaderQuestion
 from sfumato.serve.pxweb.v1 import DATABASE
 
 
@@ -19,12 +19,12 @@ class Snippet(NamedTuple):
     text: str
 
 
-def data_address(question: Question, base: str, written: str, *parameters: str, layout: bool = False) -> str:
+def data_address(question: ReaderQuestion, base: str, written: str, *parameters: str, layout: bool = False) -> str:
     """The address of the selection in a format."""
     return f"{base}{BASE}/tables/{question.table.id}/data?{question.api_query(written, *parameters, layout=layout)}"
 
 
-def snippets(question: Question, selection: Selection, base: str) -> tuple[Snippet, ...]:
+def snippets(question: ReaderQuestion, selection: Selection, base: str) -> tuple[Snippet, ...]:
     """Lines for exactly this selection; `base` is the address of the server."""
     wanted, lists = _wanted(question, selection), {one.name: one.grouping for one in question.grouped()}
     stat, text = data_address(question, base, "json-stat2"), data_address(question, base, "csv")
@@ -74,7 +74,7 @@ def snippets(question: Question, selection: Selection, base: str) -> tuple[Snipp
     return tuple(snippet for snippet in found if not (lists and snippet.id == "pxweb"))
 
 
-def _wanted(question: Question, selection: Selection) -> list[tuple[str, Sequence[str]]]:
+def _wanted(question: ReaderQuestion, selection: Selection) -> list[tuple[str, Sequence[str]]]:
     """The codes of every variable that is not left out; a star for all."""
     found: list[tuple[str, Sequence[str]]] = []
     axes = zip((*question.dimensions, question.table.contents), (*selection.places, selection.metrics), strict=True)

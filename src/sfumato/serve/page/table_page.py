@@ -8,20 +8,19 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment
 
-from sfumato.errors import SfumatoError
-from sfumato.serve.context import Rendered, ServerContext, rendered
-from sfumato.serve.core.audit import noted
+from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
 from sfumato.serve.core.selection import places_of, valueset
+from sfumato.serve.page.assets import HTML, count
 from sfumato.serve.page.charts import chart_of
-from sfumato.serve.page.heads import Site, for_everybody
-from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, Question, Variable, spelled
+from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, ReaderQuestion, Variable, spell_codes
 from sfumato.serve.page.sheet import MOST_SHOWN, sheet_of
+from sfumato.serve.page.site import Site, for_everybody
 from sfumato.serve.page.snippets import data_address, snippets
 from sfumato.serve.page.view import View, view_of
-from sfumato.serve.page.writing import HTML, count
-from sfumato.serve.pxweb.listing import found
+from sfumato.serve.pxweb.listing import search
 
 # The codes of a variable as the form offers them: boxes to tick, searched where there are very many.
 
@@ -71,7 +70,7 @@ class Choices:
     """How many codes have been found."""
 
 
-def choices_of(question: Question) -> tuple[Choices, ...]:
+def choices_of(question: ReaderQuestion) -> tuple[Choices, ...]:
     """The variables of a question as the form shows them, in the order of the reader."""
     finds = dict(question.finds)
     axes, whole = question.table.by_name, question.table.dimensions
@@ -124,7 +123,7 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
         ),
         every=every,
         count=len(wanted),
-        kept=spelled(dimension, [dimension.codes[place] for place in rest]) if rest else "",
+        kept=spell_codes(dimension, [dimension.codes[place] for place in rest]) if rest else "",
         kept_count=len(rest),
         long=long,
         find=find,
@@ -169,7 +168,7 @@ def listing(tables: Iterable[ServedTable], asked: Mapping[str, str]) -> Listing:
     """Find tables; a filter's numbers are of the tables that the other filters leave."""
     words = asked.get("q", "")[:_LONGEST].strip()
     chosen = {name: asked.get(name, "")[:_LONGEST] for name in FILTERS}
-    candidates = found(list(tables), query=words)
+    candidates = search(list(tables), query=words)
     left = [table for table in candidates if _fits(table, chosen)]
     options = {
         name: _options(name, [table for table in candidates if _fits(table, {**chosen, name: ""})], chosen[name])
@@ -228,12 +227,12 @@ class TablePage:
     site: Site
     """What the head of the page offers."""
 
-    def write(self, question: Question, base: str) -> Rendered:
+    def write(self, question: ReaderQuestion, base: str) -> Rendered:
         """The page that answers a question; `base` is the address of the server."""
         selection = question.selection()
         self.context.refuse_large(selection)
         view = view_of(question, selection)
-        title = titled(view, question)
+        title = page_title(view, question)
         answer = {
             "view": view,
             "sheet": sheet_of(view, question),
@@ -250,18 +249,22 @@ class TablePage:
             "most_shown": MOST_SHOWN,
         }
         page = self._page(question, base, answer=answer, cells=selection.cells)
-        return for_everybody(self.context, rendered(page, media_type=HTML, noted=noted(question.table, selection)))
+        return for_everybody(
+            self.context, Rendered.of(page, media_type=HTML, query=AuditedQuery.of(question.table, selection))
+        )
 
-    def refuse(self, question: Question, error: SfumatoError, asked: Sequence[tuple[str, str]], base: str) -> Rendered:
+    def refuse(
+        self, question: ReaderQuestion, error: RefusedError, asked: Sequence[tuple[str, str]], base: str
+    ) -> Rendered:
         """The page that says why a question has no answer, and what it was."""
         words = [(shortened(name), shortened(text)) for name, text in asked[:_MOST_ASKED] if text and name != "form"]
         try:
             cells = question.selection().cells
         except RefusedError:
             cells = 0
-        return rendered(self._page(question, base, error=error, asked=words, cells=cells), media_type=HTML)
+        return Rendered.of(self._page(question, base, error=error, asked=words, cells=cells), media_type=HTML)
 
-    def _page(self, question: Question, base: str, **given: Any) -> bytes:
+    def _page(self, question: ReaderQuestion, base: str, **given: Any) -> bytes:
         table = question.table
         chosen = set(question.metrics) if question.metrics != ("*",) else {metric.code for metric in table.metrics}
         about = {
@@ -287,7 +290,7 @@ def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, list[tuple[
     return dimension.label, [(dimension.labels[place], dimension.members(place)) for place in places]
 
 
-def titled(view: View, question: Question) -> str:
+def page_title(view: View, question: ReaderQuestion) -> str:
     """What is shown, in a line: the title of the table, and the codes of its filters."""
     filters = "; ".join(f"{label}: {text}" for label, text in view.page_texts)
     title = f"{question.table.title}, {question.table.period}"
@@ -297,16 +300,16 @@ def titled(view: View, question: Question) -> str:
 def headline(view: View) -> str:
     """What is counted by what, in a line.
 
-    >>> _began("Industry"), _began("NACE section"), _began("State, origin")
+    >>> _in_sentence("Industry"), _in_sentence("NACE section"), _in_sentence("State, origin")
     ('industry', 'NACE section', 'state (origin)')
     """
-    by = [_began(edge.label) for edge in (*view.rows, *view.columns)]
+    by = [_in_sentence(edge.label) for edge in (*view.rows, *view.columns)]
     label = view.metrics[view.first].label
     comma = "," if "," in label else ""
     return f"{label}{comma} by {', '.join(by[:-1])}{' and ' if by[1:] else ''}{by[-1]}" if by else label
 
 
-def _began(label: str) -> str:
+def _in_sentence(label: str) -> str:
     """A label within a sentence: its first letter small, unless it is one of an abbreviation."""
     name, _, end = label.partition(", ")
     small = name if name[1:2].isupper() else name[:1].lower() + name[1:]
@@ -325,7 +328,7 @@ def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:
     return found
 
 
-def _download(question: Question, written: str, name: str, hint: str) -> tuple[str, str, str, str]:
+def _download(question: ReaderQuestion, written: str, name: str, hint: str) -> tuple[str, str, str, str]:
     """A format with its address; a workbook is laid out as the page is."""
     parameters = {"xlsx": ("IncludeTitle",), "csv": ("ByteOrderMark",)}.get(written, ())
     address = data_address(question, "", written, *parameters, layout=written in ("xlsx", "html"))

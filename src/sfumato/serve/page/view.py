@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Flags
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, ServedTable
-from sfumato.serve.page.question import Place, Question
+from sfumato.serve.page.question import Place, ReaderQuestion
 
 # The figures behind a view: the answer of a table as one block of numbers, with published totals at its edges.
 
@@ -24,8 +24,8 @@ class Block:
 
     values: Numbers
     """Not a number where there is none."""
-    said: Marks
-    """The numbers of `status.SAID`."""
+    remarks: Marks
+    """The numbers of `status.REMARKS`."""
     notes: tuple[str, ...] = ()
 
 
@@ -37,14 +37,14 @@ def gather(table: ServedTable, selection: Selection, totals: Sequence[int] = ())
         for at, column in enumerate(answer.columns):
             if column.missing is not None:
                 values[..., at][column.missing] = np.nan
-        return Block(values=values, said=answer.said(), notes=answer.notes)
+        return Block(values=values, remarks=answer.remarks(), notes=answer.notes)
     axis, *others = totals
     inside = gather(table, selection, others)
     over = gather(table, without(selection, [axis]), others)
     at = sum(places is not None for places in selection.places[:axis])
     return Block(
         values=np.concatenate([inside.values, np.expand_dims(over.values, at)], axis=at),
-        said=np.concatenate([inside.said, np.expand_dims(over.said, at)], axis=at),
+        remarks=np.concatenate([inside.remarks, np.expand_dims(over.remarks, at)], axis=at),
         notes=tuple(dict.fromkeys((*inside.notes, *over.notes))),
     )
 
@@ -98,7 +98,7 @@ _ERRORS = "Errors of percentages take the total for exact."
 
 
 def percentages(
-    question: Question,
+    question: ReaderQuestion,
     asked: Selection,
     *,
     totals: Sequence[int],
@@ -129,7 +129,7 @@ def percentages(
     return found, notes
 
 
-def _sums(question: Question, asked: Selection, over: Sequence[int], values: Numbers) -> Numbers:
+def _sums(question: ReaderQuestion, asked: Selection, over: Sequence[int], values: Numbers) -> Numbers:
     """Sums of the published figures over some dimensions, without what is a total already."""
     kept = [axis for axis, places in enumerate(asked.places) if places is not None]
     for axis in over:
@@ -170,8 +170,8 @@ class View:
     """How many of the metrics are shown."""
     values: Numbers
     """By row, column and metric; not a number where there is no figure."""
-    said: Marks
-    """What is said of every figure, by its number in `status.SAID`."""
+    remarks: Marks
+    """What is said of every figure, by its number in `status.REMARKS`."""
     order: tuple[int, ...]
     """The rows in the order in which they are shown."""
     percent: bool
@@ -204,7 +204,7 @@ class View:
         return _totals(self.columns)
 
 
-def view_of(question: Question, selection: Selection) -> View:
+def view_of(question: ReaderQuestion, selection: Selection) -> View:
     """Answer a question and lay the answer out."""
     table, display = question.table, question.display
     metrics = _with_errors(table.metrics, selection.metrics)
@@ -247,7 +247,7 @@ def view_of(question: Question, selection: Selection) -> View:
         metrics=chosen,
         shown=len(selection.metrics),
         values=laid_out(values),
-        said=laid_out(block.said),
+        remarks=laid_out(block.remarks),
         order=tuple(range(shape[1])),
         percent=display.percent != "none",
         notes=tuple(notes),

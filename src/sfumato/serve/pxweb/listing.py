@@ -11,18 +11,18 @@ from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
-from sfumato.serve.formats.sheets import Options, placement
+from sfumato.serve.formats.layout import Options, placement
 from sfumato.serve.pxweb.request import DataRequest
 
 
-async def answered(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Rendered:  # noqa: A002
+async def render_request(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Rendered:  # noqa: A002
     """The finished answer to a question about a table."""
     table = context.catalogue[id]
-    options, selection = checked(context, table, asked)
-    return await context.rendered(table, selection, name=asked.format, options=options, scope=scope)
+    options, selection = check_request(context, table, asked)
+    return await context.render(table, selection, name=asked.format, options=options, scope=scope)
 
 
-def checked(context: ServerContext, table: ServedTable, asked: DataRequest) -> tuple[Options, Selection]:
+def check_request(context: ServerContext, table: ServedTable, asked: DataRequest) -> tuple[Options, Selection]:
     """How a question is to be answered, and with what; refused where it is not understood, or is too large."""
     options, selection = asked.options(context.settings), asked.selection(table)
     kept = [axis.name for axis, places in zip(table.dimensions, selection.places, strict=True) if places is not None]
@@ -31,7 +31,7 @@ def checked(context: ServerContext, table: ServedTable, asked: DataRequest) -> t
     return options, selection
 
 
-def written(table: ServedTable, selection: Selection) -> dict[str, Any]:
+def selection_body(table: ServedTable, selection: Selection) -> dict[str, Any]:
     """A selection as PxWebApi writes it."""
     places = (*selection.places, selection.metrics)
     lists = dict(selection.groupings)
@@ -60,7 +60,7 @@ def link(rel: str, path: str, settings: Settings) -> dict[str, str]:
     return {"rel": rel, "hreflang": LANGUAGE, "href": f"{settings.url}{BASE}{path}"}
 
 
-def about(table: ServedTable, settings: Settings) -> dict[str, Any]:
+def table_summary(table: ServedTable, settings: Settings) -> dict[str, Any]:
     """A table in short."""
     time = table.time
     folder = "".join(character if character.isalnum() else "-" for character in table.release.lower())
@@ -86,7 +86,7 @@ def about(table: ServedTable, settings: Settings) -> dict[str, Any]:
     }
 
 
-def found(tables: Sequence[ServedTable], *, query: str = "", past_days: int | None = None) -> list[ServedTable]:
+def search(tables: Sequence[ServedTable], *, query: str = "", past_days: int | None = None) -> list[ServedTable]:
     """The tables that have every word of a query in their names, labels, dimensions or codes' labels."""
     words = query.lower().split()
     since = None if past_days is None else datetime.now(tz=UTC) - timedelta(days=min(past_days, MOST_DAYS))
@@ -104,7 +104,7 @@ def _searched(table: ServedTable) -> str:
     return "\n".join(parts).lower()
 
 
-def page(tables: Sequence[ServedTable], number: int, size: int, settings: Settings) -> dict[str, Any]:
+def tables_page(tables: Sequence[ServedTable], number: int, size: int, settings: Settings) -> dict[str, Any]:
     """One page of a list of tables."""
     pages = max(-(-len(tables) // size), 1)
     if number > pages:
@@ -117,7 +117,7 @@ def page(tables: Sequence[ServedTable], number: int, size: int, settings: Settin
     shown = tables[(number - 1) * size : number * size]
     return {
         "language": LANGUAGE,
-        "tables": [about(table, settings) for table in shown],
+        "tables": [table_summary(table, settings) for table in shown],
         "page": {
             "pageNumber": number,
             "pageSize": size,

@@ -14,10 +14,10 @@ from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
-from sfumato.serve.core.selection import default, select
+from sfumato.serve.core.selection import axis_of, default, select
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.formats.sheets import PARAMETERS, Options
+from sfumato.serve.formats.layout import PARAMETERS, Options
 from sfumato.serve.pxweb.schemas import VariablesSelection
 
 DEFAULT_FORMAT = next(iter(FORMATS))
@@ -97,12 +97,8 @@ class DataRequest:
         """The selection that is meant; the default one where nothing is selected."""
         if not self.codes and not self.codelists:
             return default(table)
-        unknown = next((name for name in self.codes if name.lower() not in table.by_name), None)
-        if unknown is not None:  # also where it has no codes
-            known = ", ".join(axis.name for axis in table.axes)
-            raise RefusedError(
-                f"table '{table.id}'", expected=f"one of its dimensions: {known}", found=unknown, do="correct it"
-            )
+        for name in self.codes:
+            axis_of(table, name)  # refuses what is unknown, also where it has no codes
         # Not naming codes and naming none are the same wish: leave the dimension out.
         return select(table, {name: codes for name, codes in self.codes.items() if codes}, codelists=self.codelists)
 

@@ -22,9 +22,9 @@ from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.formats.sheets import PARAMETERS
+from sfumato.serve.formats.layout import PARAMETERS
 from sfumato.serve.pxweb import schemas
-from sfumato.serve.pxweb.listing import answered, checked, link, written
+from sfumato.serve.pxweb.listing import check_request, link, render_request, selection_body
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     DataRequest,
@@ -193,7 +193,7 @@ def router(context: ServerContext) -> APIRouter:
         body = read_json(schemas.SavedQuery, sent, request)
         described = context.catalogue[body.tableId]
         refuse_language(body.language)
-        _, selection = checked(context, described, saved_request(body))
+        _, selection = check_request(context, described, saved_request(body))
 
         def save() -> tuple[str, dict[str, Any]]:
             if described.kind != "live":  # whose answers are remembered: they are given to those who ask for them
@@ -217,7 +217,7 @@ def router(context: ServerContext) -> APIRouter:
         described = context.catalogue[query.tableId]
         return {
             "language": LANGUAGE,
-            **written(described, saved_request(query).selection(described)),
+            **selection_body(described, saved_request(query).selection(described)),
             "links": [link("self", f"/savedqueries/{id}/selection", settings)],
         }
 
@@ -238,7 +238,7 @@ def router(context: ServerContext) -> APIRouter:
             asked = replace(asked, parameters=wished.parameters)
         if names & {"heading", "stub"}:
             asked = replace(asked, heading=wished.heading, stub=wished.stub)
-        return (await answered(context, query.tableId, asked, request.scope)).respond(request)
+        return (await render_request(context, query.tableId, asked, request.scope)).respond(request)
 
     def response_of(id: str, query: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         links = [link("self", f"/savedqueries/{id}", settings), link("data", f"/savedqueries/{id}/data", settings)]

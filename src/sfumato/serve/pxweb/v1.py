@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, ServerContext, rendered
+from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
@@ -112,11 +112,11 @@ def _wrong(found: str) -> RefusedError:
     )
 
 
-async def answered(
+async def render_v1(
     context: ServerContext, table: ServedTable, selection: Selection, name: str, scope: Scope
 ) -> Rendered:
     """The finished answer to a question, in a format of this version."""
-    made = await context.rendered(
+    made = await context.render(
         table, selection, name=FORMATS[name], options=DataRequest().options(context.settings), scope=scope
     )
     if name != "json-stat":
@@ -124,8 +124,8 @@ async def answered(
     key = ("v1", table.id, selection)
     kept = context.cache.get(key)
     if kept is None:
-        content = await context.worker_queue.page(lambda: _first_version(made.content), client=context.client(scope))
-        kept = rendered(content, media_type=JSON, noted=made.noted)
+        content = await context.worker_queue.page(lambda: _first_version(made.body), client=context.client(scope))
+        kept = Rendered.of(content, media_type=JSON, query=made.query)
         context.keep(key, kept, len(selection.places))
     return kept
 
@@ -219,7 +219,7 @@ def router(context: ServerContext) -> APIRouter:
             return question.response.format, question.selected(table)
 
         name, selection = await understood(context, request, understand)
-        return (await answered(context, table, selection, name, request.scope)).respond(request)
+        return (await render_v1(context, table, selection, name, request.scope)).respond(request)
 
     return api
 

@@ -7,16 +7,24 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve.context import Rendered, ServerContext, rendered
+from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection
 from sfumato.serve.core.selection import default
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
-from sfumato.serve.formats.sheets import Options
+from sfumato.serve.formats.layout import Options
 from sfumato.serve.pxweb import schemas
-from sfumato.serve.pxweb.listing import about, answered, checked, found, link, page, written
+from sfumato.serve.pxweb.listing import (
+    check_request,
+    link,
+    render_request,
+    search,
+    selection_body,
+    table_summary,
+    tables_page,
+)
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     JSON,
@@ -71,13 +79,15 @@ def router(context: ServerContext) -> APIRouter:
     ) -> Any:
         """The tables, found by words, in pages."""
         refuse_language(lang)
-        return page(found(list(context.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings)
+        return tables_page(
+            search(list(context.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings
+        )
 
     @api.get("/tables/{id}", response_model=schemas.TableResponse, responses=responses(400, 404))
     async def table(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
         """One table in short."""
         refuse_language(lang)
-        return {**about(context.catalogue[id], settings), "language": LANGUAGE}
+        return {**table_summary(context.catalogue[id], settings), "language": LANGUAGE}
 
     @api.get("/tables/{id}/metadata", response_model=schemas.Dataset, responses=responses(400, 404))
     async def table_metadata(id: Id, request: Request, lang: Language = LANGUAGE) -> Response:  # noqa: A002
@@ -98,7 +108,7 @@ def router(context: ServerContext) -> APIRouter:
         described = context.catalogue[id]
         return {
             "language": LANGUAGE,
-            **written(described, default(described)),
+            **selection_body(described, default(described)),
             "links": [link("self", f"/tables/{described.id}/defaultselection", settings)],
         }
 
@@ -108,7 +118,9 @@ def router(context: ServerContext) -> APIRouter:
         key = ("data", id, request.scope["query_string"])
         kept = context.cache.get(key)
         if kept is None:
-            kept = await answered(context, id, DataRequest.read(request.query_params.multi_items()), request.scope)
+            kept = await render_request(
+                context, id, DataRequest.read(request.query_params.multi_items()), request.scope
+            )
             context.keep(key, kept, len(request.scope["query_string"]))
         return kept.respond(request)
 
@@ -126,10 +138,10 @@ def router(context: ServerContext) -> APIRouter:
 
         def understand(body: bytes) -> tuple[Options, Selection]:
             selected = read_json(schemas.VariablesSelection, body, request) if body else None
-            return checked(context, table, wished.with_body(selected))
+            return check_request(context, table, wished.with_body(selected))
 
         options, selection = await understood(context, request, understand)
-        made = context.rendered(table, selection, name=wished.format, options=options, scope=request.scope)
+        made = context.render(table, selection, name=wished.format, options=options, scope=request.scope)
         return (await made).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
@@ -146,7 +158,7 @@ def router(context: ServerContext) -> APIRouter:
 
 
 def _json(content: dict[str, Any]) -> Rendered:
-    return rendered(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), media_type=JSON)
+    return Rendered.of(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(), media_type=JSON)
 
 
 def _codelist(context: ServerContext, id: str) -> dict[str, Any]:  # noqa: A002

@@ -270,7 +270,7 @@ class Artefacts:
                 found[child] = (*found.get(child, ()), parent)
         return found
 
-    def asked(self, kind: str, *, agency: str, id: str, version: str) -> list[Artefact]:  # noqa: A002
+    def find(self, kind: str, *, agency: str, id: str, version: str) -> list[Artefact]:  # noqa: A002
         """The structures of a kind that an address names; `all` and lists with + are understood."""
         versions, ids, agencies = ({*text.split("+")} for text in (version, id, agency))
         if not versions & {VERSION, "latest", _ALL}:

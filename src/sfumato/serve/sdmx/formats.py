@@ -110,7 +110,7 @@ _LONGEST = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
+class DataFormat:
     """A format: its name, and the media types a client may ask for it by, the first of which is its own."""
 
     name: str
@@ -131,35 +131,35 @@ class Wanted:
     version: str | None
     quality: float
 
-    def fits(self, offer: Offer) -> str | None:
-        """The media type of an offer that is accepted, if one is."""
-        if self.version is not None and _short(self.version) != _short(offer.version):
+    def fits(self, data_format: DataFormat) -> str | None:
+        """The media type of a format that is accepted, if one is."""
+        if self.version is not None and _short(self.version) != _short(data_format.version):
             return None
         if self.media_type == "*/*":
-            return offer.media_types[0]
+            return data_format.media_types[0]
         kind, _, rest = self.media_type.partition("/")
         if rest == "*":
-            return next((one for one in offer.media_types if one.startswith(f"{kind}/")), None)
-        return next((one for one in offer.media_types if one == self.media_type), None)
+            return next((one for one in data_format.media_types if one.startswith(f"{kind}/")), None)
+        return next((one for one in data_format.media_types if one == self.media_type), None)
 
 
-def negotiated(offers: Sequence[Offer], *, accept: str | None, name: str | None) -> tuple[Offer, str]:
-    """The offer to make, and its content type; a name comes before the header, and without either the first one."""
+def negotiate(formats: Sequence[DataFormat], *, accept: str | None, name: str | None) -> tuple[DataFormat, str]:
+    """The format to write, and its content type; a name comes before the header, and without either the first one."""
     if name is not None:
-        for offer in offers:
-            if offer.name == name.lower():
-                return offer, offer.content_type(offer.media_types[0])
-        known = ", ".join(offer.name for offer in offers)
+        for data_format in formats:
+            if data_format.name == name.lower():
+                return data_format, data_format.content_type(data_format.media_types[0])
+        known = ", ".join(data_format.name for data_format in formats)
         raise RefusedError("format", expected=f"one of {known}", found=name, do="choose one of them")
     ranked = sorted(_read(accept or "*/*"), key=lambda one: (-one.quality, one.media_type.count("*")))
     for wanted in ranked:
-        for offer in offers:
-            media_type = wanted.fits(offer)
+        for data_format in formats:
+            media_type = wanted.fits(data_format)
             if media_type is not None and wanted.quality > 0:
-                return offer, offer.content_type(media_type)
+                return data_format, data_format.content_type(media_type)
     raise RefusedError(
         "Accept",
-        expected=" or ".join(offer.content_type(offer.media_types[0]) for offer in offers),
+        expected=" or ".join(data_format.content_type(data_format.media_types[0]) for data_format in formats),
         found=accept or "",
         do="accept one of them, or anything",
         status=406,
@@ -197,27 +197,27 @@ _CSV = "application/vnd.sdmx.data+csv"
 _XML = ("application/xml", "text/xml")
 Writer = Callable[[SeriesData, str], bytes]
 
-WRITERS: Mapping[Offer, Writer] = {
-    Offer(
+WRITERS: Mapping[DataFormat, Writer] = {
+    DataFormat(
         name="genericdata",
         version="2.1",
         media_types=("application/vnd.sdmx.genericdata+xml", "application/vnd.sdmx.generic+xml", *_XML),
     ): write_generic,
-    Offer(
+    DataFormat(
         name="structurespecificdata",
         version="2.1",
         media_types=("application/vnd.sdmx.structurespecificdata+xml",),
     ): write_structure_specific,
-    Offer(
+    DataFormat(
         name="jsondata",
         version="1.0.0",
         media_types=("application/vnd.sdmx.data+json", "application/json", "text/json"),
     ): write_json,
-    Offer(name="csvdata", version="1.0.0", media_types=(_CSV, "text/csv")): write_csv_1,
-    Offer(name="csvdata2", version="2.0.0", media_types=(_CSV,)): write_csv_2,
+    DataFormat(name="csvdata", version="1.0.0", media_types=(_CSV, "text/csv")): write_csv_1,
+    DataFormat(name="csvdata2", version="2.0.0", media_types=(_CSV,)): write_csv_2,
 }
 """How data are written; the first is for clients that do not mind."""
-CSV = tuple(offer for offer in WRITERS if offer.media_types[0] == _CSV)
+CSV = tuple(data_format for data_format in WRITERS if data_format.media_types[0] == _CSV)
 """The formats that are rows."""
-STRUCTURE = Offer(name="structure", version="2.1", media_types=("application/vnd.sdmx.structure+xml", *_XML))
+STRUCTURE = DataFormat(name="structure", version="2.1", media_types=("application/vnd.sdmx.structure+xml", *_XML))
 """How structures are written."""

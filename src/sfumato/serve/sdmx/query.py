@@ -55,14 +55,14 @@ def _numbered(year: int, kind: str, number: int) -> Days:
 
 def places_between(time: Component, *, start: str | None, end: str | None) -> range:
     """The places of the periods that lie wholly between the beginning of one period and the end of another."""
-    first = _asked("startPeriod", start)[0] if start is not None else date.min
-    last = _asked("endPeriod", end)[1] if end is not None else date.max
+    first = _days("startPeriod", start)[0] if start is not None else date.min
+    last = _days("endPeriod", end)[1] if end is not None else date.max
     inside = [place for place, code in enumerate(time.codes) if first <= days_of(code)[0] and days_of(code)[1] <= last]
     # Periods follow each other, so those inside do too.
     return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
-def _asked(name: str, period: str) -> Days:
+def _days(name: str, period: str) -> Days:
     try:
         return days_of(period)
     except (ValueError, OverflowError):

@@ -9,8 +9,8 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.context import Rendered, ServerContext, is_quick, rendered
-from sfumato.serve.core.audit import noted
+from sfumato.serve.context import Rendered, ServerContext, is_quick
+from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.sdmx.flow import (
@@ -23,7 +23,7 @@ from sfumato.serve.sdmx.flow import (
     Flow,
     checked_agency,
 )
-from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS, Offer, negotiated
+from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS, DataFormat, negotiate
 from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, read_words
 from sfumato.serve.sdmx.series import SeriesData, count
 from sfumato.serve.sdmx.xml import Office, Shown, write_structures
@@ -94,7 +94,7 @@ class StructureQuery:
         detail = words.get("detail", "full").lower()
         if detail not in DETAILS:
             raise RefusedError("detail", expected=f"one of {', '.join(DETAILS)}", found=detail, do="choose one of them")
-        asked = artefacts.asked(
+        asked = artefacts.find(
             kind,
             agency=path.get("agency", "all"),
             id=path.get("id", "all"),
@@ -149,7 +149,7 @@ def path_parameters(names: Iterable[str], examples: Mapping[str, str]) -> list[d
 def data_parameters() -> list[dict[str, Any]]:
     """The parameters of a data query."""
     detail = {"type": "string", "enum": list(get_args(Detail)), "default": "full"}
-    written = {"type": "string", "enum": [offer.name for offer in WRITERS]}
+    written = {"type": "string", "enum": [data_format.name for data_format in WRITERS]}
     return [
         *(_parameter(name, "query", *_NAMED[name]) for name in (*OF_TIME, "dimensionAtObservation")),
         _parameter("detail", "query", "figures, attributes, or only which series there are", detail),
@@ -176,11 +176,11 @@ def structure_responses() -> dict[int | str, dict[str, Any]]:
     return _responses("The structures", [STRUCTURE], 400, 404, 406, 501)
 
 
-def _responses(said: str, offers: Iterable[Offer], *statuses: int) -> dict[int | str, dict[str, Any]]:
+def _responses(said: str, formats: Iterable[DataFormat], *statuses: int) -> dict[int | str, dict[str, Any]]:
     content = {
         media_type: {"schema": {"type": "object"} if "json" in media_type else _TEXT}
-        for offer in offers
-        for media_type in offer.media_types
+        for data_format in formats
+        for media_type in data_format.media_types
     }
     return {200: {"description": said, "content": content}} | responses(*statuses)
 
@@ -245,30 +245,30 @@ class Sdmx:
         """Figures of a table, as XML, JSON or CSV."""
         words = read_words(request.query_params.multi_items(), PARAMETERS)
         accept = request.headers.get("accept")
-        offer, content_type = negotiated(tuple(WRITERS), accept=accept, name=words.get("format"))
+        data_format, content_type = negotiate(tuple(WRITERS), accept=accept, name=words.get("format"))
         flow = self._flow(request.path_params)
 
         async def make() -> Rendered:
             query = DataQuery.read(flow, request.path_params.get("key", "all"), words)
             number = count(flow, query)
             self._refuse_large(number)
-            if offer in CSV and query.has_observations:
+            if data_format in CSV and query.has_observations:
                 query = replace(query, at_observation=ALL_DIMENSIONS)  # a row is an observation: there are no series
 
             def write() -> bytes:
-                return WRITERS[offer](SeriesData.of(flow, query), self.context.settings.source)
+                return WRITERS[data_format](SeriesData.of(flow, query), self.context.settings.source)
 
             quick = is_quick(flow.table, query.selection, number)
             client = self.context.client(request.scope)
             content = write() if quick else await self.context.worker_queue.download(write, client=client)
-            return rendered(content, media_type=content_type, noted=noted(flow.table, query.selection))
+            return Rendered.of(content, media_type=content_type, query=AuditedQuery.of(flow.table, query.selection))
 
         return await self._answered(request, content_type, make)
 
     async def structure(self, request: Request) -> Response:
         """What there is: dataflows, data structures, code lists and concepts, as XML."""
         words = read_words(request.query_params.multi_items(), ("references", "detail"))
-        _, content_type = negotiated([STRUCTURE], accept=request.headers.get("accept"), name=None)
+        _, content_type = negotiate([STRUCTURE], accept=request.headers.get("accept"), name=None)
 
         def write() -> bytes:
             query = StructureQuery.read(self.artefacts, request.path_params, words)
@@ -280,7 +280,7 @@ class Sdmx:
 
         async def make() -> Rendered:
             client = self.context.client(request.scope)
-            return rendered(await self.context.worker_queue.page(write, client=client), media_type=content_type)
+            return Rendered.of(await self.context.worker_queue.page(write, client=client), media_type=content_type)
 
         return await self._answered(request, content_type, make)
 

@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.serve.core.model import Answer, Metric
-from sfumato.serve.core.status import APART, BEYOND, NO_FIGURE, RELIABILITY, SAID, STATUSES, CellStatus
-from sfumato.serve.formats.text import as_text
+from sfumato.serve.core.model import Metric, TableAnswer
+from sfumato.serve.core.status import APART, BEYOND, NO_FIGURE, RELIABILITY, REMARKS, STATUSES, CellStatus
+from sfumato.serve.formats.sheets import as_text
 from sfumato.serve.sdmx.flow import (
     ALL_DIMENSIONS,
     DECIMALS,
@@ -46,7 +46,7 @@ _LETTERS = {
     **{status.text: "U" for status in RELIABILITY[1:]},
 }
 # An observation has one status: that of the bundle goes before what its error says.
-_BY_NUMBER = np.array([_LETTERS[said.parts[0].text] if said.parts else _NORMAL for said in SAID])
+_BY_NUMBER = np.array([_LETTERS[said.parts[0].text] if said.parts else _NORMAL for said in REMARKS])
 OBS_STATUSES = {
     _NORMAL: "Normal value",
     "D": "Definition differs",
@@ -68,9 +68,9 @@ def obs_status_meaning(letter: str) -> str:
     return "; or ".join(status.meaning for status in (*STATUSES, NO_FIGURE, BEYOND, *RELIABILITY) if said(status))
 
 
-def obs_status(answer: Answer) -> NDArray[np.str_]:
+def obs_status(answer: TableAnswer) -> NDArray[np.str_]:
     """The code of every figure's status, in the order of the answer's values: the metric changes fastest."""
-    return _BY_NUMBER[answer.said()].ravel()
+    return _BY_NUMBER[answer.remarks()].ravel()
 
 
 Writing = Callable[[str, int, str], str]
@@ -187,7 +187,7 @@ def _dimensions(flow: Flow, query: DataQuery) -> tuple[tuple[Chosen, ...], tuple
     return tuple(one for one in every if one.id != query.at_observation), inner
 
 
-def _order(answer: Answer, ordered: Sequence[Chosen]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _order(answer: TableAnswer, ordered: Sequence[Chosen]) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     """The places of figures among the values of an answer, in the order of some dimensions."""
     shape = (*answer.shape, len(answer.metrics))
     return np.arange(prod(shape)).reshape(shape).transpose([one.component.axis for one in ordered]).ravel()
@@ -217,19 +217,19 @@ _END = "\r\n"
 
 def write_csv_1(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 1.0."""
-    return _written(data, {"DATAFLOW": _reference(data)})
+    return _csv(data, {"DATAFLOW": _reference(data)})
 
 
 def write_csv_2(data: SeriesData, _source: str) -> bytes:
     """The data as SDMX-CSV 2.0."""
-    return _written(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
+    return _csv(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
 
 
 def _reference(data: SeriesData) -> str:
     return f"{data.flow.agency}:{data.flow.id}({VERSION})"
 
 
-def _written(data: SeriesData, before: dict[str, str]) -> bytes:
+def _csv(data: SeriesData, before: dict[str, str]) -> bytes:
     query = data.query
     shown = data.observation if query.has_observations else data.series
     names = [

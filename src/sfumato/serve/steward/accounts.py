@@ -17,11 +17,10 @@ from sfumato.method import Method
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entries import Entry
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most
-from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import LiveQueue
-from sfumato.serve.page.writing import figure
+from sfumato.serve.page.assets import figure
 from sfumato.statistics.registry import METHODS, build, is_keyed
 
 SHOWN = 200
@@ -64,14 +63,9 @@ class Charged(BaseModel):
     note: str
 
 
-def ledger_of(queue: LiveQueue) -> Ledger | None:
-    """The ledger of the release that is asked; a release of records may have none."""
-    return queue.live.opened_ledger
-
-
 def budgets(queue: LiveQueue) -> Budgets:
     """What every account has left."""
-    ledger = ledger_of(queue)
+    ledger = queue.live.opened_ledger
     known = [] if ledger is None else [a for a in ledger.accounts() if ledger.has_budget(a)]
     live = queue.live
     part = None
@@ -100,7 +94,7 @@ def _left(name: str, balance: Balance) -> AccountLeft:
 
 def history(queue: LiveQueue, most: int = SHOWN) -> list[Charged]:
     """The latest entries of the ledger, the newest first."""
-    ledger = ledger_of(queue)
+    ledger = queue.live.opened_ledger
     entries = () if ledger is None else ledger.history()[-most:]
     return [Charged(**_line(entry)) for entry in reversed(entries)]
 

@@ -8,15 +8,14 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import Response
 
-from sfumato.errors import SfumatoError
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import require
-from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.errors import RefusedError, refusing
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.live.queue import LiveQueue, as_refused, refusing
-from sfumato.serve.page.heads import STEWARD, site
-from sfumato.serve.page.writing import HTML, Assets, figure, make_templates
+from sfumato.serve.live.queue import LiveQueue
+from sfumato.serve.page.assets import HTML, Assets, figure, make_templates
+from sfumato.serve.page.site import STEWARD, site
 from sfumato.serve.steward.accounts import (
     SHOWN,
     Budgets,
@@ -82,19 +81,19 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
         """All of it on one page."""
         chosen = {name: request.query_params.get(name, text).strip() for name, text in defaults.items()}
 
-        def tried() -> WhatIf | RefusedError:
+        def tried() -> tuple[WhatIf | None, RefusedError | None]:
             try:
-                return what_if(chosen["method"], **_numbers(chosen))
-            except SfumatoError as refused:
-                return as_refused(refused)
+                with refusing():
+                    return what_if(chosen["method"], **_numbers(chosen)), None
+            except RefusedError as error:
+                return None, error
 
         def shown() -> dict[str, Any]:
             asked = queries(context.settings.audit)
             return {"budgets": budgets(queue), "history": history(queue), "queries": asked, "tried": tried()}
 
         given = await work(request, shown)
-        outcome = given.pop("tried")
-        found, error = (None, outcome) if isinstance(outcome, RefusedError) else (outcome, None)
+        found, error = given.pop("tried")
         content = template.render(
             given,
             user=user,

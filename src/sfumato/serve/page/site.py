@@ -10,10 +10,10 @@ from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
 from sfumato.serve.context import Rendered, ServerContext
-from sfumato.serve.core.access import LASTS, PRIVATE, SIGN_IN, local
+from sfumato.serve.core.access import PRIVATE, SESSION_SECONDS, SIGN_IN, local
 from sfumato.serve.core.errors import shortened
 from sfumato.serve.core.users import Role, User
-from sfumato.serve.page.writing import HTML, Assets, make_templates
+from sfumato.serve.page.assets import HTML, Assets, make_templates
 
 # Where the head of every page leads: to all tables, and as far as the reader's role allows to what is not public.
 
@@ -67,7 +67,7 @@ def for_everybody(context: ServerContext, page: Rendered) -> Rendered:
     if not context.live:
         return page
     headers = {**page.headers, "Vary": "Authorization, Cookie"}
-    return Rendered(content=page.content, headers=headers, noted=page.noted)
+    return Rendered(body=page.body, headers=headers, query=page.query)
 
 
 SIGN_OUT = "/sign-out"
@@ -107,7 +107,7 @@ def router(context: ServerContext) -> APIRouter:
         response.set_cookie(
             access.cookie(request.scope),
             access.sessions.begin(user),
-            max_age=LASTS,
+            max_age=SESSION_SECONDS,
             path="/",
             secure=access.secure(request.scope),
             httponly=True,
@@ -143,7 +143,7 @@ async def _sent(request: Request) -> dict[str, str]:
         return {}
 
 
-Writer = Callable[[Request, int, SfumatoError | str, Mapping[str, str]], Response]
+Writer = Callable[[Request, int, str, Mapping[str, str], SfumatoError | None], Response]
 _TITLES = {
     HTTPStatus.NOT_FOUND: "There is no such page",
     HTTPStatus.UNAUTHORIZED: "Sign in first",
@@ -159,14 +159,16 @@ def error_page(context: ServerContext) -> Writer:
     """What writes such pages for a server."""
     template = make_templates(Assets.read(), context.settings).get_template("error.html")
 
-    def write(request: Request, status: int, error: SfumatoError | str, headers: Mapping[str, str]) -> Response:
-        """The page of a problem; the words are those that programs get."""
-        if error == HTTPStatus.NOT_FOUND.phrase:
-            error = f"Nothing has the address {shortened(request.url.path)}"
+    def write(
+        request: Request, status: int, words: str, headers: Mapping[str, str], error: SfumatoError | None
+    ) -> Response:
+        """The page of a problem: of an error, or else the words that programs get."""
+        if words == HTTPStatus.NOT_FOUND.phrase:
+            words = f"Nothing has the address {shortened(request.url.path)}"
         content = template.render(
             title=_TITLES.get(HTTPStatus(status), _OTHERS),
-            fault=error if isinstance(error, SfumatoError) else None,
-            words=error if isinstance(error, str) else "",
+            fault=error,
+            words=words,
             sign_in=context.live and status == HTTPStatus.UNAUTHORIZED,
             site=site(context, reader(context, request)),
         )

@@ -1,7 +1,6 @@
 """Cells that were answered, by what they are about, so that one differing by few units is noticed."""
 
 import json
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.durable import private_folder, room_for
+from sfumato.durable import append_line, private_folder
 from sfumato.engine.factors import PRIME
 from sfumato.statistics.totals.question import TOTAL
 
@@ -33,7 +32,7 @@ UNDEFINED = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Definitions:
+class CodeSets:
     """Numbers for sets of codes, attribute by attribute: the same set has the same number however it was asked for."""
 
     codes: Mapping[str, tuple[str, ...]]
@@ -157,7 +156,7 @@ class AnsweredCells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Released:
+class DifferencingGuard:
     """The remembered cells, in an owner-only file that only ever grows; it shows nothing of them.
 
     `path` names the file of earlier versions, which is still read; the new one lies beside it.
@@ -166,7 +165,7 @@ class Released:
     path: Path
     words: tuple[Integers, ...] = field(repr=False)
     """The words of all units, ascending, by level."""
-    definitions: Definitions = field(repr=False)
+    code_sets: CodeSets = field(repr=False)
     topics: tuple[str, ...]
     """What earlier versions kept apart: counts, and every measure.
 
@@ -184,7 +183,7 @@ class Released:
         codes = [counted.codes(dimension.name)[chosen] for dimension in counted.dimensions]
         levels = range(len(self.words))
         return AnsweredCells(
-            sets=self.definitions.of_cells(counted.dimensions, where, codes),
+            sets=self.code_sets.of_cells(counted.dimensions, where, codes),
             units=np.stack([counted[f"units_{level}"][chosen] for level in levels]),
             sums=np.stack([counted[f"guard_{level}"][chosen] for level in levels]),
         )
@@ -206,7 +205,7 @@ class Released:
         unsettled = []
         for level in range(len(self.words)):
             for cell, other in _about_as_many(asked.units[level], every.units[level], within):
-                chosen, known = self.definitions.meeting(asked.sets, every.sets, (cell, other))
+                chosen, known = self.code_sets.meeting(asked.sets, every.sets, (cell, other))
                 counts = (known >= turns) | (known < since[chosen])
                 counts &= (asked.sets[chosen] != every.sets[known]).any(axis=1)
                 chosen, known = chosen[counts], known[counts]
@@ -238,18 +237,11 @@ class Released:
             "sums": [_text(part[new]) for part in asked.sums],
         }
         private_folder(self.file.parent)
-        descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        with room_for(self.file), os.fdopen(descriptor, "r+b") as file:
-            # A crash may have left a part of a line, of an answer that nobody got: it is written over.
-            file.seek(_whole_lines(file.read()))
-            file.truncate()
-            file.write(json.dumps(line).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.file, json.dumps(line))
 
     def _judge(self, level: int, pairs: "_Pairs", found: Flags) -> "_Pairs":
         """Mark cells of pairs that are known to be too near, and give back those that have to be looked into."""
-        nested = self.definitions.nested(pairs.first.sets, pairs.second.sets)
+        nested = self.code_sets.nested(pairs.first.sets, pairs.second.sets)
         found[pairs.cell[nested]] = True
         pairs = pairs.at(~nested)
         legacy = pairs.second.sets[:, 0] == UNDEFINED
@@ -266,7 +258,7 @@ class Released:
         if len(pairs.cell) > MOST_COUNTED:
             found[pairs.cell] = True
         elif len(pairs.cell):
-            common = count(self.definitions.shared(pairs.first.sets, pairs.second.sets))
+            common = count(self.code_sets.shared(pairs.first.sets, pairs.second.sets))
             apart = pairs.first.units[0] + pairs.second.units[0] - 2 * common
             found[pairs.cell[apart <= within]] = True
 
@@ -295,7 +287,7 @@ class Released:
         positions = _array(read["positions"])
         codes = np.unravel_index(positions, tuple(map(len, by))) if by else ()
         return AnsweredCells(
-            sets=self.definitions.of_cells(by, read["where"], codes),
+            sets=self.code_sets.of_cells(by, read["where"], codes),
             units=np.stack([_array(part) for part in read["units"]]),
             sums=np.stack([_array(part) for part in read["sums"]]),
         )
@@ -313,7 +305,7 @@ class Released:
         for level, found in enumerate(of_level):
             units[level, begin : begin + len(found)], sums[level, begin : begin + len(found)] = found.T
             begin += len(found)
-        sets = np.full((length, len(self.definitions.codes)), UNDEFINED, dtype=np.int32)
+        sets = np.full((length, len(self.code_sets.codes)), UNDEFINED, dtype=np.int32)
         return AnsweredCells(sets=sets, units=units, sums=sums)
 
 

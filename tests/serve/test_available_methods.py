@@ -15,7 +15,8 @@ from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import ChargedSession, open_charged
 from sfumato.release import load
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.live.question import LiveQuestion, in_words, methods_on_offer, price_of
+from sfumato.serve.live.available_methods import available_methods
+from sfumato.serve.live.question import LiveQuestion, in_words, price_of
 from sfumato.statistics.registry import METHODS, options_of
 from sfumato_lab.economy.jobs.generate import Economy
 
@@ -43,7 +44,7 @@ def refusal(live: ChargedSession, method: str, by: tuple[str, ...], **question: 
     for delta in {None, float(live.most.delta) or None} if "delta" in options_of(method) else [None]:
         asked = {"by": [*by], "epsilon": float(live.most.epsilon), "delta": delta, "method": method, **question}
         try:
-            found = live.price(LiveQuestion.model_validate(asked).planned(live)).refusal
+            found = live.price(LiveQuestion.model_validate(asked).plan(live)).refusal
         except SfumatoError as error:
             found = error
         if found is None:
@@ -80,7 +81,7 @@ BUDGETS = {
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDGETS))
 def test_what_is_offered_is_answered_and_what_is_not_is_refused(budget: str, economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, budget) as live:
-        found = methods_on_offer(live)
+        found = available_methods(live)
         assert {*found.methods} | {*found.others} == {*METHODS}
         for method, restriction in found.methods.items():
             assert not refused(live, method, WORKPLACES)
@@ -105,7 +106,7 @@ def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
     epsilon: int, economy: Economy, tmp_path: Path
 ) -> None:
     with opened(economy, tmp_path, BUDGETS["weak"], epsilon) as live:
-        found = methods_on_offer(live)
+        found = available_methods(live)
         told = {
             method: int(match[1])
             for method, words in found.methods.items()
@@ -119,7 +120,7 @@ def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
 
 def test_a_budget_of_which_two_sexes_have_enough_offers_a_method_by_sex(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["weak"], 1) as live:
-        words = methods_on_offer(live).methods["smooth-gamma"]
+        words = available_methods(live).methods["smooth-gamma"]
         assert not refused(live, "smooth-gamma", ("sex",))
         assert refused(live, "smooth-gamma", ("age",))
     assert words.startswith("by attributes of workers up to 2 combinations of their codes (Sex); with 4 combinations")
@@ -143,7 +144,7 @@ def test_a_refusal_names_the_methods_that_would_answer_and_no_others(
             if error is None:
                 continue
             *_, methods = error.do.rpartition("can be answered by ")
-            works = [name for name in methods_on_offer(live).methods if not refused(live, name, **question)]
+            works = [name for name in available_methods(live).methods if not refused(live, name, **question)]
             assert methods.split(", ") == works, (method, question, error.do)
             named += 1
     assert named > 5
@@ -151,10 +152,10 @@ def test_a_refusal_names_the_methods_that_would_answer_and_no_others(
 
 def test_an_answer_is_refused_in_the_words_of_its_price(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
-        planned = LiveQuestion(by=["place_size"], where={"sex": ["F"]}, epsilon=2.5).planned(live)
-        price = live.price(planned)
+        statistic = LiveQuestion(by=["place_size"], where={"sex": ["F"]}, epsilon=2.5).plan(live)
+        price = live.price(statistic)
         with pytest.raises(BudgetError) as error:
-            live.answered(planned)
+            live.answer(statistic)
     assert price.refusal is not None
     assert error.value.do == price.refusal.do
     assert error.value.do.endswith("can be answered by node-laplace")
@@ -165,7 +166,7 @@ def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: E
     for name in ("strong", "with a delta"):
         (tmp_path / name).mkdir()
         with opened(economy, tmp_path / name, BUDGETS[name]) as live:
-            found[name] = methods_on_offer(live)
+            found[name] = available_methods(live)
     strong, with_delta = found.values()
     needs_it = "smooth-laplace"
     assert needs_it in strong.others
@@ -177,7 +178,7 @@ def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: E
 
 def test_the_attribute_of_workers_with_fewest_codes_says_what_is_possible(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["with a delta"], 2) as live:
-        words = methods_on_offer(live).methods["smooth-laplace"]
+        words = available_methods(live).methods["smooth-laplace"]
     assert "ln(2/delta)" in words
     assert "2.898" in words, "4 ln(2/0.001) ln(1.1), at all the delta there is"
 
@@ -185,8 +186,8 @@ def test_the_attribute_of_workers_with_fewest_codes_says_what_is_possible(econom
 def test_an_unknown_method_is_told_the_methods_that_are_offered(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
         with pytest.raises(RefusedError) as error:
-            LiveQuestion(by=["industry"], epsilon=1, method="smooth-sailing").planned(live)
-        assert error.value.expected == f"one of {', '.join(methods_on_offer(live).methods)}"
+            LiveQuestion(by=["industry"], epsilon=1, method="smooth-sailing").plan(live)
+        assert error.value.expected == f"one of {', '.join(available_methods(live).methods)}"
         assert "laplace" not in error.value.expected.removeprefix("one of ").split(", ")
 
 
@@ -196,16 +197,16 @@ def test_questions_that_are_charged_apart_are_logged_apart(economy: Economy, tmp
         {"method": "smooth-laplace", "delta": 0.0005},
     ]  # fmt: skip
     with opened(economy, tmp_path, BUDGETS["with a delta"]) as live:
-        planned = [LiveQuestion(**{"by": ["industry"], "epsilon": 4} | change).planned(live) for change in changes]
-        same = LiveQuestion(by=["industry"], epsilon=4, alpha=0.1).planned(live)
-    assert len({one.digest("") for one in planned}) == len(changes)
-    assert len({str(in_words(one)) for one in planned}) == len(changes)
-    assert in_words(same) == in_words(planned[0])
+        statistic = [LiveQuestion(**{"by": ["industry"], "epsilon": 4} | change).plan(live) for change in changes]
+        same = LiveQuestion(by=["industry"], epsilon=4, alpha=0.1).plan(live)
+    assert len({one.digest("") for one in statistic}) == len(changes)
+    assert len({str(in_words(one)) for one in statistic}) == len(changes)
+    assert in_words(same) == in_words(statistic[0])
 
 
 def test_no_cost_is_told_of_what_the_budget_cannot_pay_for(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["strong"]) as live:
-        told = price_of(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").planned(live), analyst=None)
+        told = price_of(live, LiveQuestion(by=["industry"], epsilon=1, method="laplace").plan(live), analyst=None)
     assert (told.fits, told.epsilon, told.delta) == (False, None, None)
     assert told.refusal
 
@@ -215,7 +216,7 @@ def test_a_weaker_budget_offers_more(economy: Economy, tmp_path: Path) -> None:
     for name in ("strong", "individuals"):
         (tmp_path / name).mkdir()
         with opened(economy, tmp_path / name, BUDGETS[name]) as live:
-            methods.append({*methods_on_offer(live).methods})
+            methods.append({*available_methods(live).methods})
     strong, individuals = methods
     assert "laplace" in individuals - strong
     assert strong < individuals
@@ -223,7 +224,7 @@ def test_a_weaker_budget_offers_more(economy: Economy, tmp_path: Path) -> None:
 
 def test_methods_for_people_are_refused_before_anything_is_charged(economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, BUDGETS["individuals"]) as live, pytest.raises(RefusedError, match="counts jobs"):
-        LiveQuestion(by=["industry"], epsilon=1, method="noisy-quantiles").planned(live)
+        LiveQuestion(by=["industry"], epsilon=1, method="noisy-quantiles").plan(live)
 
 
 def test_a_question_is_refused_in_words_that_fit_together(economy: Economy, tmp_path: Path) -> None:
@@ -233,5 +234,5 @@ def test_a_question_is_refused_in_words_that_fit_together(economy: Economy, tmp_
             ([], "at least one attribute to tabulate by", "none"),
         ):
             with pytest.raises(RefusedError) as error:
-                LiveQuestion(by=by, epsilon=1).planned(live)
+                LiveQuestion(by=by, epsilon=1).plan(live)
             assert (error.value.expected, error.value.found) == (expected, found)

@@ -12,7 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from sfumato import __version__
-from sfumato.serve.context import Rendered, rendered
+from sfumato.serve.context import Rendered
 from sfumato.serve.core.access import Settings
 
 _TYPES = {
@@ -45,9 +45,9 @@ class Assets:
 
 
 def _kept(name: str, content: bytes) -> Rendered:
-    made = rendered(content, media_type=_TYPES[PurePath(name).suffix[1:]])
+    made = Rendered.of(content, media_type=_TYPES[PurePath(name).suffix[1:]])
     # Another version has another address.
-    return Rendered(content=content, headers={**made.headers, "Cache-Control": "public, max-age=31536000, immutable"})
+    return Rendered(body=content, headers={**made.headers, "Cache-Control": "public, max-age=31536000, immutable"})
 
 
 HTML = "text/html; charset=utf-8"
