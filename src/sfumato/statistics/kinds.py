@@ -10,16 +10,16 @@ from sfumato.microdata import Microdata
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.table import Table, refuse_other_data
 
-_OF_JOBS = ("jobs.statistic:JobCounts", "panel.statistic:Indicators", "panel.statistic:Pairs")
-_OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
-_IN_ORDER = (*_OF_JOBS, *_OF_RECORDS, "cube.statistic:CubeStatistic")
+OF_JOBS = ("jobs.statistic:JobCounts", "panel.statistic:Indicators", "panel.statistic:Pairs")
+OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
+IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""
 
 
 def kind_of(table: Table, data: Any) -> Any:
     """The kind of statistic that a table of these data asks for."""
-    for place in _OF_JOBS if data.of_jobs else _OF_RECORDS:
-        kind = _loaded(place)
+    for place in OF_JOBS if data.of_jobs else OF_RECORDS:
+        kind = loaded(place)
         if kind.fits(table, data):
             return kind
     refuse_other_data(table, data)  # jobs have no totals of records, say
@@ -28,18 +28,19 @@ def kind_of(table: Table, data: Any) -> Any:
 
 def plan_cube(section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction) -> Any:
     """The statistic that a cube of records is."""
-    return _loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha)
+    return loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha)
 
 
 def in_order(kinds: set[Any]) -> tuple[Any, ...]:
     """Kinds in the order in which statements speak of them."""
-    return tuple(sorted(kinds, key=lambda kind: _IN_ORDER.index(f"{_room(kind)}:{kind.__name__}")))
+    return tuple(sorted(kinds, key=lambda kind: IN_ORDER.index(f"{_room(kind)}:{kind.__name__}")))
 
 
 def _room(kind: Any) -> str:
     return str(kind.__module__).removeprefix("sfumato.statistics.")
 
 
-def _loaded(place: str) -> Any:
+def loaded(place: str) -> Any:
+    """What is at a place, as it is written here: a module and a name in it."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"sfumato.statistics.{module}"), name)
