@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from tempfile import gettempdir
 from typing import Any
@@ -29,7 +29,8 @@ from sfumato.privacy.entries import Entry, answers_of
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
 from sfumato.safeguards import as_rounded_before, refuse_gone, refuse_rolled_back
-from sfumato.statistic import Statistic, by_kind
+from sfumato.statistic import Statistic
+from sfumato.statistics.kinds import by_kind
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""
@@ -63,11 +64,18 @@ class Checked:
     """How much was read: confidential."""
 
     def tabulate(self, statistics: Mapping[str, Statistic]) -> Iterator[tuple[str, Any]]:
-        """The true numbers of some statistics, of the very files that were fingerprinted and validated."""
-        for kind, batch in by_kind(statistics).items():
-            for name, counted in kind.tabulate(batch, self.opened, self.plan.secret):
+        """The true numbers of some statistics in their order, of the very files that were fingerprinted and validated."""
+        with ExitStack() as stack:
+            scans = {
+                kind: stack.enter_context(closing(kind.tabulate(batch, self.opened, self.plan.secret)))
+                for kind, batch in by_kind(statistics).items()
+            }
+            ahead: dict[str, Any] = {}  # what a scan of several statistics gave before its turn
+            for name, statistic in statistics.items():
+                while name not in ahead:
+                    ahead |= [next(scans[type(statistic)])]
                 _refuse_changed(self.plan.release, self.states)
-                yield name, counted
+                yield name, ahead.pop(name)
 
     def count(self, statistics: Mapping[str, Statistic]) -> dict[str, Any]:
         """The same of all at once, where they fit into memory together."""

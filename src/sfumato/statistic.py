@@ -268,16 +268,6 @@ class Statistic(ABC):
         """What was done to its numbers, in the words of the privacy statement."""
 
 
-def by_kind(
-    statistics: Mapping[str, _SomeStatistic],
-) -> dict[type[_SomeStatistic], dict[str, _SomeStatistic]]:
-    """The statistics of each kind: those of one kind share a scan."""
-    found: dict[type[_SomeStatistic], dict[str, _SomeStatistic]] = {}
-    for name, statistic in statistics.items():
-        found.setdefault(type(statistic), {})[name] = statistic
-    return found
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableStatistic(Statistic):
     """A statistic whose answer is a table of cells."""

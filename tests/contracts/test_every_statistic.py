@@ -8,8 +8,8 @@ import pytest
 from sfumato.bundle.statement import make_statement, statement
 from sfumato.bundle.structure import structure
 from sfumato.plan import Plan
-from sfumato.statistic import Statistic, by_kind
-from sfumato.statistics.kinds import IN_ORDER, loaded
+from sfumato.statistic import Statistic
+from sfumato.statistics.kinds import IN_ORDER, by_kind, loaded
 from tests.identity.every_kind import FILES, planned
 
 

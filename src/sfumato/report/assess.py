@@ -22,9 +22,9 @@ from sfumato.plan import MOST_CELLS, Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.report.page import write_report
-from sfumato.statistic import by_kind
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
+from sfumato.statistics.kinds import by_kind
 from sfumato.statistics.panel.indicators import BEHIND, CODES
 from sfumato.statistics.panel.tabulate_graph import Network, measure_network
 from sfumato.statistics.people.assess import PeopleAssessment, assess_people

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.frame import Codelist
 from sfumato.microdata import Microdata
+from sfumato.statistic import Statistic
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.table import Table, refuse_other_data
 
@@ -29,6 +30,14 @@ def kind_of(table: Table, data: Any) -> Any:
 def plan_cube(section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction) -> Any:
     """The statistic that a cube of records is."""
     return loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha)
+
+
+def by_kind(statistics: Mapping[str, Statistic]) -> dict[Any, dict[str, Any]]:
+    """The statistics of each kind, which share a scan, in the order of the kinds."""
+    return {
+        kind: {name: statistic for name, statistic in statistics.items() if type(statistic) is kind}
+        for kind in in_order({type(statistic) for statistic in statistics.values()})
+    }
 
 
 def in_order(kinds: set[Any]) -> tuple[Any, ...]:
