@@ -46,7 +46,7 @@ class Records:
     def fresh(self, guard: str) -> GuardedSession:
         """The same records, of which nothing was answered yet."""
         live, path = self.guarded[guard], self.folder / f"{next(self._stores)}/live.cells"
-        return replace(live, released=replace(live.guard, path=path, _read={}))
+        return replace(live, guard=replace(live.guard, path=path, _read={}))
 
     def units(self, cell: Mapping[str, str]) -> Units:
         """The businesses and the enterprises in a cell."""
