@@ -1,5 +1,6 @@
 """The command `sfumato`: thin doors to the package, with plain words and no tracebacks."""
 
+import gc
 import os
 import signal
 import sys
@@ -37,6 +38,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """The commands of this package: where each is found, and what `sfumato --help` says; packages may plug in more."""
 ORDER = ("demo", "economy", "check", "run", "query", "serve", "assess", "tune", "reproduce", "budget", "keys", "users")
 """Commands are listed in the order in which someone new meets them; those of other packages come last."""
+_ALLOCATED = 100_000
+"""Objects after which Python looks for unused ones: at its usual 700 that takes a quarter of the start of a command."""
 _STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What a keyboard, a service manager and a closing terminal send."""
 
@@ -109,6 +112,14 @@ def _about(
 
 def main() -> None:
     """Run the command; an error of sfumato is printed as it is, without a traceback."""
+    gc.set_threshold(_ALLOCATED)
+    try:
+        _main()
+    finally:
+        gc.freeze()  # what ends with the process is not looked through once more
+
+
+def _main() -> None:
     for number in _STOPPED_BY:
         if signal.getsignal(number) is not signal.SIG_IGN:  # what nohup lets a command ignore, it goes on ignoring
             signal.signal(number, _stop)

@@ -132,7 +132,7 @@ def report(
     tables = reported(check(release, data=False).plan)
     usual = assumed_mean(tables) if mean is None else typed_number("mean", mean)
     if from_confidential_data:
-        with checked(release) as ready:
+        with checked(release, everything=True) as ready:
             found = true_cells(ready.count, tables)
     elif cells is not None:
         found = declared_cells(cells, usual)

@@ -1,9 +1,8 @@
 """Open the data of a release, whatever kind they are of: check them, read their codes, answer questions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from sfumato.engine.connect import Tables, connect
 from sfumato.engine.memory import DataTotals
@@ -17,22 +16,6 @@ from sfumato.engine.records import (
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.frame import Codelist, Frame
 from sfumato.microdata import Microdata
-
-
-class Opened(Protocol):
-    """Data on an open engine; `OpenJobs` and `OpenRecords` satisfy it."""
-
-    def check_columns(self) -> None:
-        """Check that every column the description names exists and has a suitable type."""
-        ...
-
-    def codelists(self) -> dict[str, Codelist]:
-        """The codelist of every attribute."""
-        ...
-
-    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
-        """Check keys, links, codes, weights and measures, and count what was read; a fault is raised as a DataError."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +33,9 @@ class OpenJobs:
         """The codelist of every attribute; those not declared are read off the workplaces."""
         return read_public_codes(self.frame, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
-        """Check keys, links, codes and measures, and count what was read."""
-        return validate(self.frame, self.tables, codelists)
+    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> DataTotals:
+        """Check keys, links, and the attributes and measures that are looked at, and count what was read."""
+        return validate(self.frame, self.tables, codelists, looked_at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +53,9 @@ class OpenRecords:
         """The codelist of every attribute; public ones that are not declared are read off the records."""
         return read_record_codes(self.data, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist]) -> DataTotals:
-        """Check units, weights, codes and measures, and count the records."""
-        return validate_records(self.data, self.tables, codelists)
+    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> DataTotals:
+        """Check units, weights, and the attributes and measures that are looked at, and count the records."""
+        return validate_records(self.data, self.tables, codelists, looked_at)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The one table of records: open it, look at its columns, check units, weights, measures and codes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -146,9 +146,10 @@ def validate_records(
     data: Microdata,
     tables: RecordTables,
     codelists: Mapping[str, Codelist],
+    looked_at: Collection[str],
     progress: Callable[[str], None] = lambda _: None,
 ) -> DataTotals:
-    """Check units, weights, consent, measures and codes, and count the records; the first fault raises a DataError."""
+    """Check units, weights, consent and what is looked at, and count the records; a fault raises a DataError."""
     progress("units")
     totals = _check_units(data, tables)
     progress("weights")
@@ -156,11 +157,13 @@ def validate_records(
     _check_consent(data, tables)
     progress("measures")
     for name, measure in data.measures.items():
-        check_measure(tables.records, name, measure, HOLDER)
-    _check_sizes(data, tables)
+        if name in looked_at:
+            check_measure(tables.records, name, measure, HOLDER)
+    _check_sizes(data, tables, looked_at)
     progress("codes of attributes")
     # What a single record says is not shown, of public attributes either.
-    check_codes(tables.records, tuple(data.attributes), codelists, HOLDER, public=())
+    attributes = tuple(name for name in data.attributes if name in looked_at)
+    check_codes(tables.records, attributes, codelists, HOLDER, public=())
     return totals
 
 
@@ -256,11 +259,11 @@ def _check_consent(data: Microdata, tables: RecordTables) -> None:
         )
 
 
-def _check_sizes(data: Microdata, tables: RecordTables) -> None:
+def _check_sizes(data: Microdata, tables: RecordTables, looked_at: Collection[str]) -> None:
     """Refuse products that cannot be added up exactly in millionths."""
     records, q = tables.records, tables.engine.q
     weights = [None] if data.records.weight is None else [data.records.weight, *replicate_columns(data, tables)]
-    for name in data.measures:
+    for name in (name for name in data.measures if name in looked_at):
         value = f"abs(CAST({q(name)} AS DOUBLE))"
         sizes = [value if weight is None else f"{value} * CAST({q(weight)} AS DOUBLE)" for weight in weights]
         asked = {f"_large_{at}": times(f"{size} >= {LIMIT!r}") for at, size in enumerate(sizes)}

@@ -4,7 +4,7 @@ Messages count what is wrong. They show examples only of public attributes: a va
 would put a record on somebody's screen.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 
 import pyarrow as pa
@@ -66,18 +66,20 @@ def validate(
     frame: Frame,
     tables: Tables,
     codelists: Mapping[str, Codelist],
+    looked_at: Collection[str],
     progress: Callable[[str], None] = lambda _: None,
 ) -> DataTotals:
-    """Check keys, links, codes and measures, and count what was read; the first thing wrong raises a DataError."""
+    """Check keys, links, and what is looked at, and count what was read; the first thing wrong raises a DataError."""
     progress("keys and links")
     totals = _check_links(frame, tables)
     progress("codes of attributes")
-    _check_codes(frame, tables, codelists)
+    _check_codes(frame, tables, codelists, looked_at)
     if frame.joined:
-        _check_one_workplace_each(frame, tables)
+        _check_one_workplace_each(frame, tables, looked_at)
     progress("measures")
     for name, measure in frame.measures.items():
-        check_measure(tables.jobs, name, measure, "jobs")
+        if name in looked_at:
+            check_measure(tables.jobs, name, measure, "jobs")
     return totals
 
 
@@ -132,20 +134,22 @@ def _check_links(frame: Frame, tables: Tables) -> DataTotals:
     )
 
 
-def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]) -> None:
+def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> None:
     by_holder: dict[str, list[str]] = {}
     held = {}
     for name in frame.attributes:
-        held[_holder(frame, tables, name)[1]] = _holder(frame, tables, name)[0]
-        by_holder.setdefault(_holder(frame, tables, name)[1], []).append(name)
+        if name in looked_at:
+            table, holder = _holder(frame, tables, name)
+            held[holder] = table
+            by_holder.setdefault(holder, []).append(name)
     for holder, names in by_holder.items():
         check_codes(held[holder], names, codelists, holder, public=frame.public)
 
 
-def _check_one_workplace_each(frame: Frame, tables: Tables) -> None:
+def _check_one_workplace_each(frame: Frame, tables: Tables, looked_at: Collection[str]) -> None:
     """In a joined table, a workplace must have the same public attributes in all its rows."""
     jobs = tables.jobs
-    for name in frame.public:
+    for name in (name for name in frame.public if name in looked_at):
         spread = jobs.group([frame.jobs.workplace], _values=f"count(DISTINCT {jobs.engine.q(name)})")
         several = spread.where("_values > 1").number()
         if several:

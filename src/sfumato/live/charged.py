@@ -398,7 +398,7 @@ def open_charged(
             found="none" if most is None else plain(most),
             do="start the server with --budget-epsilon, or write budget = … under [live]",
         )
-    with checked(release, progress, further=[[name] for name in release.data.attributes]) as ready:
+    with checked(release, progress, further=[[name] for name in release.data.attributes], everything=True) as ready:
         ready.opened.tables.engine.limit_memory(release.live.most_memory)
         yield ChargedSession(
             release=release,

@@ -140,7 +140,7 @@ class GuardedSession(Session):
 @contextmanager
 def open_guarded(release: Release, progress: Progress = lambda _: None) -> Iterator[GuardedSession]:
     """Open and validate the records of a release, give every unit its keys, and be ready for questions."""
-    with checked(release, progress) as ready:
+    with checked(release, progress, everything=True) as ready:
         if release.data.of_jobs or ready.plan.secret is None:
             raise SfumatoError(
                 "live tables",

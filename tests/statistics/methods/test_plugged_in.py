@@ -118,7 +118,7 @@ def test_a_plug_in_that_is_no_method_is_refused_with_the_name_of_its_package(
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.delitem(sys.modules, "office_methods", raising=False)
     with pytest.raises(SfumatoError) as refusal:
-        type(METHODS)()["laplace"]
+        type(METHODS)().package_of("laplace")  # as every plan does
     assert refusal.value.where == "plug-in 'multijob' of office-methods 1"
     assert found in refusal.value.found
 
