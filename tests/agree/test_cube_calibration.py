@@ -334,6 +334,7 @@ def test_raking_leaves_large_cells_as_large_as_they_are() -> None:
     assert found.values == pytest.approx(counts, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_raking_that_runs_away_is_reported_and_comes_back_no_farther_from_its_controls() -> None:
     counts = true_counts(2)
     controls = exact_controls(counts, ["a", "b", "c", "d"])

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.call import SFUMATO, call
 
 
+@pytest.mark.slow
 def test_help_teaches_where_to_begin() -> None:
     text = call("--help").stdout
     assert "sfumato demo" in text
@@ -97,6 +98,7 @@ def test_assess_before_run_says_to_publish_first(release_folder: Path) -> None:
     assert "publish the release first" in call("assess", release_folder / "release.toml", code=1).stderr
 
 
+@pytest.mark.slow
 def test_economy_writes_a_release_that_runs_and_can_show_its_shape(tmp_path: Path) -> None:
     out = tmp_path / "e"
     made = json.loads(call("economy", out, "--jobs", "10000", "--shape", "--json").stdout)
@@ -138,6 +140,7 @@ def test_a_budget_for_individuals_needs_no_alpha_and_may_allow_conditions(tmp_pa
     assert "on conditions" in budget["condition"]
 
 
+@pytest.mark.slow
 def test_a_refused_first_run_opens_no_account(release_folder: Path) -> None:
     file = release_folder / "release.toml"
     file.write_text(file.read_text().replace("epsilon = 4.0", "epsilon = 3.0"))

@@ -50,6 +50,7 @@ def test_help_teaches_with_an_example() -> None:
     assert "nothing is charged" in text
 
 
+@pytest.mark.slow
 def test_without_a_name_it_lists_what_there_is(cube: Path, tables: Path) -> None:
     text = call("query", cube).stdout
     assert "People by region, job and level" in text
@@ -84,6 +85,7 @@ def test_figures_come_with_errors_and_marks(cube: Path) -> None:
     assert [(row["region"], row["job"]) for row in rows][:4] == [("N", "a"), ("N", "b"), ("N", "c"), ("E", "a")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "question"),
     [
@@ -123,6 +125,7 @@ def test_quantiles_in_codes_have_an_interval_in_codes(cube: Path) -> None:
     assert "confidence of 90%" in call("query", cube, "people", "--quantile", "job").stdout
 
 
+@pytest.mark.slow
 def test_long_answers_are_cut_on_the_screen_and_whole_in_a_file(tables: Path, cube: Path, tmp_path: Path) -> None:
     rows = pq.read_table(tables / "tables/jobs_by_place_industry.parquet").num_rows
     assert (
@@ -162,6 +165,7 @@ def test_cells_with_noise_of_their_own_are_not_added_up(tables: Path) -> None:
     assert "place, ownership" in said
 
 
+@pytest.mark.slow
 def test_indicators_are_added_up_where_they_add_up_and_it_says_so(tmp_path: Path) -> None:
     made = generate_federal(tmp_path / "workforce", persons=5_000, quarters=8)
     bundle = run(load(copied(made.folder, tmp_path / "copy"))).bundle

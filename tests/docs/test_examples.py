@@ -20,6 +20,7 @@ from tests.docs.blocks import ROOT
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_is_published_within_its_budget(
     example: Path, release_folder: Path, monkeypatch: pytest.MonkeyPatch

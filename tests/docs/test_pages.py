@@ -29,6 +29,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if page != CONTRIBUTING and any(block.kind in RUNNABLE for block in blocks(page))],

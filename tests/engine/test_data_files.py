@@ -128,6 +128,7 @@ def put(storage: FileSystem, folder: Path, name: str) -> str:
     return f"s3://office/{name}"
 
 
+@pytest.mark.slow
 def test_data_in_object_storage_give_what_files_on_a_disk_give(arranged: Path, storage: FileSystem) -> None:
     here = published(arranged, "here", at="data")
     assert published(arranged, "there", at=put(storage, arranged / "data", "some data")) == here

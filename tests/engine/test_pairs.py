@@ -170,6 +170,7 @@ def test_flows_there_and_back_take_the_same_factor(tmp_path: Path) -> None:
     assert micro[1] == micro[3] == FACTORS.of(hashes(["7" if first else "8"]))[0]
 
 
+@pytest.mark.slow
 def test_two_processes_with_one_key_agree_and_another_key_does_not(tmp_path: Path) -> None:
     code = (
         "import json, sys; from pathlib import Path; "

@@ -64,6 +64,7 @@ def asked_of_people(draw: st.DrawFn) -> tuple[dict[str, list[Any]], dict[str, An
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(asked_of_people(), st.integers(1, 30))
 def test_whoever_the_people_are_and_whatever_is_asked_the_parts_are_the_whole(

@@ -177,6 +177,7 @@ def test_both_engines_publish_the_same(workforce: Path, engine: str, tmp_path: P
         assert published(found, table).equals(published(expected, table)), table
 
 
+@pytest.mark.slow
 def test_no_output_holds_a_key_a_factor_or_the_ends_of_the_factors(workforce: Path, tmp_path: Path) -> None:
     release = copied(workforce, tmp_path / "federal")
     release.with_name("wrong.toml").write_text(release.read_text().replace("2011-Q4", "2012-Q4", 1))

@@ -124,6 +124,7 @@ def test_a_key_that_others_can_read_is_refused(folder: Path) -> None:
     assert not (folder / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_with_the_same_key_publish_the_same(folder: Path) -> None:
     found = []
     for ledger in ("one", "two"):

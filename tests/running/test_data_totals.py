@@ -59,6 +59,7 @@ def test_check_and_run_say_what_was_read_also_when_it_is_remembered(release: Rel
     assert data["read"] == COUNTED
 
 
+@pytest.mark.slow
 def test_the_commands_print_it_for_people_and_for_machines(tiny: Path) -> None:
     file = written(tiny, GOOD)
     assert json.loads(call("check", file, "--json").stdout)["read"] == COUNTED

@@ -92,6 +92,7 @@ def test_a_run_on_a_full_disk_says_so_and_the_next_goes_on(small_disk: Path, roo
     assert sum(entry.kind == "charge" for entry in Ledger.open(release.ledger).history()) == len(release.tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 2 * KIB, 12 * KIB])
 def test_a_run_that_may_write_no_larger_files_says_so_and_the_next_goes_on(tiny: Path, size: int) -> None:
     file = written(tiny, GOOD)
@@ -101,6 +102,7 @@ def test_a_run_that_may_write_no_larger_files_says_so_and_the_next_goes_on(tiny:
     assert sum(entry.kind == "charge" for entry in Ledger.open(load(file).ledger).history()) == 2
 
 
+@pytest.mark.slow
 def test_the_confidential_report_on_a_full_disk_says_so(small_disk: Path) -> None:
     assert command("run", small_disk / "release.toml").returncode == 0
     (small_disk / "filler").write_bytes(b"\0" * (shutil.disk_usage(small_disk).free - 4 * KIB))

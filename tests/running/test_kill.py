@@ -97,6 +97,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.release.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["validate", "charge", "tabulate", "protect", "publish"])
 def test_a_killed_run_with_a_cube_is_finished_by_the_next_for_one_charge(
     survey: Path, tmp_path: Path, step: str

@@ -104,6 +104,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return generate(tmp_path_factory.mktemp("larger"), jobs=200_000).folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "protect",
     [
@@ -217,6 +218,7 @@ def kill_after(parts: int, file: Path, release: Release) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_between_parts_leaves_a_charge_and_no_answer_and_the_next_one_finishes(
     release_folder: Path,
 ) -> None:

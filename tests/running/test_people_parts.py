@@ -148,6 +148,7 @@ def test_a_repeated_run_gives_the_stored_parts_to_the_byte(tmp_path: Path) -> No
     assert (run(release).bundle / MANIFEST).read_bytes() == manifest
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_between_parts_is_finished_by_the_next_one_without_a_second_charge(
     tmp_path: Path,
 ) -> None:

@@ -206,6 +206,7 @@ def test_the_document_says_what_needs_a_token(catalogue: Catalogue, users: Users
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 
 
+@pytest.mark.slow
 def test_a_server_that_runs_takes_notice_of_users(bundles: dict[str, Path], tmp_path: Path) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
 
@@ -220,6 +221,7 @@ def test_a_server_that_runs_takes_notice_of_users(bundles: dict[str, Path], tmp_
         assert signed_in(token) == 403
 
 
+@pytest.mark.slow
 def test_a_state_folder_that_others_can_look_into_stops_the_start(bundles: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()

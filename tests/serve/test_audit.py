@@ -62,6 +62,7 @@ def test_the_log_says_who_asked_what_and_how_it_went(bundles: dict[str, Path], t
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_head_is_logged_as_it_was_sent(bundles: dict[str, Path], tmp_path: Path) -> None:
     asked = {"valueCodes[region]": "*", "valueCodes[contents]": "weighted"}
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
@@ -74,6 +75,7 @@ def test_head_is_logged_as_it_was_sent(bundles: dict[str, Path], tmp_path: Path)
     assert refused["status"] == 405
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("addresses", "written"), [("full", "127.0.0.1"), ("none", "unknown")])
 def test_addresses_are_written_as_the_office_wishes(
     addresses: str, written: str, bundles: dict[str, Path], tmp_path: Path

@@ -78,6 +78,7 @@ BUDGETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDGETS))
 def test_what_is_offered_is_answered_and_what_is_not_is_refused(budget: str, economy: Economy, tmp_path: Path) -> None:
     with opened(economy, tmp_path, budget) as live:
@@ -101,6 +102,7 @@ def test_what_is_offered_is_answered_and_what_is_not_is_refused(budget: str, eco
             assert refused(live, method, WORKPLACES, where=FILTER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 2, 4])
 def test_the_number_of_combinations_of_codes_that_is_told_is_the_largest(
     epsilon: int, economy: Economy, tmp_path: Path
@@ -133,6 +135,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["strong", "weak"])
 def test_a_refusal_names_the_methods_that_would_answer_and_no_others(
     budget: str, economy: Economy, tmp_path: Path

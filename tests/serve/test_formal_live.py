@@ -141,6 +141,7 @@ def test_what_the_release_published_costs_nothing(asked: LiveServer) -> None:
     assert asked.ask(question, "/live/prices").json()["answered"]
 
 
+@pytest.mark.slow
 def test_live_needs_a_budget(economy: Economy, tmp_path: Path) -> None:
     from tests.cli.call import call
 

@@ -172,6 +172,7 @@ def test_a_px_file_says_everything(name: str, catalogue: Catalogue) -> None:
         assert found[f'TIMEVAL("{table.time.label}")'][0] == "20101"
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(texts=st.lists(st.text(max_size=300), min_size=1, max_size=3))
 def test_any_label_can_be_written_in_every_format(texts: list[str], catalogue: Catalogue) -> None:
@@ -363,6 +364,7 @@ def test_a_column_of_words_is_there_only_where_a_row_has_one_value(turnover: Tab
     assert "status" not in heads(("industry", "contents")) + heads(("industry",))
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2))
 @settings(deadline=None)
 def test_figures_of_a_workbook_have_all_their_digits(numbers: list[float], catalogue: Catalogue) -> None:

@@ -35,6 +35,7 @@ def still_answers(server: Server) -> Iterator[None]:
     assert server.process.poll() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -135,6 +136,7 @@ def test_lists_and_objects_are_counted_without_reading_the_body(content: object)
     assert nested(json.dumps(content).encode()) == parts_of(content)
 
 
+@pytest.mark.slow
 def test_a_selection_that_is_too_large_is_refused_before_it_is_worked_out(
     bundles: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -359,6 +361,7 @@ def test_a_bad_token_makes_nobody_of_the_client(server: Server, token: str) -> N
     assert token == "" or token not in said.body.decode()
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_on_after_it_was_refused_is_left(server: Server) -> None:
     with connected(server) as connection:
         connection.sendall(request("GET", "/api/v2/config", "Transfer-Encoding: chunked"))

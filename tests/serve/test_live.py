@@ -244,6 +244,7 @@ def test_a_cell_that_differs_by_one_unit_is_marked_in_every_format_and_stays_so(
         assert {name: again.ask(after, outputFormat=name).content for name in formats} == marked
 
 
+@pytest.mark.slow
 def test_pxwebapi_marks_such_a_cell_too(tmp_path: Path) -> None:
     release = of_businesses(tmp_path / "business", guard="flag")
     path = "/live/api/v2/tables/live_total_employees/data"

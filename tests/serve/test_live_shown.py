@@ -193,6 +193,7 @@ def test_a_cell_is_marked_for_one_that_is_shown_and_for_no_other(records: Record
     assert [note for note in answer.notes if "by few units" in note] == [*few_units_apart(len(expected.near))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["refuse", "flag"])
 @pytest.mark.parametrize(
     ("codes", "totals"),
@@ -230,6 +231,7 @@ def test_cells_that_are_not_shown_are_neither_given_nor_remembered(records: Reco
     assert [len(b64decode(line["positions"])) // 8 for line in remembered] == [2], "the two cells that were shown"
 
 
+@pytest.mark.slow
 def test_what_pxwebapi_did_not_show_withholds_nothing(tmp_path: Path) -> None:
     release = of_businesses(tmp_path / "business")
     # The release publishes nothing by state: what is remembered of states was asked for.

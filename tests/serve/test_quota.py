@@ -33,6 +33,7 @@ def ask(server: LiveServer, token: str, question: dict[str, Any], path: str = "/
         return client.post(path, json=question)
 
 
+@pytest.mark.slow
 def test_an_analyst_spends_no_more_than_the_quota_and_leaves_the_rest_to_others(asked: LiveServer) -> None:
     bob = Users(asked.release.parent / "state").add("bob", Role.analyst)[1]
     assert ask(asked, bob, OWNERSHIP).status_code == 200
@@ -61,6 +62,7 @@ def test_an_analyst_spends_no_more_than_the_quota_and_leaves_the_rest_to_others(
         assert again.ask(OWNERSHIP, "/live/prices").json()["left"] == before, "a restart forgets no quota"
 
 
+@pytest.mark.slow
 def test_a_question_that_is_worth_nothing_is_refused_and_a_published_table_is_free(
     economy: Economy, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def slow(bundles: dict[str, Path], tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.slow
 def test_a_client_that_asks_too_often_is_told_when_to_come_back(slow: Server, tmp_path: Path) -> None:
     assert [slow.get("/config").status_code for _ in range(5)] == [200] * 5
     refused = slow.get("/config")
@@ -104,6 +105,7 @@ def test_a_trusted_proxy_says_who_asks(bundles: dict[str, Path], tmp_path: Path)
     assert asked == [200, 429, 200]
 
 
+@pytest.mark.slow
 def test_pxwebpy_keeps_to_the_announced_rate_also_when_it_splits_a_question(
     bundles: dict[str, Path], tmp_path: Path, server: Server
 ) -> None:

@@ -5,6 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from threading import Event, Timer
 
+import pytest
+
 from sfumato.checking import stored_answers
 from sfumato.live.charged import LIVE
 from sfumato.privacy.ledger import Ledger
@@ -23,6 +25,7 @@ SIGKILL_WITHIN = 0.5
 PATIENCE = 30
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_no_charge_and_no_answer(economy: Economy, tmp_path: Path) -> None:
     file = of_jobs(economy.folder, tmp_path / "economy", budget=20.0)
     release = load(file)

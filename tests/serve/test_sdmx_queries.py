@@ -45,6 +45,7 @@ def ids(response: httpx.Response, path: str) -> list[str]:
     return [one.get("id") for one in tree(response).iterfind(f".//{path}", SPACES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detail", ["full", "dataonly", "serieskeysonly", "nodata"])
 @pytest.mark.parametrize("layout", ["", "AllDimensions", "STATE", "CONTENTS", "TIME_PERIOD"])
 def test_generic_data_agree_with_the_schema(detail: str, layout: str, server: Server, schema: etree.XMLSchema) -> None:

@@ -56,6 +56,7 @@ def test_a_changed_bundle_is_not_served(bundles: dict[str, Path], tmp_path: Path
     assert "cubes/people.parquet was changed" in call("serve", folder, code=1).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_what_to_open_and_stops_quietly(
     number: signal.Signals, bundles: dict[str, Path], tmp_path: Path
@@ -74,11 +75,13 @@ def test_it_says_what_to_open_and_stops_quietly(
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agency", ["", "1OFFICE", "OFFICE LABOUR", "OFFICE.", "all", "SDMX", "<a>"])
 def test_an_agency_that_sdmx_cannot_write_is_named(agency: str, bundles: dict[str, Path]) -> None:
     assert "--agency" in call("serve", bundles["survey"], "--agency", agency, code=1).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agency", "above"), [("OFFICE", "SDMX"), ("OFFICE.LABOUR_2", "OFFICE")])
 def test_programs_name_the_agency_of_the_office(
     agency: str, above: str, bundles: dict[str, Path], tmp_path: Path
@@ -95,6 +98,7 @@ def test_programs_name_the_agency_of_the_office(
     schema.assertValid(etree.fromstring(structures))
 
 
+@pytest.mark.slow
 def test_everything_the_server_keeps_is_for_its_owner_alone(tmp_path: Path) -> None:
     release = of_businesses(tmp_path / "business")
     body = {"tableId": "live_records", "selection": {"selection": []}}

@@ -91,6 +91,7 @@ def test_the_page_has_it_all_without_scripts(steward: httpx.Client) -> None:
     assert 'style="' not in page.text
 
 
+@pytest.mark.slow
 def test_records_have_a_steward_too(tmp_path_factory: pytest.TempPathFactory) -> None:
     with (
         live_serving(of_businesses(tmp_path_factory.mktemp("steward") / "business")) as server,

@@ -140,6 +140,7 @@ def test_a_folder_that_others_can_look_into_is_refused(tmp_path: Path) -> None:
         Users(folder).add("ann", Role.analyst)
 
 
+@pytest.mark.slow
 def test_the_command_shows_a_token_once(tmp_path: Path) -> None:
     state = tmp_path / "state"
     added = call("users", "add", "ann", "--role", "analyst", "--state", state)

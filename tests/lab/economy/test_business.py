@@ -386,6 +386,7 @@ def test_a_folder_without_a_survey_has_no_shape(tmp_path: Path) -> None:
         measure_business(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
     words = ("economy", "business", "survey", "--businesses", "1000", "--no-replicates", "--shape", "--json")
     made = json.loads(call(*words, cwd=tmp_path).stdout)

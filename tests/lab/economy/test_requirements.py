@@ -331,6 +331,7 @@ def test_a_folder_without_a_survey_has_no_shape(tmp_path: Path) -> None:
         measure_requirements(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_survey_and_shows_its_shape(tmp_path: Path) -> None:
     words = ("economy", "requirements", "survey", "--quotes", "1000", "--shape", "--json")
     made = json.loads(call(*words, cwd=tmp_path).stdout)

@@ -144,6 +144,7 @@ def test_loops_never_leave_a_stratum_and_no_row_comes_twice_in_one(quotes: int) 
     assert len(np.unique(loop * ROWS + first)) == len(loop)
 
 
+@pytest.mark.slow
 def test_replicates_find_the_variance_over_all_samples() -> None:
     design, samples = draw_design(1), 300
     totals, estimates = np.empty((2, samples, 2))

@@ -123,6 +123,7 @@ def test_the_form_counts_figures_as_codes_are_ticked(visit: Visitor) -> None:
         expect(page.get_by_role("heading", name="Turnover, total, by industry and state")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_too_many_figures_are_said_with_numbers(browser: Browser, bundles: dict[str, Path], tmp_path: Path) -> None:
     with (
         serving(bundles["business"], "--most-cells", "100", "--state", tmp_path / "state") as small,

@@ -101,6 +101,7 @@ def test_what_cannot_be_grouped_is_refused_with_the_reason(catalogue: Catalogue)
         question.selection()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["with JavaScript", "without JavaScript"])
 def test_a_person_groups_a_variable(scripts: bool, running: Server, browser: Browser) -> None:
     path = "/tables/people?valueCodes[region]=N,W&valueCodes[job]=*&stub=region&heading=job"

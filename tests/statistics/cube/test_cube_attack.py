@@ -153,6 +153,7 @@ def test_nor_with_the_strict_option(true: Cube, controls: str, nonnegative: bool
     assert not any(map(gives_away, attacked(rounded, controls=CONTROLS[controls], **strict)))
 
 
+@pytest.mark.slow
 def test_counts_without_weights_tell_nothing(tmp_path: Path) -> None:
     file = release(
         tmp_path,

@@ -36,6 +36,7 @@ def code_of(sums: list[int], share: Fraction) -> int | None:
     return next(place for place, sum_ in enumerate(rising) if sum_ >= 2 * share * upto[-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(sums=SUMS, share=SHARES)
 def test_a_quantile_is_the_first_code_up_to_which_the_share_lies(sums: list[int], share: Fraction) -> None:
@@ -47,6 +48,7 @@ def test_a_quantile_is_the_first_code_up_to_which_the_share_lies(sums: list[int]
         assert int(distribution.at(share).places) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(sums=SUMS, shares=st.lists(SHARES, min_size=2, max_size=6))
 def test_quantiles_rise_with_the_share_in_codes_and_in_numbers(sums: list[int], shares: list[Fraction]) -> None:
@@ -59,6 +61,7 @@ def test_quantiles_rise_with_the_share_in_codes_and_in_numbers(sums: list[int], 
     assert np.all(np.diff([float(one.values(classes)) for one in found]) >= 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(sums=SUMS, share=SHARES)
 def test_neither_end_of_the_codelist_is_preferred(sums: list[int], share: Fraction) -> None:
@@ -72,6 +75,7 @@ def test_neither_end_of_the_codelist_is_preferred(sums: list[int], share: Fracti
     assert at_an_edge or found == pytest.approx(length - other, abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(question=questions(), share=SHARES, data=st.data())
 def test_the_same_records_have_the_same_quantile_by_any_path(
@@ -127,6 +131,7 @@ def ages(seed: int, people: int = 60_000) -> Cube:
     return tabulated((PLACES, AGES), [Chunk(positions=place * len(AGES) + age, weights=weights)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"controls": [{"by": ["place"], "epsilon": 1}]}], ids=["plain", "calibrated"])
 def test_the_expected_perturbation_error_is_the_spread_of_quantiles(changes: dict[str, Any]) -> None:
     true, shares, edges = ages(3), [0.25, 0.5, 0.9], list(range(20, 72, 2))

@@ -91,6 +91,7 @@ def test_an_answer_is_the_sum_of_its_cells_whatever_is_asked(
     assert np.array_equal(answer.values, answer.exact / (1_000 if column == "pay" else MILLION))
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(questions(), st.data())
 def test_parts_add_up_to_the_whole_exactly_by_any_path(
@@ -116,6 +117,7 @@ def test_parts_add_up_to_the_whole_exactly_by_any_path(
     assert np.array_equal(published().totals(by, where=where).exact, whole), "the same question has the same answer"
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(questions(), st.data())
 def test_a_question_to_a_part_of_the_cube_has_the_answer_of_the_whole_cube(
@@ -131,6 +133,7 @@ def test_a_question_to_a_part_of_the_cube_has_the_answer_of_the_whole_cube(
     assert np.array_equal(cube.project(*finer).table(*by, where=where)["weighted"], answer)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(questions(), st.data())
 def test_every_kind_of_figure_is_the_same_whatever_the_order_in_which_it_is_asked_for(
@@ -202,6 +205,7 @@ def jittered(true: Cube, seed: int) -> Cube:
 CONTROLS = [{"by": ["region"], "epsilon": 1}, {"by": ["level", "job"], "exact": True}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"controls": CONTROLS}, {"weights": "region"}], ids=["plain", "calibrated", "strata"]
 )

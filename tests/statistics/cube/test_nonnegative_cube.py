@@ -49,6 +49,7 @@ def sections(draw: st.DrawFn, names: str) -> CubeSection:
     return CubeSection.model_validate(described)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(shape=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=st.integers(0, 2**32), data=st.data())
 def test_every_cube_can_be_made_without_negative_cells(shape: list[int], seed: int, data: st.DataObject) -> None:
@@ -77,6 +78,7 @@ def test_every_cube_can_be_made_without_negative_cells(shape: list[int], seed: i
             assert np.abs(off).max() <= (0 if chain and exact_chain else max(100, FEW * largest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "controls",
     [

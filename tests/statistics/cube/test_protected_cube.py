@@ -158,6 +158,7 @@ def test_calibrated_strata_have_the_error_that_is_told() -> None:
         protect(true, 1, weights="region", controls=[{"by": ["job"], "epsilon": 1}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "3"])
 def test_noisy_controls_raise_the_variance_of_no_table(epsilon: str) -> None:
     true = true_cube()

@@ -133,6 +133,7 @@ def test_a_file_with_a_fault_is_refused_before_anything_is_charged(tmp_path: Pat
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_or_broken_file_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
     file = publicly(tmp_path)
     (tmp_path / "region.csv").unlink()
@@ -187,6 +188,7 @@ def contradicting(folder: Path, *changes: tuple[str, str]) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["least-squares", "raking"])
 def test_public_totals_that_contradict_each_other_are_refused_by_name_on_the_command_line(
     tmp_path: Path, calibration: str
@@ -204,6 +206,7 @@ def test_public_totals_that_contradict_each_other_are_refused_by_name_on_the_com
     assert json.loads(call("run", file, "--json").stdout)["charged"] == ["people"]
 
 
+@pytest.mark.slow
 def test_exact_tables_that_contradict_public_totals_are_refused_before_the_charge(tmp_path: Path) -> None:
     exact = ('{ by = ["level", "job"], epsilon = 0.5 }', '{ by = ["level", "job"], exact = true }')
     with checked(load(release(tmp_path / "true"))) as ready:
@@ -220,6 +223,7 @@ def test_exact_tables_that_contradict_public_totals_are_refused_before_the_charg
     assert not (tmp_path / "wrong" / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_public_totals_that_no_cube_without_negative_cells_has_are_refused_before_the_charge(tmp_path: Path) -> None:
     pairs = {"region,job": "a.csv", "job,level": "b.csv", "region,level": "c.csv"}
     controls = ", ".join(f'{{ by = {json.dumps(by.split(","))}, totals = "{name}" }}' for by, name in pairs.items())

@@ -79,6 +79,7 @@ def release_by(folder: Path, protect: str, *, method: str = "multijob-laplace") 
     return path
 
 
+@pytest.mark.slow
 def test_a_method_of_another_package_is_charged_and_published(release_folder: Path, tmp_path: Path) -> None:
     path = install(package(tmp_path / "source", METHOD), tmp_path / "site")
     release = release_by(release_folder, "epsilon = 1, jobs = 3")

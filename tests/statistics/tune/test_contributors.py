@@ -146,6 +146,7 @@ def test_a_chart_is_a_picture_or_a_page_without_scripts(tmp_path: Path) -> None:
         write_chart(answer, tmp_path / "curve.pdf")
 
 
+@pytest.mark.slow
 def test_the_command_reports_given_and_optimal_magnitudes(tmp_path: Path) -> None:
     words = ("tune", "top-contributors", "--contributors", "90,5,5", "--m", ".15,.1,.1")
     text = " ".join(call(*words).stdout.split())
@@ -160,6 +161,7 @@ def test_the_command_reports_given_and_optimal_magnitudes(tmp_path: Path) -> Non
     assert (tmp_path / "curve.svg").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

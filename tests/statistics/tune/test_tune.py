@@ -27,6 +27,7 @@ def tuned(name: str, sentence: str, worker_cells: int = 0, **more: Fraction) -> 
     return tune(at, accuracy=read_accuracy(sentence), worker_cells=worker_cells, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TELLING)
 def test_the_epsilon_meets_the_mean_error_and_a_smaller_one_does_not(name: str) -> None:
     found = tuned(name, "mean error below 2 jobs in cells of at most 50 jobs")
@@ -139,6 +140,7 @@ def test_a_table_of_a_release_is_tuned_without_its_data(release_folder: Path) ->
             tune_table(release, name, accuracy=read_accuracy(EXAMPLES[1]))
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_epsilon_its_assumption_and_a_curve(release_folder: Path) -> None:
     words = (release_folder / "release.toml", "--table", "jobs_by_place", "--accuracy", "mean error below 5%")
     text = call("tune", *words).stdout
