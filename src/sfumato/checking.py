@@ -134,10 +134,11 @@ def checked(
     *,
     further: Iterable[Iterable[str]] = (),
     everything: bool = False,
+    remember: bool = True,
 ) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before.
 
-    What no statistic looks at is validated only when everything is asked for.
+    What no statistic looks at is validated only when everything is asked for. What only looks does not remember.
     """
     progress("read")
     files = data_files(release.data)
@@ -161,9 +162,8 @@ def checked(
         addresses = [[name, file.address] for name, listed in files.items() for file in listed]
         key = hashlib.sha256((json.dumps([addresses, states]) + described).encode()).hexdigest()
         totals = memory.validated(key)
-        looked_at = frozenset[str]().union(*(statistic.looks_at for statistic in plan.statistics))
-        looked_at = frozenset((*release.data.attributes, *release.data.measures)) if everything else looked_at
-        if totals is None and not everything:
+        looked_at = None if everything else frozenset[str]().union(*(one.looks_at for one in plan.statistics))
+        if totals is None and looked_at is not None:
             key = hashlib.sha256(json.dumps([key, *sorted(looked_at)]).encode()).hexdigest()
             totals = memory.validated(key)
         with _explaining():
@@ -173,8 +173,9 @@ def checked(
         fingerprint = digesting.result() if digesting is not None else ""
         _refuse_changed(release, states)
         private_folder(release.store)
-        memory.remember(key, totals)
-        memory.keep()
+        if remember:
+            memory.remember(key, totals)
+            memory.keep()
         totals.refuse_unlikely(release.data)
         identity = Identity(
             content=content, reader=reader, history=history, fingerprint=fingerprint, answers=stored_answers(release)

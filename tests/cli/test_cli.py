@@ -23,6 +23,7 @@ def test_the_version_is_printed() -> None:
     assert call("--version").stdout.startswith("sfumato 0")
 
 
+@pytest.mark.slow
 def test_check_shows_guarantee_charge_cells_and_error_and_changes_nothing(release_folder: Path) -> None:
     before = sorted(release_folder.iterdir())
     text = call("check", release_folder / "release.toml", "--no-data").stdout
@@ -54,6 +55,7 @@ def test_run_budget_and_assess_follow_each_other(release_folder: Path) -> None:
     assert report.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_an_overdraft_says_what_is_left_and_the_officer_can_raise_the_budget(release_folder: Path) -> None:
     file = release_folder / "release.toml"
     call("run", file)
@@ -149,6 +151,7 @@ def test_a_refused_first_run_opens_no_account(release_folder: Path) -> None:
     call("run", file)
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_says_so(release_folder: Path) -> None:
     child = subprocess.Popen(
         [*SFUMATO, "economy", str(release_folder / "large"), "--jobs", "20000000"],

@@ -20,6 +20,7 @@ def test_economy_lists_its_kinds_and_teaches_the_default() -> None:
     assert "Number of jobs" in call("economy", "folder", "--help").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -157,6 +157,7 @@ def test_the_same_files_are_the_same_data_on_a_disk_and_in_object_storage_howeve
     assert here == there
 
 
+@pytest.mark.slow
 def test_an_object_that_was_written_again_is_another_question_even_with_the_same_size(
     arranged: Path, storage: FileSystem
 ) -> None:

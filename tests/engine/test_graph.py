@@ -85,6 +85,7 @@ def test_jobs_without_a_worker_have_no_graph(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(jobs=st.lists(st.tuples(st.integers(0, 9), st.integers(5, 15)), min_size=1, max_size=40), shuffled=st.randoms())
 def test_the_engine_and_the_sparse_matrix_find_the_same_edges(tmp_path: Path, jobs: Jobs, shuffled: Any) -> None:

@@ -143,6 +143,7 @@ def test_data_without_people_have_empty_groups(tmp_path: Path) -> None:
     assert len(found["v"].x) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     values=st.lists(st.tuples(st.integers(0, 2), st.integers(-150, 150), st.integers(-150, 150)), max_size=40),

@@ -254,6 +254,7 @@ def test_a_marked_question_has_the_same_answer_after_others(survey: Path) -> Non
     assert all(one.equals(two) and one.equals(three) for one, two, three in zip(first, again, later, strict=True))
 
 
+@pytest.mark.slow
 def test_many_threads_get_the_same_answers(live: GuardedSession) -> None:
     asked = [["state"], ["industry"], ["size"], ["state", "size"]] * 4
     alone = {tuple(by): live.ask(total="turnover", by=by) for by in asked[:4]}

@@ -220,6 +220,7 @@ def spoken(words: list[str], *, fails: bool = False) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_report_has_the_attacks_the_error_of_every_cell_and_the_shape_of_the_graph(
     workforce: Path, tmp_path: Path
 ) -> None:

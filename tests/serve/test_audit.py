@@ -27,6 +27,7 @@ def entries(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
 
 
+@pytest.mark.slow
 def test_the_log_says_who_asked_what_and_how_it_went(bundles: dict[str, Path], tmp_path: Path) -> None:
     state = tmp_path / "state"
     with serving(bundles["survey"], bundles["jobs"], "--state", state) as server:
@@ -86,6 +87,7 @@ def test_addresses_are_written_as_the_office_wishes(
     assert entries(state / "audit/public.jsonl")[0]["address"] == written
 
 
+@pytest.mark.slow
 def test_nothing_that_is_sent_ends_a_line_or_makes_one(bundles: dict[str, Path], tmp_path: Path) -> None:
     state = tmp_path / "state"
     forged = '%0a{"user":"ann","status":200}%0d%0a%e2%80%a8%1b[2J'
@@ -170,6 +172,7 @@ def test_a_user_gets_no_answer_that_is_not_in_the_log(catalogue: Catalogue, tmp_
         assert client.get("/api/v2/config").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_no_entry(bundles: dict[str, Path], tmp_path: Path) -> None:
     state = tmp_path / "state"
     with serving(bundles["survey"], "--state", state) as server:

@@ -57,6 +57,7 @@ def test_code_that_is_no_code_is_only_a_text(server: Server, code: str) -> None:
     assert said_to(server, posted(V1, query)).problem["status"] == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     ["*" * 10_000 + "Z", "*a" * 3_000 + "Z", "?" * 12_000, "top(" * 3_000, "range(" + "a" * 9_000 + ")", "top(9e999)"],

@@ -127,6 +127,7 @@ def test_a_question_that_makes_no_sense_is_refused_in_words(asked: LiveServer, q
         assert len(answer.json()["detail"]) < 1_000
 
 
+@pytest.mark.slow
 def test_fifty_clients_get_identical_answers(asked: LiveServer) -> None:
     questions = [TURNOVER, {"by": ["size"]}, {"by": ["state"], "statistic": "mean", "measure": "profit"}]
 

@@ -47,6 +47,7 @@ def opened(live: GuardedSession, catalogue: Catalogue, tmp_path: Path) -> Opened
     return Opened(app=app, live=live, analyst=analyst)
 
 
+@pytest.mark.slow
 def test_a_question_that_needs_too_much_memory_is_refused_and_the_next_is_answered(opened: Opened) -> None:
     engine = opened.live.prepared.tables.engine.con
     with asking(opened.app) as client:

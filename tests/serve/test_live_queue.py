@@ -201,6 +201,7 @@ def test_a_question_that_took_too_long_to_begin_is_not_charged(
     assert not charged(live)
 
 
+@pytest.mark.slow
 def test_a_question_whose_client_was_told_is_not_charged_though_it_was_begun(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:

@@ -219,6 +219,7 @@ def test_the_same_cells_get_the_same_answer_at_every_address(
     assert programs(one) == pxweb(one) == pxweb(other) == programs(other)
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_shown_are_neither_given_nor_remembered(records: Records) -> None:
     live = records.fresh("refuse")
     statistic = live.plan(by=("state", "size"), where={}, totals=True, total="employees")

@@ -227,6 +227,7 @@ def test_a_query_without_an_answer_is_not_saved(server: Server) -> None:
     refused(httpx.post(f"{server.v2}/savedqueries", json={}), 400)
 
 
+@pytest.mark.slow
 def test_more_cells_than_the_limit_are_refused(bundles: dict[str, Path], tmp_path: Path) -> None:
     with serving(bundles["jobs"], "--state", tmp_path / "state", "--most-cells", "100") as server:
         assert server.get("/config").json()["maxDataCells"] == 100
@@ -235,6 +236,7 @@ def test_more_cells_than_the_limit_are_refused(bundles: dict[str, Path], tmp_pat
         assert server.data("jobs_by_place", place="*", contents="value").status_code == 200
 
 
+@pytest.mark.slow
 def test_groups_of_codes_are_a_code_list(bundles: dict[str, Path], tmp_path: Path) -> None:
     file = tmp_path / "groupings.toml"
     file.write_text(

@@ -95,6 +95,7 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(slow: Server, tm
     assert [httpx.get(f"{slow.v2}/config", headers=known).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
+@pytest.mark.slow
 def test_a_trusted_proxy_says_who_asks(bundles: dict[str, Path], tmp_path: Path) -> None:
     arguments = (bundles["survey"], "--state", tmp_path / "state", "--rate", "1/1000", "--trusted-proxy", "127.0.0.1")
     with serving(*arguments) as proxied:
@@ -123,6 +124,7 @@ def test_pxwebpy_keeps_to_the_announced_rate_also_when_it_splits_a_question(
     )
 
 
+@pytest.mark.slow
 def test_without_a_limit_clients_are_told_so(bundles: dict[str, Path], tmp_path: Path) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state", "--rate", "0") as unlimited:
         assert unlimited.get("/config").json()["maxCallsPerTimeWindow"] == 0

@@ -29,6 +29,7 @@ def steward(asked: LiveServer) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_only_stewards_see_it(asked: LiveServer) -> None:
     with asked.client() as analyst:
         assert {analyst.get(path).status_code for path in (*PATHS, "/steward")} == {403}

@@ -33,7 +33,7 @@ class OpenJobs:
         """The codelist of every attribute; those not declared are read off the workplaces."""
         return read_public_codes(self.frame, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> DataTotals:
+    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str] | None = None) -> DataTotals:
         """Check keys, links, and the attributes and measures that are looked at, and count what was read."""
         return validate(self.frame, self.tables, codelists, looked_at)
 
@@ -53,7 +53,7 @@ class OpenRecords:
         """The codelist of every attribute; public ones that are not declared are read off the records."""
         return read_record_codes(self.data, self.tables)
 
-    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> DataTotals:
+    def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str] | None = None) -> DataTotals:
         """Check units, weights, and the attributes and measures that are looked at, and count the records."""
         return validate_records(self.data, self.tables, codelists, looked_at)
 

@@ -146,10 +146,14 @@ def validate_records(
     data: Microdata,
     tables: RecordTables,
     codelists: Mapping[str, Codelist],
-    looked_at: Collection[str],
+    looked_at: Collection[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> DataTotals:
-    """Check units, weights, consent and what is looked at, and count the records; a fault raises a DataError."""
+    """Check units, weights, consent, measures and codes, and count the records; the first fault raises a DataError.
+
+    Of attributes and measures all are checked, or those that are looked at.
+    """
+    looked_at = (*data.attributes, *data.measures) if looked_at is None else looked_at
     progress("units")
     totals = _check_units(data, tables)
     progress("weights")

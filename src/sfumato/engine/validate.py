@@ -66,10 +66,14 @@ def validate(
     frame: Frame,
     tables: Tables,
     codelists: Mapping[str, Codelist],
-    looked_at: Collection[str],
+    looked_at: Collection[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> DataTotals:
-    """Check keys, links, and what is looked at, and count what was read; the first thing wrong raises a DataError."""
+    """Check keys and links, codes and measures, and count what was read; the first thing wrong raises a DataError.
+
+    Of attributes and measures all are checked, or those that are looked at.
+    """
+    looked_at = (*frame.attributes, *frame.measures) if looked_at is None else looked_at
     progress("keys and links")
     totals = _check_links(frame, tables)
     progress("codes of attributes")

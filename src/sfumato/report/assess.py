@@ -85,7 +85,7 @@ class Assessment:
 
 def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
-    with checked(release, progress, everything=True) as ready:
+    with checked(release, progress, everything=True, remember=False) as ready:
         answers = stored_answers(release)
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
         plan = ready.plan

@@ -31,6 +31,7 @@ def test_nothing_serious_is_found(name: str, width: int, light: str, visit: Visi
         assert serious(visited) == []
 
 
+@pytest.mark.slow
 def test_the_checker_would_find_something(visit: Visitor) -> None:
     with visit("/", bypass_csp=True) as visited:
         visited.page.evaluate("document.querySelector('label[for=q]').remove()")

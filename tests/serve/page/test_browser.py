@@ -96,6 +96,7 @@ def test_what_the_page_shows_is_what_the_bundle_has(visit: Visitor, bundles: dic
     assert cells == [as_shown(row, row["rse"]) for row in rows]
 
 
+@pytest.mark.slow
 def test_the_form_counts_figures_as_codes_are_ticked(visit: Visitor) -> None:
     with visit(f"/tables/{TURNOVER}") as visited:
         page, cells = visited.page, visited.page.locator("#cells")
@@ -163,6 +164,7 @@ def test_text_from_an_address_stays_text(visit: Visitor) -> None:
         expect(visited.page.locator("#result")).to_contain_text("onerror=alert(1)")
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_builds_a_table(visit: Visitor, bundles: dict[str, Path]) -> None:
     with visit("/") as visited:
         page = visited.page
@@ -226,6 +228,7 @@ def test_filters_with_several_codes_are_turned_like_pages(visit: Visitor) -> Non
         assert page.locator("table.figures tbody").inner_text() != first
 
 
+@pytest.mark.slow
 def test_the_page_does_not_scroll_sideways_on_a_narrow_screen(visit: Visitor) -> None:
     paths = ("/", f"/tables/{TURNOVER}", "/tables/flows_between_states", "/tables/indicators", "/reference", "/nothing")
     with visit("/", width=320, refused=True) as visited:

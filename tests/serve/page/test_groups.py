@@ -133,6 +133,7 @@ def test_downloads_and_lines_have_the_groups(running: Server) -> None:
     assert "Northern half" in data or "north" in data
 
 
+@pytest.mark.slow
 def test_the_form_with_groups_has_no_serious_finding(running: Server, browser: Browser) -> None:
     path = "/tables/people?codelist[region]=agg_halves&totals=1"
     with visiting(browser, running.url, path, width=320, bypass_csp=True) as visited:

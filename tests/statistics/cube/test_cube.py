@@ -74,6 +74,7 @@ def test_a_question_has_one_answer_by_every_path(
         assert answer.total(column) == sum(int(value) for value in cube[column][kept])
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(seed=st.integers(0, 20), question=questions(), data=st.data())
 def test_parts_sum_to_the_whole_exactly(

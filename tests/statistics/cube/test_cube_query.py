@@ -231,6 +231,7 @@ def test_the_expected_perturbation_error_is_the_spread_of_the_answers(changes: d
         assert 0.82 < np.mean(spread / expected) < 1.08, what
 
 
+@pytest.mark.slow
 def test_errors_follow_strata_whose_weights_are_far_apart() -> None:
     true = true_cube(20_000)
     far = np.array([1, 5, 20, 60]).reshape(4, 1, 1)

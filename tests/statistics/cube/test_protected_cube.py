@@ -141,6 +141,7 @@ def test_strata_have_noise_of_their_own_average_weight() -> None:
     assert len(set(scale.by_code)) > 1
 
 
+@pytest.mark.slow
 def test_calibrated_strata_have_the_error_that_is_told() -> None:
     weights = np.array([1, 5, 20, 100])
     counts = np.full((4, 3, 2), 200)

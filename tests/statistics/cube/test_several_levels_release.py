@@ -53,6 +53,7 @@ def test_with_nonnegative_every_count_is_a_whole_number_of_records_and_every_wei
     assert "Cells can be negative" not in text
 
 
+@pytest.mark.slow
 def test_errors_of_tables_are_as_expected_and_removing_negative_numbers_makes_them_no_larger(tmp_path: Path) -> None:
     squares = {}
     for whole in (False, True):

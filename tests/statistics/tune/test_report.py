@@ -102,6 +102,7 @@ def test_the_report_spends_the_sum_over_years_of_what_both_tables_spend_in_one(r
     assert found.periods == tuple(map(str, range(1, 11)))
 
 
+@pytest.mark.slow
 def test_the_lines_make_a_release_that_spends_what_they_say(file: Path) -> None:
     out = json.loads(call("tune", "report", file, "--people", "200", "--mean", "50000", "--json").stdout)
     text, lines = file.read_text(encoding="utf-8"), iter(out["lines"].values())
@@ -118,6 +119,7 @@ def test_the_lines_make_a_release_that_spends_what_they_say(file: Path) -> None:
     assert sum(years) == Fraction(str(out["epsilon"]))
 
 
+@pytest.mark.slow
 def test_no_data_are_read_unless_that_is_told(file: Path, tmp_path: Path) -> None:
     for path in (file, *file.parent.rglob("*.csv")):
         (tmp_path / path.relative_to(file.parent)).parent.mkdir(exist_ok=True)
