@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo serve install test test-all bench docs lint java chromium clean
+.PHONY: demo serve install test test-slow test-all bench docs lint java chromium clean
 
 demo: .venv/.package
 	$(BIN)/sfumato demo
@@ -16,8 +16,11 @@ install: .venv/.package
 test: .venv/.tools java chromium lint
 	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
 
-test-all: .venv/.tools java chromium lint
-	$(BIN)/pytest -n auto --dist loadfile
+# What takes minutes: whole grids, the papers, nearly all that runs on Spark and in a browser.
+test-slow: .venv/.tools java chromium
+	$(BIN)/pytest -n auto --dist loadfile -m slow
+
+test-all: test test-slow
 
 lint: .venv/.tools
 	$(BIN)/ruff check .

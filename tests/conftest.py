@@ -31,7 +31,7 @@ IN_FULL = frozenset({"reproduce"})
 """Folders whose tests take minutes: the papers' evaluations done again."""
 WHOLE = frozenset({"golden", "test_architecture.py"})
 """Folders and files whose grids run whole in every round."""
-OF_A_GRID = 3
+OF_A_GRID = 2
 """So many cases of a test run in every round, spread over its parameters; the whole grid runs in `make test-all`."""
 
 
