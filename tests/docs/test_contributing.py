@@ -21,13 +21,12 @@ WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
 class Checkout:
     """A copy of the checkout in the current folder, in which commands are run."""
 
-    def __init__(self, folder: Path, economy: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.site = folder, folder.parent / "site"
         ignored = shutil.ignore_patterns("__pycache__", ".*", "images", "results")
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, folder / name, **({"ignore": ignored} if (ROOT / name).is_dir() else {}))
-        shutil.copytree(economy, folder / "economy")
 
     def run(self, block: Block, words: list[str]) -> str:
         """Run a command as a contributor would; what would install from elsewhere is only checked."""
@@ -59,12 +58,10 @@ class Checkout:
 
 
 @pytest.mark.slow
-def test_every_command_and_block_works_in_a_fresh_checkout(
-    release_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_and_block_works_in_a_fresh_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()
-    checkout, said = Checkout(folder, release_folder), {}
+    checkout, said = Checkout(folder), {}
     monkeypatch.chdir(folder)
     for block in blocks(CONTRIBUTING):
         if block.kind == "sh":
