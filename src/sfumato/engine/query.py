@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -201,6 +202,8 @@ class DuckDB(Engine):
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         super().__init__()
         self.con = connection
+        self._one_at_a_time = Lock()
+        """Held from a query to its rows: a connection has one result, and threads may share it."""
 
     def limit_memory(self, gigabytes: int | None) -> None:
         """Put on the disk what does not fit."""
@@ -243,7 +246,8 @@ class DuckDB(Engine):
 
     def fetch(self, rows: Rows) -> pa.Table:
         """Work rows out as an Arrow table."""
-        return self.con.execute(f"FROM {rows.source}").to_arrow_table()
+        with self._one_at_a_time:
+            return self.con.execute(f"FROM {rows.source}").to_arrow_table()
 
     @contextmanager
     def batches(self, rows: Rows, size: int) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -263,7 +267,7 @@ class DuckDB(Engine):
 
     def types(self, rows: Rows) -> Mapping[str, pa.DataType]:
         """The types that columns have in Arrow."""
-        found = self.con.execute(f"FROM {rows.source} LIMIT 0").to_arrow_table()
+        found = self.fetch(rows.limit(0))
         return dict(zip(found.column_names, found.schema.types, strict=True))
 
 
