@@ -70,6 +70,7 @@ class Checked:
                 kind: stack.enter_context(closing(kind.tabulate(batch, self.opened, self.plan.secret)))
                 for kind, batch in by_kind(statistics).items()
             }
+            stack.enter_context(self.opened.tables.engine.lending())
             ahead: dict[str, Any] = {}  # what a scan of several statistics gave before its turn
             for name, statistic in statistics.items():
                 while name not in ahead:
@@ -100,6 +101,10 @@ class Checked:
     def each_file(self, numbers: Sequence[int], work: OfFile) -> Iterator[Chunk]:
         """Work on the files of stored chunks."""
         yield from each_file(self.opened.tables.engine, numbers, work)
+
+
+_VALIDATION = 2
+"""Goes up when more is refused than before: what passed then is looked at again."""
 
 
 def check(release: Release, *, data: bool = True, progress: Progress = lambda _: None) -> Findings:
@@ -160,7 +165,7 @@ def checked(
         progress("validate")
         described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         addresses = [[name, file.address] for name, listed in files.items() for file in listed]
-        key = hashlib.sha256((json.dumps([addresses, states]) + described).encode()).hexdigest()
+        key = hashlib.sha256((json.dumps([_VALIDATION, addresses, states]) + described).encode()).hexdigest()
         totals = memory.validated(key)
         looked_at = None if everything else frozenset[str]().union(*(one.looks_at for one in plan.statistics))
         if totals is None and looked_at is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
+from unicodedata import category
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -62,6 +63,8 @@ class Codelist(Described):
             raise ValueError(f"a codelist lists each code once; repeated: {', '.join(repeated[:5])}")
         if any(not code.strip() for code in self.codes):
             raise ValueError("a code cannot be empty")
+        if any(category(sign) == "Cc" for code in self.codes for sign in code):
+            raise ValueError("a code cannot have control characters, such as tabs or line ends")
         return self
 
     @classmethod
@@ -263,7 +266,16 @@ class Data(Described):
             if name in PUBLISHED_COLUMNS:
                 raise ValueError(f"'{name}' is a column of every published table; rename the attribute or measure")
             if not re.fullmatch(r"[^\W_][\w -]*", name):
-                raise ValueError(f"'{name}' is no name for a column: begin with a letter, then letters, digits, _ or -")
+                raise ValueError(
+                    f"'{name}' is no name for a column: a letter or digit, then letters, digits, blanks, _ or -"
+                )
+        for name in self.linking_columns():
+            if name.startswith("_"):
+                raise ValueError(f"'{name}' begins with _, as columns of our own do: give the column another name")
+        told_apart: dict[str, str] = {}
+        for name in (*self.attributes, *self.measures, *self.linking_columns()):
+            if (other := told_apart.setdefault(name.casefold(), name)) != name:
+                raise ValueError(f"'{other}' and '{name}' differ in case only, which engines ignore: rename one")
         both = sorted(self.attributes.keys() & self.measures.keys())
         if both:
             raise ValueError(f"'{both[0]}' is described both as an attribute and as a measure")
@@ -274,6 +286,10 @@ class Data(Described):
                     "give them as `codes` or `codelist`, or list it in `public` if everyone knows it"
                 )
         return self
+
+    def linking_columns(self) -> tuple[str, ...]:
+        """The columns that are no attributes or measures: keys, links, weights, periods."""
+        return ()
 
     of_jobs: ClassVar[bool] = False
     """Whether the data are jobs with their workplaces and workers, and not records."""
@@ -393,6 +409,12 @@ class Frame(Data):
         if self.workers is not None and self.jobs.worker is None:
             raise ValueError('jobs need the column that names the worker: jobs = { …, worker = "worker" }')
         return self
+
+    def linking_columns(self) -> tuple[str, ...]:
+        """The columns that name workers, workplaces and periods, and the earnings of a panel."""
+        jobs, units = self.jobs, (self.workplaces, self.workers)
+        named = (jobs.worker, jobs.workplace, jobs.period, jobs.earnings, *(unit.key for unit in units if unit))
+        return tuple(dict.fromkeys(filter(None, named)))
 
     of_jobs: ClassVar[bool] = True
 

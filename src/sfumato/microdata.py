@@ -102,6 +102,11 @@ class Microdata(Data):
             raise ValueError(f"the period '{self.records.period}' has codes: describe it under [data.attributes]")
         return self
 
+    def linking_columns(self) -> tuple[str, ...]:
+        """The columns that name units and periods, and those of weights and consent."""
+        records = self.records
+        return tuple(filter(None, (records.unit, *records.levels, records.period, records.weight, records.consent)))
+
     def need_codes(self, named: str, attributes: Iterable[str]) -> None:
         """Refuse attributes of a guarantee without declared codes: read off the records, one would add a row."""
         for name in attributes:

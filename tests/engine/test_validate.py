@@ -1,14 +1,17 @@
 """Bad data get a clear error before anything is charged; confidential values are never shown."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from sfumato.engine import faults
 from sfumato.engine.connect import connect
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
-from sfumato.frame import Frame
+from sfumato.frame import Codelist, Frame
 from tests.conftest import tiny_frame, write
 from tests.engine.test_tabulate import joined_frame
 from tests.tiny import TINY
@@ -70,6 +73,39 @@ def test_a_measure_that_is_not_finite_is_refused(tiny: Path, engine: str, value:
     write(tiny / "jobs.parquet", rows | {"earnings": [float(v) for v in rows["earnings"]]})
     with pytest.raises(DataError, match="1 not finite"):
         check(tiny_frame(tiny, engine=engine))
+
+
+def test_decimals_must_be_whole_too(tiny: Path, engine: str) -> None:
+    cents = pa.array([Decimal(n) / 100 for n in (150, 100, 200, 300, 400, 500, 600, 700)], pa.decimal128(10, 2))
+    write(tiny / "jobs.parquet", TINY["jobs"] | {"earnings": cents})
+    with pytest.raises(DataError, match="1 not whole"):
+        check(tiny_frame(tiny, engine=engine))
+
+
+def test_more_values_than_are_fetched_are_still_all_checked(
+    tiny: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "_MOST_VALUES", 1)
+    check(tiny_frame(tiny, engine=engine))
+    write(tiny / "workers.parquet", TINY["workers"] | {"age": ["1", "2", "3", "1", "2", "9", None]})
+    with pytest.raises(DataError, match="1 rows without one"):
+        check(tiny_frame(tiny, engine=engine))
+    write(tiny / "workers.parquet", TINY["workers"] | {"age": ["1", "2", "3", "1", "2", "9", "9"]})
+    with pytest.raises(DataError, match="2 rows with 1 other values"):
+        check(tiny_frame(tiny, engine=engine))
+    bare = {name: described for name, described in tiny_frame(tiny).attributes.items() if name != "place"}
+    with pytest.raises(DataError, match="at most 1 codes where they are read off the data"):
+        check(tiny_frame(tiny, engine=engine, attributes=bare))
+
+
+def test_names_that_engines_do_not_tell_apart_are_refused(tiny: Path) -> None:
+    described = {name: {"codes": ["1", "2"]} for name in ("place", "industry", "age", "Age")}
+    with pytest.raises(ValueError, match="'age' and 'Age' differ in case only"):
+        tiny_frame(tiny, attributes=described)
+    with pytest.raises(ValueError, match="'_rows' begins with _"):
+        tiny_frame(tiny, jobs={"path": "jobs.parquet", "worker": "_rows", "workplace": "workplace"})
+    with pytest.raises(ValueError, match="control characters"):
+        Codelist.of(["A", "B\x00"])
 
 
 def test_a_measure_must_be_whole_and_below_its_maximum(tiny: Path) -> None:

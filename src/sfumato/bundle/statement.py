@@ -271,7 +271,7 @@ def _public(plan: Plan) -> list[str]:
 
 def _documented(plan: Plan) -> list[str]:
     """Where guarantees are proved, if there are any, and that asking again reveals nothing more."""
-    packages = {one.method.name: METHODS.package_of(one.method.name) for one in plan.statistics}
+    packages = {one.method.name: METHODS.package_of(one.method) for one in plan.statistics}
     others = {name: package for name, package in packages.items() if package}
     formal = [one.guarantee.bound is not None for one in plan.statistics if one.method.name not in others]
     proved = "What each method guarantees is defined and proved in the documentation of sfumato. "

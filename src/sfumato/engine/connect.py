@@ -126,6 +126,7 @@ _OURS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",  # a code may look like ${…}
 }
 """What we ask for unless the release file asks for something else."""
 

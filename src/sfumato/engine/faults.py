@@ -210,7 +210,7 @@ def _columns(table: Rows, *names: str) -> Iterator[list[NDArray[np.int64]]]:
 _TOGETHER = 20_000
 """Attributes are counted in one pass while the product of their codelists stays below this."""
 _MOST_VALUES = 1_000_000
-"""No more distinct values of a column than this are looked at."""
+"""No more distinct values than this are fetched."""
 
 
 def need(table: Rows, holder: str, column: str) -> None:
@@ -251,6 +251,13 @@ def check_measure_type(table: Rows, name: str, holder: str) -> None:
 def codes_of(table: Rows, name: str, holder: str) -> Codelist:
     """The codes of a public attribute, read off its column."""
     values = _values(table, [name])
+    if len(values) > _MOST_VALUES:
+        raise DataError(
+            f"attribute '{name}' in {holder}",
+            expected=f"at most {_MOST_VALUES:,} codes where they are read off the data",
+            found="more",
+            do="give a codelist in the release file",
+        )
     _refuse_nulls(values, name, holder)
     codes = sorted(values[name].to_pylist())
     if not codes or any(not code.strip() for code in codes):
@@ -274,9 +281,12 @@ def check_codes(
     """Refuse attributes without a code or with one that is not in the codelist; only public codes are shown."""
     for group in _groups(names, codelists):
         values = _values(table, group)
+        if len(values) > _MOST_VALUES:  # each by itself, of which only what is wrong is fetched
+            values = pa.table({})
         for name in group:
-            _refuse_nulls(values, name, holder)
-            _refuse_unknown(values, name, holder, codelists[name], public=name in public)
+            found = values if values.num_columns else _doubtful(table, name, codelists[name])
+            _refuse_nulls(found, name, holder)
+            _refuse_unknown(found, name, holder, codelists[name], public=name in public)
 
 
 def refuse_empty(filled: Range, holder: str, column: str) -> None:
@@ -299,7 +309,7 @@ def check_measure(table: Rows, name: str, measure: Measure, holder: str) -> None
         counted[f"below {float(measure.minimum):g}"] = times(f"{finite} AND {column} < {float(measure.minimum)!r}")
     if measure.outside == "refuse" and measure.maximum is not None:
         counted[f"above {float(measure.maximum):g}"] = times(f"{finite} AND {column} > {float(measure.maximum)!r}")
-    if pa.types.is_floating(table.types[name]):
+    if not pa.types.is_integer(table.types[name]):
         counted["not whole"] = not_whole(column)
     row = table.row(**{f"_{at}": count for at, count in enumerate(counted.values())})
     wrong = [f"{count:,} {fault}" for fault, count in zip(counted, row.values(), strict=True) if count]
@@ -314,8 +324,8 @@ def check_measure(table: Rows, name: str, measure: Measure, holder: str) -> None
 
 def is_finite(column: str) -> str:
     """Where a column has a number that is neither infinite nor NaN."""
-    # Both engines order NaN above every number, while their tests for NaN and null disagree.
-    return f"coalesce(abs(CAST({column} AS DOUBLE)) <= {sys.float_info.max!r}, false)"
+    value = f"CAST({column} AS DOUBLE)"  # engines order NaN in several ways
+    return f"coalesce(NOT isnan({value}) AND abs({value}) <= {sys.float_info.max!r}, false)"
 
 
 def faults_of(column: str) -> dict[str, str]:
@@ -344,7 +354,13 @@ def _groups(names: Sequence[str], codelists: Mapping[str, Codelist]) -> list[lis
 
 def _values(table: Rows, names: list[str]) -> pa.Table:
     """The combinations of values that occur, each with its number of rows."""
-    return table.select(**texts(table, names)).group(names, _rows="count(*)").limit(_MOST_VALUES).fetch()
+    return table.select(**texts(table, names)).group(names, _rows="count(*)").limit(_MOST_VALUES + 1).fetch()
+
+
+def _doubtful(table: Rows, name: str, codelist: Codelist) -> pa.Table:
+    """The values of a column that are in no codelist, empty ones too, each with its number of rows."""
+    known = table.engine.lend(pa.table({name: pa.array(codelist.codes, pa.string())}))
+    return table.select(**texts(table, [name])).join(known, [name], "anti").group([name], _rows="count(*)").fetch()
 
 
 def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:

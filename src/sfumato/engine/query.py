@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -131,6 +130,7 @@ class Engine(ABC):
 
     def __init__(self) -> None:
         self._numbers = count()
+        self._lent: list[Rows] = []
 
     @abstractmethod
     def q(self, name: str) -> str:
@@ -150,11 +150,26 @@ class Engine(ABC):
 
     @abstractmethod
     def lend(self, table: pa.Table) -> Rows:
-        """Make an Arrow table one of the engine's, in memory, for as long as the engine is open."""
+        """Make an Arrow table one of the engine's, in memory, for as long as the engine or a `lending` is open."""
 
-    @abstractmethod
+    @contextmanager
+    def lending(self) -> Iterator[None]:
+        """Forget at the end what is lent in here; rows that were fetched stay."""
+        before = list(self._lent)
+        try:
+            yield
+        finally:
+            for rows in [rows for rows in self._lent if rows not in before]:
+                self.take_back(rows)
+
     def take_back(self, rows: Rows) -> None:
         """Forget a table that was lent; what was made from it stays."""
+        self._lent.remove(rows)
+        self._forget(rows)
+
+    @abstractmethod
+    def _forget(self, rows: Rows) -> None:
+        """Forget a table that was lent."""
 
     @abstractmethod
     def fetch(self, rows: Rows) -> pa.Table:
@@ -202,8 +217,6 @@ class DuckDB(Engine):
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         super().__init__()
         self.con = connection
-        self._one_at_a_time = Lock()
-        """Held from a query to its rows: a connection has one result, and threads may share it."""
 
     def limit_memory(self, gigabytes: int | None) -> None:
         """Put on the disk what does not fit."""
@@ -238,21 +251,20 @@ class DuckDB(Engine):
         """Let queries read an Arrow table."""
         name = self._fresh("lent")
         self.con.register(name, table)
-        return Rows(self, name, tuple(table.column_names))
+        self._lent.append(Rows(self, name, tuple(table.column_names)))
+        return self._lent[-1]
 
-    def take_back(self, rows: Rows) -> None:
-        """Forget a table that was lent."""
+    def _forget(self, rows: Rows) -> None:
         self.con.unregister(rows.source)
 
     def fetch(self, rows: Rows) -> pa.Table:
         """Work rows out as an Arrow table."""
-        with self._one_at_a_time:
-            return self.con.execute(f"FROM {rows.source}").to_arrow_table()
+        return self.con.sql(f"FROM {rows.source}").to_arrow_table()
 
     @contextmanager
     def batches(self, rows: Rows, size: int) -> Iterator[Iterator[pa.RecordBatch]]:
         """Work rows out as they are asked for; no other query may run meanwhile."""
-        with self.con.execute(f"FROM {rows.source}").to_arrow_reader(size) as reader:
+        with self.con.sql(f"FROM {rows.source}").to_arrow_reader(size) as reader:
             yield reader
 
     @contextmanager
@@ -286,7 +298,6 @@ class Spark(Engine):
     def __init__(self, session: "SparkSession") -> None:
         super().__init__()
         self.session = session
-        self._lent: list[str] = []
 
     def q(self, name: str) -> str:
         """The name of a column, in backquotes unless it is one of ours."""
@@ -304,19 +315,19 @@ class Spark(Engine):
         """One of its tables or views."""
         return Rows(self, name, tuple(self.session.table(name).columns))
 
+    def view(self, frame: "DataFrame", what: str) -> Rows:
+        """A data frame as a table that queries can name, for as long as the engine or a `lending` is open."""
+        name = self._fresh(what)
+        frame.createOrReplaceTempView(name)
+        self._lent.append(Rows(self, name, tuple(frame.columns)))
+        return self._lent[-1]
+
     def lend(self, table: pa.Table) -> Rows:
         """Make a view of an Arrow table."""
         return self.view(self.session.createDataFrame(table), "lent")
 
-    def view(self, frame: "DataFrame", what: str) -> Rows:
-        """A data frame as a table that queries can name, for as long as the engine is open."""
-        name = self._fresh(what)
-        frame.createOrReplaceTempView(name)
-        self._lent.append(name)
-        return Rows(self, name, tuple(frame.columns))
-
-    def take_back(self, rows: Rows) -> None:
-        """Nothing: Spark may read what it was given only later, and keeps no copy."""
+    def _forget(self, rows: Rows) -> None:
+        self.session.catalog.dropTempView(rows.source)
 
     def limit_memory(self, gigabytes: int | None) -> None:
         """Nothing: Spark has limits of its own."""
@@ -330,7 +341,7 @@ class Spark(Engine):
     def close(self) -> None:
         """Forget what was lent; the session is the process's own."""
         while self._lent:
-            self.session.catalog.dropTempView(self._lent.pop())
+            self._forget(self._lent.pop())
 
     def frame(self, rows: Rows) -> "DataFrame":
         """Rows as a data frame, not worked out."""
@@ -353,6 +364,7 @@ class Spark(Engine):
         try:
             yield view
         finally:
+            self.take_back(view)
             held.unpersist()
 
     def types(self, rows: Rows) -> Mapping[str, pa.DataType]:

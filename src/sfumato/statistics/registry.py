@@ -123,9 +123,10 @@ class _Methods(Mapping[str, MethodClass]):
             known[method.name], taken[method.name] = (method, package), package
         return known
 
-    def package_of(self, name: str) -> str:
+    def package_of(self, method: Method) -> str:
         """The package and version that a method comes from; empty for this one."""
-        return self._plugged[name][1] if name in self._plugged else ""
+        own = type(method).__module__.startswith("sfumato.")
+        return "" if own else self._plugged[method.name][1]
 
     def __getitem__(self, name: str) -> MethodClass:
         if name not in _OWN:
@@ -209,7 +210,7 @@ def is_for_people(name: str) -> bool:
 
 def for_people(statistic: str) -> dict[str, str]:
     """The methods for a statistic of people: what a release file names, and what is used."""
-    fitting = (name for name, method in METHODS.items() if statistic in getattr(method, "of_people", ()))
+    fitting = (name for name in _OWN if statistic in getattr(METHODS[name], "of_people", ()))
     return {getattr(METHODS[name], "named", name): name for name in fitting}
 
 
@@ -253,6 +254,13 @@ def build(
             do="write protect = { …, epsilon = 1 } and state a budget under [release]",
         )
     built: Method = method(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells, **read, **of_table)
+    if name not in _OWN and built.guarantee().bound is None:
+        raise ReleaseError(
+            f"method {name!r} of {METHODS.package_of(built)}",
+            expected="a guarantee that a budget can limit",
+            found="none",
+            do="use another method, or mend the package",
+        )
     return built
 
 

@@ -119,7 +119,7 @@ def test_a_plug_in_that_is_no_method_is_refused_with_the_name_of_its_package(
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.delitem(sys.modules, "office_methods", raising=False)
     with pytest.raises(SfumatoError) as refusal:
-        type(METHODS)().package_of("laplace")  # as every plan does
+        type(METHODS)()["multijob-laplace"]  # as a release that names a method of another package
     assert refusal.value.where == "plug-in 'multijob' of office-methods 1"
     assert found in refusal.value.found
 
@@ -127,8 +127,26 @@ def test_a_plug_in_that_is_no_method_is_refused_with_the_name_of_its_package(
 def test_two_packages_with_one_name_for_a_method_are_both_named(release_folder: Path, tmp_path: Path) -> None:
     install(package(tmp_path / "one", METHOD), tmp_path / "site")
     path = install(package(tmp_path / "two", METHOD, name="other-methods"), tmp_path / "site")
-    refused = call("check", release_folder / "release.toml", "--no-data", code=1, PYTHONPATH=path).stderr
+    release = release_by(release_folder, "epsilon = 1")
+    refused = call("check", release, "--no-data", code=1, PYTHONPATH=path).stderr
     assert "office-methods 1" in refused
     assert "other-methods 1" in refused
     assert "expected: a method with a name of its own" in refused
     assert "uninstall one of the two packages" in refused
+
+
+def test_a_broken_plug_in_stops_no_release_that_names_another_method(release_folder: Path, tmp_path: Path) -> None:
+    path = install(package(tmp_path / "source", "import nothing_of_this_name"), tmp_path / "site")
+    release = release_by(release_folder, "epsilon = 1", method="laplace")
+    call("check", release, "--no-data", PYTHONPATH=path)
+
+
+def test_a_plug_in_without_a_guarantee_is_refused(release_folder: Path, tmp_path: Path) -> None:
+    text = METHOD.replace(
+        "    @cached_property",
+        "    def guarantee(self):\n        return NoFormalGuarantee(statement='none')\n\n    @cached_property",
+    ).replace("from sfumato.noise", "from sfumato.privacy.guarantee import NoFormalGuarantee\nfrom sfumato.noise", 1)
+    path = install(package(tmp_path / "source", text), tmp_path / "site")
+    release = release_by(release_folder, "epsilon = 1")
+    refused = call("check", release, "--no-data", code=1, PYTHONPATH=path).stderr
+    assert "a guarantee that a budget can limit" in refused

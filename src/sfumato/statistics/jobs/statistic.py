@@ -131,7 +131,7 @@ class JobCounts(PublishedTable):
 
     def _note(self, data: str) -> str:
         """Of a method of another package, the ledger keeps whose it was."""
-        package = METHODS.package_of(self.method.name)
+        package = METHODS.package_of(self.method)
         return f"{self.method.name} of {package}" if package else super()._note(data)
 
     @classmethod
