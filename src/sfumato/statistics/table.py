@@ -16,8 +16,8 @@ from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.registry import for_people, is_keyed
 
-Statistic = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
-STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
+STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
 TOP_CONTRIBUTORS = "top-contributors"
 """The method of totals of records, whose class is loaded when a release names it."""
 LISTED_CELLS = 100_000
@@ -280,7 +280,7 @@ class Table(Described):
         return self
 
     @property
-    def statistic(self) -> Statistic:
+    def statistic(self) -> StatisticName:
         """Which of the statistics the table asks for."""
         return next(name for name in STATISTICS if getattr(self, name) is not None)
 

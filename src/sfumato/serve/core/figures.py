@@ -215,7 +215,7 @@ LARGE = 1_000_000
 """Cells of a cube that are summed in about a millisecond."""
 KEPT_BYTES = 64 << 20
 """How much memory such tables of one cube take at the most."""
-Statistic = Literal["total", "mean"]
+TotalOrMean = Literal["total", "mean"]
 _NUMBERS = np.array([NUMBERS[text] for text in OF_CUBES], dtype=np.int8)
 
 
@@ -223,7 +223,7 @@ _NUMBERS = np.array([NUMBERS[text] for text in OF_CUBES], dtype=np.int8)
 class CubeMetric:
     """A figure of a cube: totals of a column or means of a measure, or the error of one of them."""
 
-    statistic: Statistic
+    statistic: TotalOrMean
     column: str
     error: bool
 
@@ -277,9 +277,9 @@ class CubeFigures:
         question = CubeQuery.at(self.cube.cube, axes, kept)
         return self._columns(selection, lambda statistic, column: self._compute(statistic, column, question))
 
-    def _columns(self, selection: Selection, worked: Callable[[Statistic, str], "_Computed"]) -> Figures:
+    def _columns(self, selection: Selection, worked: Callable[[TotalOrMean, str], "_Computed"]) -> Figures:
         """A column for every metric; a figure and its error are worked out together."""
-        known: dict[tuple[Statistic, str], _Computed] = {}
+        known: dict[tuple[TotalOrMean, str], _Computed] = {}
         columns = []
         for metric in (self.metrics[place] for place in selection.metrics):
             asked = (metric.statistic, metric.column)
@@ -289,7 +289,7 @@ class CubeFigures:
             columns.append(_column(found.errors if metric.error else found.values, found.status))
         return Figures(columns=tuple(columns))
 
-    def _whole(self, statistic: Statistic, column: str, axes: Axes) -> "_Computed":
+    def _whole(self, statistic: TotalOrMean, column: str, axes: Axes) -> "_Computed":
         """The figures of all cells by some dimensions, kept from the first question on."""
         key = (statistic, column, axes)
         found = self._kept.get(key)
@@ -298,7 +298,7 @@ class CubeFigures:
             self._kept.put(key, found, size=found.values.nbytes + found.errors.nbytes + found.status.nbytes)
         return found
 
-    def _compute(self, statistic: Statistic, column: str, question: CubeQuery) -> "_Computed":
+    def _compute(self, statistic: TotalOrMean, column: str, question: CubeQuery) -> "_Computed":
         asked = self.cube.totals_of if statistic == "total" else self.cube.means_of
         answer = asked(question, column)
         return _Computed(values=answer.values, errors=answer.errors, status=np.asarray(_NUMBERS[answer.status]))

@@ -15,7 +15,7 @@ class ContributorQuestion:
     """Sum a measure of records `by` some attributes, and say who contributes most to every cell.
 
     With `margins` every dimension ends with the code `TOTAL`. The answer lists every combination of codes, with the
-    integer columns that `engine.contributors` documents.
+    integer columns that `totals/tabulate.py` documents.
     """
 
     by: tuple[Dimension, ...]
