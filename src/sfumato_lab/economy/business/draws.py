@@ -109,8 +109,8 @@ def _spread(home: Integers, further: NDArray[np.bool_], places: Floats, rng: np.
 
 # What establishments turn over, what is left of it, and who asked to be protected.
 
-MOST_TURNOVER = 10**13
-"""Dollars: beyond any firm, and small enough that a weighted turnover is exact in 64 bits to four digits."""
+MOST_TURNOVER = 39 * 10**11
+"""Dollars, times the weight: beyond any firm, and small enough that sums are exact to millionths in 64 bits."""
 MOST_LOSS = 10**12
 """Dollars."""
 
@@ -138,7 +138,8 @@ def draw_turnover(establishments: Establishments, rng: np.random.Generator) -> I
     log_turnover += np.log(1_000 * divisions.column("turnover"))[establishments.industry]
     lucky = rng.random(count) < WINDFALL
     log_turnover[lucky] -= np.log(1 - rng.random(np.count_nonzero(lucky))) / WINDFALL_TAIL
-    turnover: Integers = np.minimum(np.rint(np.exp(log_turnover)), MOST_TURNOVER).astype(np.int64)
+    most = np.floor(MOST_TURNOVER / establishments.weight)
+    turnover: Integers = np.minimum(np.rint(np.exp(log_turnover)), most).astype(np.int64)
     turnover[rng.random(count) < _ZERO[size_of(establishments.employees)]] = 0
     return turnover
 
