@@ -18,6 +18,7 @@ from sfumato.chunks import Chunk, settled
 from sfumato.engine.chunks import Chunked, each_chunk
 from sfumato.engine.connect import connect
 from sfumato.engine.executors import refuse_unshared
+from sfumato.engine.factors import factor_table, factors_of
 from sfumato.errors import EngineError
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.ledger import Ledger
@@ -102,6 +103,7 @@ def published(release: Path) -> dict[str, Any]:
     frame = load(release).frame
     with connect(frame) as tables, parted(frame, tables, {"formal": planned.question}, {"formal": 5}) as cut:
         told = list(each_chunk(tables.engine, cut["formal"], Who()))
+        factor_table(frame, tables, factors_of(load(release).secret()))
         session = SparkSession.getActiveSession()
         views = [session.table(view.name) for view in session.catalog.listTables()]
         plans = [view._jdf.queryExecution().toString() for view in views]

@@ -133,7 +133,8 @@ def with_another_sfumato(folder: Path, name: str) -> Path:
     """The release for a cluster whose executors have another version of this program."""
     (folder / "other" / "sfumato").mkdir(parents=True, exist_ok=True)
     (folder / "other" / "sfumato" / "__init__.py").write_text('__version__ = "0.0.0"\n')
-    text = (folder / "spark.toml").read_text(encoding="utf-8").replace("spark.sqlite", f"{name}.sqlite")
+    text = (folder / "spark.toml").read_text(encoding="utf-8")
+    text = text.replace("spark.sqlite", f"{name}.sqlite").replace('bundle = "spark"', f'bundle = "{name}"')
     setting = f'[data.spark]\nspark.executorEnv.PYTHONPATH = "{folder / "other"}"'
     release = folder / f"{name}.toml"
     release.write_text(text.replace("[data.spark]", setting), encoding="utf-8")

@@ -8,8 +8,8 @@ import pytest
 PEAK = """
 import resource, sys
 from pathlib import Path
-from sfumato import economy
-economy.generate(Path(sys.argv[1]), jobs=int(sys.argv[2]))
+from sfumato_lab.economy.jobs.generate import generate
+generate(Path(sys.argv[1]), jobs=int(sys.argv[2]))
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(peak if sys.platform == "darwin" else peak * 1024)
 """
