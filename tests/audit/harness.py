@@ -28,7 +28,6 @@ from tests.audit.events import Draws, Loss, largest_loss
 
 ABSENT, EMPTY = -2.0e15, -1.0e15
 """Stand for a row that is not there, and for a number that is not told."""
-STATEMENT = "statement.md"
 VALUE = "value"
 
 
