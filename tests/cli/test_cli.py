@@ -96,6 +96,7 @@ def test_an_error_is_text_for_people_and_json_for_machines(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_assess_before_run_says_to_publish_first(release_folder: Path) -> None:
     assert "publish the release first" in call("assess", release_folder / "release.toml", code=1).stderr
 
@@ -133,6 +134,7 @@ def test_the_ledger_can_be_named_before_or_after_set(release_folder: Path, tmp_p
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_budget_for_individuals_needs_no_alpha_and_may_allow_conditions(tmp_path: Path) -> None:
     account = ("--population", "p", "--period", "q", "--epsilon", "1", "--ledger", tmp_path / "ledger.sqlite")
     assert "--alpha" in call("budget", "set", *account, code=1).stderr

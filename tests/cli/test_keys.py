@@ -60,6 +60,7 @@ def test_show_lists_every_generation_with_its_date(file: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_rotate_says_what_a_new_key_means_and_asks(file: Path) -> None:
     before = file.read_bytes()
     for answer in ("n\n", "\n", ""):

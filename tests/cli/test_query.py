@@ -71,6 +71,7 @@ def test_without_a_name_it_lists_what_there_is(cube: Path, tables: Path) -> None
     assert asked(cube.parent / "release.toml")["cubes"][0]["measures"] == ["pay"], "a release file names its bundle"
 
 
+@pytest.mark.slow
 def test_figures_come_with_errors_and_marks(cube: Path) -> None:
     text = call("query", cube, "people", "--by", "region,job", "--where", "level=2").stdout
     assert "weighted totals by region, job, level = 2" in text
@@ -118,6 +119,7 @@ def test_every_kind_of_figure_can_be_asked_for(cube: Path, words: tuple[str, ...
     assert [row["error"] for row in rows] == expected.errors.ravel().tolist()
 
 
+@pytest.mark.slow
 def test_quantiles_in_codes_have_an_interval_in_codes(cube: Path) -> None:
     rows = asked(cube, "people", "--by", "region", "--quantile", "job=0.5")["rows"]
     assert {row["value"] for row in rows} <= {"a", "b", "c"}
@@ -147,6 +149,7 @@ def test_long_answers_are_cut_on_the_screen_and_whole_in_a_file(tables: Path, cu
     read_manifest(cube)
 
 
+@pytest.mark.slow
 def test_rows_of_a_table_are_chosen_by_their_codes_in_any_order(tables: Path) -> None:
     published = pq.read_table(tables / "tables/jobs_by_place_industry.parquet").to_pylist()
     one = published[0]
@@ -193,6 +196,7 @@ def test_indicators_are_added_up_where_they_add_up_and_it_says_so(tmp_path: Path
     assert "protects every cell by itself" in call("query", bundle, *links, code=1).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -225,6 +229,7 @@ def test_a_question_that_makes_no_sense_is_refused_with_what_would(
     assert {"kind", "where", "expected", "found", "do"} == json.loads(done.stdout)["error"].keys()
 
 
+@pytest.mark.slow
 def test_figures_of_cubes_are_refused_for_tables_and_a_folder_that_is_no_bundle(tables: Path, tmp_path: Path) -> None:
     assert "is not a cube" in call("query", tables, "jobs_by_place", "--mean", "pay", code=1).stderr
     assert "a bundle whose files match" in call("query", tmp_path, code=1).stderr

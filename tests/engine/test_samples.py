@@ -183,6 +183,7 @@ def test_sums_and_bins_are_those_of_numpy(
         assert found["q"]["count"].reshape(3, -1)[place].tolist() == counted.tolist()
 
 
+@pytest.mark.slow
 def test_a_million_groups_are_counted(tmp_path: Path) -> None:
     codes = tuple(f"g{number}" for number in range(1_000_000))
     group = Dimension(name="tract", codes=codes)

@@ -125,6 +125,7 @@ def test_cells_of_the_release_are_remembered_too(survey: Path) -> None:
         assert live.ask(total="turnover", by=["state"], where=where).to_pylist()[0]["value"] is None
 
 
+@pytest.mark.slow
 def test_another_measure_is_no_way_around_what_was_answered(survey: Path) -> None:
     """A total divided by its mean is the number of units, of whatever is summed."""
     where = one_less(survey)

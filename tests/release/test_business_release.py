@@ -145,6 +145,7 @@ def test_only_units_that_asked_are_perturbed(survey: Path) -> None:
     assert checked > 3
 
 
+@pytest.mark.slow
 def test_a_statement_says_who_is_not_protected_and_which_cells_are_published(survey: Path) -> None:
     of_one = ('method = "top-contributors" }', 'method = "top-contributors", suppress = 0 }')
     asked = ('levels = ["enterprise"], weight', 'consent = "consent", weight')
@@ -215,6 +216,7 @@ def test_records_are_never_perturbed_in_two_ways(survey: Path) -> None:
         run(load(survey / "first.toml"))
 
 
+@pytest.mark.slow
 def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None:
     path = release(survey, "assessed")
     run(load(path))
@@ -225,6 +227,7 @@ def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None
     assert all(utility.expected_error > 0 for utility in assessment.utilities)
 
 
+@pytest.mark.slow
 def test_the_report_adds_no_totals_to_cells_and_speaks_of_dollars_and_of_published_intervals(survey: Path) -> None:
     path = release(survey, "reported")
     bundle = run(load(path)).bundle

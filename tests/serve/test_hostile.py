@@ -73,6 +73,7 @@ MANY_TINY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", MANY_TINY)
 def test_a_body_of_many_tiny_parts_is_refused_before_it_is_read(server: Server, target: str) -> None:
     assert "more than 1,000 lists and objects" in said_to(server, posted(target, MANY_TINY[target])).problem["detail"]

@@ -133,6 +133,7 @@ def test_one_who_asks_for_much_keeps_no_other_waiting(
         assert {heard(connection).status for connection in many} == {200}
 
 
+@pytest.mark.slow
 def test_the_line_is_bounded_for_each_and_for_all(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         full = [server.held("ann") for _ in range(OF_ONE)]
@@ -166,6 +167,7 @@ def test_who_leaves_leaves_the_line(live: ChargedSession, catalogue: Catalogue, 
         assert not server.is_charged()
 
 
+@pytest.mark.slow
 def test_the_log_has_the_question_of_those_who_waited_in_vain(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
@@ -188,6 +190,7 @@ def test_long_questions_keep_no_steward_waiting(live: ChargedSession, catalogue:
         assert [heard(connection).status for connection in working] == [200] * AT_A_TIME
 
 
+@pytest.mark.slow
 def test_a_question_that_took_too_long_to_begin_is_not_charged(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:

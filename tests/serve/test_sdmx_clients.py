@@ -104,6 +104,7 @@ def seen_by_sdmx1(message: DataMessage, case: Case) -> Figures:
     return read(frame.to_dict("records"), case.ids, value="value")
 
 
+@pytest.mark.slow
 @every_table
 def test_sdmx1_gets_the_figures_as_generic_data(case: Case, office: sdmx.Client, bundles: dict[str, Path]) -> None:
     message = office.data(case.table, key=case.key, params=dict(case.parameters))

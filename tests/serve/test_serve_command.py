@@ -21,6 +21,7 @@ from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.running import serving
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named(bundles: dict[str, Path]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -45,10 +46,12 @@ def test_help_names_every_interface() -> None:
         assert all(word in said for word in ("a page for readers", "PxWebApi 2 and 1", "SDMX for programs"))
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_bundle_is_named(tmp_path: Path) -> None:
     assert "expected: a bundle" in call("serve", tmp_path, code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_changed_bundle_is_not_served(bundles: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(bundles["survey"], tmp_path / "bundle"))
     with (folder / "cubes/people.parquet").open("ab") as file:

@@ -37,6 +37,7 @@ def test_only_stewards_see_it(asked: LiveServer) -> None:
     assert {httpx.get(f"{asked.server.url}{path}").status_code for path in PATHS} == {401}
 
 
+@pytest.mark.slow
 def test_budgets_are_those_of_the_ledger(asked: LiveServer, steward: httpx.Client) -> None:
     found = steward.get("/steward/budget").json()
     release = load(asked.release)

@@ -26,6 +26,7 @@ def test_a_token_names_its_holder_and_nobody_else(tmp_path: Path) -> None:
     assert users.holder(token + "A") is None
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_other_text_is_a_token(text: str) -> None:
     assert not TOKEN.fullmatch(text)

@@ -94,6 +94,7 @@ def listed_anew(large: Large, name: str) -> None:
     (bundle / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_right_result_passes(name: str, large: Large) -> None:
     found = check_large(large, name)

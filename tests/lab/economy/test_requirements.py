@@ -272,6 +272,7 @@ def test_the_data_section_of_the_release_file_describes_the_quotes(tmp_path: Pat
         assert 2 <= len(data.declared_codes(name).codes) <= 800
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicates", [True, False])
 def test_the_release_file_publishes_a_cube_within_its_budget(tmp_path: Path, replicates: bool) -> None:
     made = generate_requirements(tmp_path, quotes=1_000, replicates=replicates)

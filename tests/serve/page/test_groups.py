@@ -124,6 +124,7 @@ def test_a_person_groups_a_variable(scripts: bool, running: Server, browser: Bro
         expect(heads).to_have_text(["N", "E", "S", "W"])
 
 
+@pytest.mark.slow
 def test_downloads_and_lines_have_the_groups(running: Server) -> None:
     page = httpx.get(f"{running.url}/tables/people", params=[*HALVES, ("valueCodes[region]", "*")]).text
     assert "code_list={&#34;region&#34;: &#34;agg_halves&#34;}" in page

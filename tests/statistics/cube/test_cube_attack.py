@@ -185,6 +185,7 @@ def test_check_and_statement_warn_of_weights_and_the_report_attacks_them(survey:
     assert "Which cells hold records, read off digits of a column" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_check_also_warns_where_tables_without_a_guarantee_are_published_beside_a_cube(tmp_path: Path) -> None:
     call("keys", "new", tmp_path / "sfumato.key")
     table = '\n[[table]]\nname = "pay"\ntotal = "pay"\nby = ["region"]\nprotect = { method = "top-contributors" }\n'

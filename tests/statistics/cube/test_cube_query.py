@@ -159,6 +159,7 @@ def test_every_kind_of_figure_is_the_same_whatever_the_order_in_which_it_is_aske
         assert np.array_equal(one.values.transpose(order), other.values, equal_nan=True), what
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(questions())
 def test_proportions_and_means_are_ratios_of_the_totals(question: tuple[list[str], dict[str, list[str]]]) -> None:

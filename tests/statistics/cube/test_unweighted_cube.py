@@ -180,6 +180,7 @@ def two_draws(content: bytes) -> bytes:
     )
 
 
+@pytest.mark.slow
 def test_an_answer_of_version_0_1_is_published_again_without_its_second_draw(tmp_path: Path) -> None:
     one_draw = (run(load(release(tmp_path / "now", UNWEIGHTED))).bundle / "cubes/people.parquet").read_bytes()
     loaded = load(release(tmp_path / "before", UNWEIGHTED))

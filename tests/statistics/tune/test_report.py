@@ -128,6 +128,7 @@ def test_no_data_are_read_unless_that_is_told(file: Path, tmp_path: Path) -> Non
     call("tune", "report", tmp_path / file.name, "--from-confidential-data", code=1)
 
 
+@pytest.mark.slow
 def test_true_cells_are_used_when_that_is_told_and_the_finding_is_marked(file: Path, release: Release) -> None:
     found = call("tune", "report", file, "--from-confidential-data").stdout
     assert "CONFIDENTIAL" in found
@@ -182,6 +183,7 @@ def test_what_cannot_be_met_or_meant_is_refused(release: Release, release_folder
         reported(check(load(release_folder / "release.toml"), data=False).plan)
 
 
+@pytest.mark.slow
 def test_percentiles_are_planned_for_every_size_and_epsilon_and_the_best_curve_is_named(tmp_path: Path) -> None:
     file = generate_graduates(tmp_path / "graduates", people=2_000).release
     found = tune_percentiles(check(load(file), data=False).plan, people=[30, 300])

@@ -158,6 +158,7 @@ def test_the_command_refuses_what_it_does_not_understand(release_folder: Path) -
     assert "a sentence such as" in json.loads(refused.stdout)["error"]["expected"]
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_of_a_method_that_changes_its_mechanism_is_found_from_below() -> None:
     from fractions import Fraction
 
