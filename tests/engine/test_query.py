@@ -1,13 +1,14 @@
 """Queries in SQL: whatever columns, codes and tables are called, on both engines."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from sfumato.engine.connect import open_tables
-from sfumato.engine.query import Engine, texts, times, total
+from sfumato.engine.query import Engine, is_text, texts, times, total
 from tests.conftest import tiny_frame
 
 HOSTILE = ('a"b', "x'y; --", "back`quote", "select", "${env:HOME}", "back\\slash", "näme", "two words")
@@ -54,3 +55,24 @@ def test_what_is_lent_or_kept_for_a_while_is_forgotten(open_engine: Engine) -> N
             kept.number()
     with pytest.raises(Exception, match=r"(?i)lent|exist|found"):
         lent.number()
+
+
+def test_what_is_kept_may_outlive_what_it_was_made_of(open_engine: Engine) -> None:
+    with ExitStack() as stack:
+        with open_engine.lending():
+            kept = stack.enter_context(open_engine.lend(pa.table({"_a": [1, 2]})).kept())
+            assert kept.number("sum(_a)") == 3
+        assert kept.number() == 2
+
+
+def test_a_query_in_the_middle_of_another_is_refused_instead_of_ending_it(tiny: Path) -> None:
+    with open_tables(tiny_frame(tiny)) as (duckdb, tables):
+        with duckdb.batches(tables["jobs"], 2), pytest.raises(RuntimeError, match="still being fetched"):
+            tables["jobs"].number()
+        assert tables["jobs"].number() == 8
+
+
+def test_a_uuid_is_no_text(tiny: Path) -> None:
+    with open_tables(tiny_frame(tiny)) as (duckdb, _):
+        duckdb.con.execute("CREATE VIEW odd AS SELECT uuid() AS a")
+        assert not is_text(duckdb.table("odd").types["a"])

@@ -134,7 +134,7 @@ def _main() -> None:
             SfumatoError(
                 str(error.filename or "file system"),
                 expected="a file or folder that can be read or written",
-                found=error.strerror or str(error),
+                found=error.strerror or f"an error of type {type(error).__name__}",  # its text may quote a record
                 do="check that it exists, that you may use it, and that the disk is not full",
             )
         )

@@ -302,14 +302,14 @@ def refuse_empty(filled: Range, holder: str, column: str) -> None:
 
 def check_measure(table: Rows, name: str, measure: Measure, holder: str) -> None:
     """Refuse a measure that is not whole, finite and, unless it is clipped, within its bounds in every row."""
-    column = table.engine.q(name)
-    finite = is_finite(column)
-    counted = faults_of(column)
+    column, whole = table.engine.q(name), pa.types.is_integer(table.types[name])
+    value = column if whole else f"CAST({column} AS DOUBLE)"
+    finite, counted = is_finite(column), faults_of(column)
     if measure.outside == "refuse":
-        counted[f"below {float(measure.minimum):g}"] = times(f"{finite} AND {column} < {float(measure.minimum)!r}")
+        counted[f"below {float(measure.minimum):g}"] = times(f"{finite} AND {value} < {float(measure.minimum)!r}")
     if measure.outside == "refuse" and measure.maximum is not None:
-        counted[f"above {float(measure.maximum):g}"] = times(f"{finite} AND {column} > {float(measure.maximum)!r}")
-    if not pa.types.is_integer(table.types[name]):
+        counted[f"above {float(measure.maximum):g}"] = times(f"{finite} AND {value} > {float(measure.maximum)!r}")
+    if not whole:
         counted["not whole"] = not_whole(column)
     row = table.row(**{f"_{at}": count for at, count in enumerate(counted.values())})
     wrong = [f"{count:,} {fault}" for fault, count in zip(counted, row.values(), strict=True) if count]

@@ -120,6 +120,10 @@ class Rows:
         return Rows(self.engine, f"(SELECT {chosen} FROM {self.source}{ending})", columns)
 
 
+_NUMBERS = count()
+"""Of all tables that were ever named in this process, whose engines may share a session."""
+
+
 class Engine(ABC):
     """An open engine: tables of its own, queries, and tables of ours that are lent to it."""
 
@@ -129,7 +133,6 @@ class Engine(ABC):
     """How it calls the kinds of joins."""
 
     def __init__(self) -> None:
-        self._numbers = count()
         self._lent: list[Rows] = []
 
     @abstractmethod
@@ -205,7 +208,7 @@ class Engine(ABC):
         return f"{column} IN ({listed})" if listed else "false"
 
     def _fresh(self, what: str) -> str:
-        return f"sfumato_{what}_{next(self._numbers)}"
+        return f"sfumato_{what}_{next(_NUMBERS)}"
 
 
 class DuckDB(Engine):
@@ -217,6 +220,8 @@ class DuckDB(Engine):
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         super().__init__()
         self.con = connection
+        self._streams = False
+        """Whether rows are being fetched bit by bit: another query would end that without a word."""
 
     def limit_memory(self, gigabytes: int | None) -> None:
         """Put on the disk what does not fit."""
@@ -249,6 +254,7 @@ class DuckDB(Engine):
 
     def lend(self, table: pa.Table) -> Rows:
         """Let queries read an Arrow table."""
+        self._refuse_overlap()
         name = self._fresh("lent")
         self.con.register(name, table)
         self._lent.append(Rows(self, name, tuple(table.column_names)))
@@ -259,18 +265,23 @@ class DuckDB(Engine):
 
     def fetch(self, rows: Rows) -> pa.Table:
         """Work rows out as an Arrow table."""
-        return self.con.sql(f"FROM {rows.source}").to_arrow_table()
+        return self._relation(rows).to_arrow_table()
 
     @contextmanager
     def batches(self, rows: Rows, size: int) -> Iterator[Iterator[pa.RecordBatch]]:
         """Work rows out as they are asked for; no other query may run meanwhile."""
-        with self.con.sql(f"FROM {rows.source}").to_arrow_reader(size) as reader:
-            yield reader
+        with self._relation(rows).to_arrow_reader(size) as reader:
+            self._streams = True
+            try:
+                yield reader
+            finally:
+                self._streams = False
 
     @contextmanager
     def kept(self, rows: Rows) -> Iterator[Rows]:
         """A temporary table, in memory or, where it does not fit, in the folder for that."""
         name = self._fresh("kept")
+        self._refuse_overlap()
         self.con.execute(f"CREATE TEMP TABLE {name} AS FROM {rows.source}")
         try:
             yield Rows(self, name, rows.columns)
@@ -279,8 +290,17 @@ class DuckDB(Engine):
 
     def types(self, rows: Rows) -> Mapping[str, pa.DataType]:
         """The types that columns have in Arrow."""
-        found = self.fetch(rows.limit(0))
-        return dict(zip(found.column_names, found.schema.types, strict=True))
+        found = self._relation(rows.limit(0))
+        kinds = zip(found.columns, found.types, found.to_arrow_table().schema.types, strict=True)
+        return {name: pa.uuid() if str(own) == "UUID" else kind for name, own, kind in kinds}  # to Arrow it is a text
+
+    def _relation(self, rows: Rows) -> "duckdb.DuckDBPyRelation":
+        self._refuse_overlap()
+        return self.con.sql(f"FROM {rows.source}")
+
+    def _refuse_overlap(self) -> None:
+        if self._streams:
+            raise RuntimeError("rows are still being fetched, and another query would end that without a word")
 
 
 class Spark(Engine):
@@ -359,12 +379,12 @@ class Spark(Engine):
     @contextmanager
     def kept(self, rows: Rows) -> Iterator[Rows]:
         """Rows that executors keep once they worked them out."""
-        held = self.frame(rows).persist()
-        view = self.view(held, "kept")
+        held, name = self.frame(rows).persist(), self._fresh("kept")
+        held.createOrReplaceTempView(name)
         try:
-            yield view
+            yield Rows(self, name, rows.columns)
         finally:
-            self.take_back(view)
+            self.session.catalog.dropTempView(name)
             held.unpersist()
 
     def types(self, rows: Rows) -> Mapping[str, pa.DataType]:

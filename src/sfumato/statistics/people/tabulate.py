@@ -161,8 +161,9 @@ class _Scan:
 
 def clipped(records: Rows, bound: BoundedMeasure) -> str:
     """Values as whole numbers, those beyond a bound as the bound."""
-    value = records.engine.q(bound.name)
-    value = f"CAST({value} AS BIGINT)" if pa.types.is_integer(records.types[bound.name]) else value
+    value, kind = records.engine.q(bound.name), records.types[bound.name]
+    if not pa.types.is_decimal(kind):  # bounds are compared with all their digits
+        value = f"CAST({value} AS {'BIGINT' if pa.types.is_integer(kind) else 'DOUBLE'})"
     value = value if bound.low is None else f"greatest({value}, {bound.low})"
     value = value if bound.high is None else f"least({value}, {bound.high})"
     return f"CAST({value} AS BIGINT)"
