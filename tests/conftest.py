@@ -29,7 +29,7 @@ ON_SPARK = "test_all_questions_are_answered_as_by_hand_in_one_scan"
 """What runs on Spark in every round; all else on Spark is slow, and runs in `make test-all`."""
 IN_FULL = frozenset({"reproduce"})
 """Folders whose tests take minutes: the papers' evaluations done again."""
-WHOLE = frozenset({"golden", "test_architecture.py"})
+WHOLE = frozenset({"golden", "contracts", "test_architecture.py", "test_quartic.py"})
 """Folders and files whose grids run whole in every round."""
 OF_A_GRID = 2
 """So many cases of a test run in every round, spread over its parameters; the whole grid runs in `make test-all`."""

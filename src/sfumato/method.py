@@ -28,6 +28,12 @@ GRID = 10**9
 """Parameters are whole billionths, short enough to be printed in full in a privacy statement."""
 
 
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that no interval can have."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+
+
 def check_parameters(method: str, *, alpha: Fraction, epsilon: Fraction, worker_cells: int) -> None:
     """Refuse parameters outside the ranges that every method keeps to."""
     if not (isinstance(alpha, Fraction) and isinstance(epsilon, Fraction)):

@@ -156,3 +156,9 @@ def test_the_guarantee_follows_from_the_parameters_alone(method: Method) -> None
 def test_a_method_cannot_be_changed_after_it_was_checked(method: Method) -> None:
     with pytest.raises(AttributeError):
         method.epsilon = Fraction(100)
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 0, 1, 1.5])
+def test_an_interval_that_covers_nothing_or_everything_is_refused(method: Method, confidence: float) -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        method.published_interval(np.array([10]), confidence)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sfumato.noise.randomness import OperatingSystem, Randomness, Seeded
+from sfumato.noise.randomness import OperatingSystem, Randomness, Repeatable, Seeded
 
 
 @pytest.mark.parametrize("source", [OperatingSystem(), Seeded(1)])
@@ -27,3 +27,11 @@ def test_the_same_seed_repeats_the_stream_and_another_does_not() -> None:
 def test_a_seeded_stream_does_not_depend_on_how_it_is_cut() -> None:
     cut = Seeded(5)
     assert np.array_equal(np.concatenate([cut.words(30), cut.words(70)]), Seeded(5).words(100))
+
+
+def test_a_purpose_has_a_stream_and_a_key_of_its_own() -> None:
+    one, again, other = Repeatable(5, "a", 1), Repeatable(5, "a", 1), Repeatable(5, "a", 2)
+    assert len(one.key) == 16
+    assert one.key == again.key != other.key
+    assert np.array_equal(one.words(100), again.words(100))
+    assert not np.array_equal(Repeatable(5, "a", 1).words(100), other.words(100))

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, check_parameters
+from sfumato.method import PlannedError, check_confidence, check_parameters
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -89,12 +89,6 @@ def with_noise(method: str, cells: Cells, counts: Integers, noise: Geometric, ra
         )
     value = np.clip(counts + noise.sample(len(counts), randomness), -LIMIT, LIMIT)
     return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that no interval can have."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
 
 
 # Node Laplace: differential privacy for whole establishments, the large ones being left out.

@@ -16,6 +16,7 @@ from sfumato.method import (
     MARGIN,
     PRECISE,
     PlannedError,
+    check_confidence,
     check_parameters,
     decimal,
     largest_alpha_to,
@@ -30,7 +31,7 @@ from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import check_cells
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.jobs.vector import OUTWARD, Blocks, check_confidence, rounded_down, rounded_up
+from sfumato.statistics.jobs.vector import OUTWARD, Blocks, rounded_down, rounded_up
 
 # Log-Laplace: the count times a random factor, which needs no knowledge of the establishments.
 

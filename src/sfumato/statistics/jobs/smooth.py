@@ -19,6 +19,7 @@ from sfumato.method import (
     MARGIN,
     PRECISE,
     PlannedError,
+    check_confidence,
     check_parameters,
     decimal,
     largest_alpha_to,
@@ -33,7 +34,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import Calibration, calibrate
-from sfumato.statistics.jobs.vector import check_confidence, counts_within
+from sfumato.statistics.jobs.vector import counts_within
 
 # What the smooth methods share: noise scaled to the largest establishment of each cell.
 

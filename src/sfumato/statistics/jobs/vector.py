@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, PublishedFigures
+from sfumato.method import PlannedError, PublishedFigures, check_confidence
 from sfumato.noise.box_pareto import BoxPareto, sum_tail
 from sfumato.noise.pareto import SimplexPareto
 from sfumato.noise.randomness import Randomness
@@ -123,12 +123,6 @@ def rounded_down(high: Floats, values: Floats) -> Floats:
     """Upper ends as whole numbers of jobs, moved outward first."""
     whole: Floats = np.maximum(np.floor(high + OUTWARD * (1 + np.abs(values) + np.abs(high))), 0.0)
     return whole
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that is no probability strictly between nothing and certainty."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
 
 
 # Vector Pareto: one draw of heavy-tailed noise for all worker cells of a workplace cell; strong and pure.
