@@ -2,6 +2,7 @@
 
 import csv
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -226,7 +227,7 @@ def spark_settings(written: dict[str, Any], within: str = "") -> dict[str, str]:
     return found
 
 
-class Data(Described):
+class Data(Described, ABC):
     """What every kind of `[data]` section describes: attributes that classify, and measures that are summed."""
 
     engine: Literal["duckdb", "spark"] = Field("duckdb", description="what reads and counts the data")
@@ -324,22 +325,22 @@ class Data(Described):
             "data", expected="a table of records", found="jobs", do="describe records = { … } under [data]"
         )
 
+    @abstractmethod
     def sources(self) -> dict[str, str]:
         """The path of every table, by its name."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def accepted(self) -> str | None:
         """What looks like a mistake in the data and is meant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def links(self) -> str:
         """Everything but files and codes that decides which record is counted where, as one text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keys(self) -> dict[str, tuple[str, ...]]:
         """The columns that name the rows of every table, by its name."""
-        raise NotImplementedError
 
     def telling_keys(self) -> tuple[str, ...]:
         """The keys of the main table whose values, each column alone, tell data from all others."""
@@ -353,13 +354,13 @@ class Data(Described):
         """Whether the rows of a table decide answers also where no column beside its keys is looked at."""
         return True
 
+    @abstractmethod
     def holders(self, column: str) -> tuple[str, ...]:
         """The tables in which an attribute or measure may be a column."""
-        raise NotImplementedError
 
+    @abstractmethod
     def always(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns, out of those of the file, that every question may look at beside the keys."""
-        raise NotImplementedError
 
     def known_by(self, used: Iterable[str]) -> frozenset[str]:
         """The attributes and measures that data are known by when a release looks at some of them."""

@@ -75,7 +75,7 @@ def _apart(work: Callable[[Any], Any]) -> tuple[bytes, tuple[Secret, ...]]:
             return len(missed) - 1
 
     content = io.BytesIO()
-    Apart(content).dump(work)  # type: ignore[no-untyped-call]
+    Apart(content).dump(work)  # type: ignore[no-untyped-call]  # PySpark's copy has no types
     return content.getvalue(), tuple(missed)
 
 

@@ -360,7 +360,8 @@ def _values(table: Rows, names: list[str]) -> pa.Table:
 def _doubtful(table: Rows, name: str, codelist: Codelist) -> pa.Table:
     """The values of a column that are in no codelist, empty ones too, each with its number of rows."""
     known = table.engine.lend(pa.table({name: pa.array(codelist.codes, pa.string())}))
-    return table.select(**texts(table, [name])).join(known, [name], "anti").group([name], _rows="count(*)").fetch()
+    found = table.select(**texts(table, [name])).join(known, [name], "anti").group([name], _rows="count(*)")
+    return found.limit(_MOST_VALUES).fetch()  # some are enough to refuse the column
 
 
 def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:

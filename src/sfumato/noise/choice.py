@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -163,7 +164,7 @@ class WeightedChoice:
                 cost = own_costs[i % len(own_costs)]
                 several = np.ones_like(cost) if own_times is None else own_times[i]
                 chosen[part.start + i] = until_certain(
-                    lambda numerator, bits, cost=cost, several=several: self._bounds(cost, several, numerator, bits),  # type: ignore[misc]
+                    partial(self._bounds, cost, several),
                     numerator=int(heads[i]),
                     bits=first_bits,
                     randomness=randomness,

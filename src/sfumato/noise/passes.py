@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,11 +186,23 @@ def draw(
                 heads[doubtful],
                 randomness,
                 first_bits=first_bits,
-                second_pass=lambda some, uniforms, places=places: second_pass(places[some], uniforms),  # type: ignore[misc]
-                refine=lambda i, known, bits, places=places: refine(int(places[i]), known, bits),  # type: ignore[misc]
+                second_pass=partial(_second_pass_at, places, second_pass),
+                refine=partial(_refine_at, places, refine),
             )
         np.multiply(magnitudes, signs(words), out=drawn[part])
     return drawn
+
+
+def _second_pass_at(
+    places: Integers, second_pass: SecondPass, some: Integers, uniforms: Uniforms
+) -> tuple[Integers, Flags]:
+    """The second pass of some of the draws at these places."""
+    return second_pass(places[some], uniforms)
+
+
+def _refine_at(places: Integers, refine: Refine, i: int, known: int, bits: int) -> int:
+    """What is known of one of the draws at these places."""
+    return refine(int(places[i]), known, bits)
 
 
 def signs(words: NDArray[np.uint64]) -> Integers:
