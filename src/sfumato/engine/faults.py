@@ -211,6 +211,8 @@ _TOGETHER = 20_000
 """Attributes are counted in one pass while the product of their codelists stays below this."""
 _MOST_VALUES = 1_000_000
 """No more distinct values than this are fetched."""
+_MOST_DOUBTFUL = 1_000_000
+"""So many values that are in no codelist are counted: enough to refuse a column."""
 
 
 def need(table: Rows, holder: str, column: str) -> None:
@@ -361,7 +363,7 @@ def _doubtful(table: Rows, name: str, codelist: Codelist) -> pa.Table:
     """The values of a column that are in no codelist, empty ones too, each with its number of rows."""
     known = table.engine.lend(pa.table({name: pa.array(codelist.codes, pa.string())}))
     found = table.select(**texts(table, [name])).join(known, [name], "anti").group([name], _rows="count(*)")
-    return found.limit(_MOST_VALUES).fetch()  # some are enough to refuse the column
+    return found.limit(_MOST_DOUBTFUL).fetch()
 
 
 def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
