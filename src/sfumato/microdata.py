@@ -59,7 +59,7 @@ class Records(Described):
     period: str | None = Field(
         None,
         description="column with the period of each record, described as an attribute: a unit then has at most one "
-        "record in each period, and its whole history is protected",
+        "record in each period. Statistics of people protect its whole history; totals keep its key in every period",
     )
     levels: tuple[str, ...] = Field(
         (), description="columns that name larger units to protect as well, such as the establishment or the enterprise"
@@ -80,8 +80,6 @@ class Records(Described):
         names = [self.unit, *self.levels, *filter(None, [self.period, self.weight, self.consent])]
         if len(set(names)) != len(names):
             raise ValueError("`unit`, `period`, `levels`, `weight` and `consent` are different columns")
-        if self.period is not None and len(names) > 2:
-            raise ValueError("with a `period` every record counts once: leave out `levels`, `weight` and `consent`")
         if self.replicates is not None and self.weight is None:
             raise ValueError("replicate weights need the full sample's: give `weight` too")
         return self

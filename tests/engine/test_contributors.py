@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.factors import modulo_prime, split, unit_keys
-from sfumato.engine.records import connect_records
+from sfumato.engine.records import connect_records, read_record_codes, validate_records
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import prepare
 from tests.engine.businesses import (
@@ -370,3 +370,26 @@ def test_wide_sums_are_split_exactly(values: list[int]) -> None:
 def test_wide_sums_are_reduced_exactly(values: list[int]) -> None:
     column = pa.chunked_array([pa.array(values, pa.decimal128(38, 0))])
     assert modulo_prime(column).tolist() == [value % (2**61 - 1) for value in values]
+
+
+@pytest.mark.parametrize("described", [RECORDS, SURVEY], ids=["plain", "survey"])
+def test_a_unit_of_several_periods_has_one_key_and_a_record_in_every_period(
+    tmp_path: Path, engine: str, described: dict[str, Any]
+) -> None:
+    once = by_hand()
+    columns = {name: [*values, *values] for name, values in once.items()}
+    columns["profit"] = [*once["profit"], *(2 * value + 3 for value in once["profit"])]
+    columns["month"] = ["1"] * len(once["profit"]) + ["2"] * len(once["profit"])
+    attributes = {name: {"codes": list(codes)} for name, codes in {**CODES, "month": ("1", "2")}.items()}
+    data = microdata(tmp_path, columns, records={**described, "period": "month"}, engine=engine, attributes=attributes)
+    months = Dimension(name="month", codes=("1", "2"))
+    states = Dimension(name="state", codes=("A", "B", TOTAL))
+    asked = ContributorQuestion(by=(months, states), measure="profit", contributors=3, margins=True, period="month")
+    with connect_records(data) as tables:
+        validate_records(data, tables, read_record_codes(data, tables))
+        found = [prepare(data, tables, SECRET, ordered=ordered).answer(asked) for ordered in (False, True)]
+    for cells in found:
+        plain_columns(cells, data, columns, asked)
+        for state in states.codes:
+            first, second = (cell(cells, month, state) for month in months.codes)
+            assert first["cell_key_0"] == second["cell_key_0"]

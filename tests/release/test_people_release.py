@@ -23,7 +23,6 @@ from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import keep_answer, open_ledger, run
 from sfumato.statistics.people.bins import PublicBins
-from sfumato.statistics.people.statistic import People
 from sfumato.statistics.totals.statistic import Totals
 from tests.release.people import ALL, EARNINGS, EMPLOYMENT, HEAD, PERCENTILES, SCORES, people, written
 
@@ -346,13 +345,6 @@ def test_people_count_once_each_and_all_are_protected(tmp_path: Path, key: str) 
     release = load(written(tmp_path, HEAD + PERCENTILES, ('period = "year"', key)))
     with pytest.raises(ReleaseError, match=f"`{key.split(maxsplit=1)[0]}`"):
         check(release, data=False)
-
-
-def test_a_keyed_method_knows_no_periods(tmp_path: Path) -> None:
-    changes = ("[data]", 'key = "k"\n[data]'), ('method = "laplace", epsilon = 2', 'method = "top-contributors"')
-    release = load(written(tmp_path, HEAD + EMPLOYMENT, *changes))
-    with pytest.raises(ReleaseError, match="laplace"):
-        People.method_name(release.tables[0], release.records)
 
 
 def test_a_clipped_measure_is_for_people_only(tmp_path: Path) -> None:

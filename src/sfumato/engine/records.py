@@ -189,7 +189,8 @@ def _check_units(data: Microdata, tables: RecordTables) -> DataTotals:
         )
     # A unit that has one record is in one larger unit anyway.
     for lower, higher in pairwise(data.records.levels):
-        ends = records.group([lower], _first=f"min({q(higher)})", _last=f"max({q(higher)})")
+        # A panel may show a unit in one larger unit now and in another later.
+        ends = records.group([lower, *filter(None, [period])], _first=f"min({q(higher)})", _last=f"max({q(higher)})")
         several = ends.where("_first <> _last").number()
         if several:
             raise DataError(

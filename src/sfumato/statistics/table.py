@@ -413,24 +413,28 @@ def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
     return tuple(dict.fromkeys(classes))
 
 
-def methods_for_records(table: Table, data: Any) -> dict[str, str]:
+def methods_for_records(table: Table) -> dict[str, str]:
     """What a release file may name for a table of records, each with what is used."""
     people = for_people(table.statistic)
-    # The perturbation of totals keeps a unit apart from others by its one record.
-    keyed = table.statistic in ("count", "total", "mean") and data.records.period is None
+    keyed = table.statistic in ("count", "total", "mean")
     return {**({TOP_CONTRIBUTORS: TOP_CONTRIBUTORS} if keyed else {}), **people}
+
+
+def need_one_period(table: Table, data: Any, words: str = "a unit has a record in each") -> None:
+    """Refuse a table whose cells add up several periods of the same units."""
+    period = data.records.period
+    if period is not None and period not in table.by and len(table.where.get(period, ())) != 1:
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected=f"'{period}' in `by`, or one '{period}' in `where`: {words}",
+            found=f"by = {list(table.by)}",
+            do=f"add '{period}' to `by`, or choose one with where",
+        )
 
 
 def named_method(table: Table, fitting: Mapping[str, str]) -> str:
     """The method that is used for what a release file names; one that is not for such tables is refused."""
     named = table.protect.method
-    if not fitting:
-        raise ReleaseError(
-            f"table '{table.name}', {table.statistic}",
-            expected="records without a `period`: a total is kept apart from others by one record of each unit",
-            found="`period` in [data.records]",
-            do="leave `period` out and publish every period from a file of its own: a unit has the same key in all",
-        )
     if named not in fitting:
         raise ReleaseError(
             f"table '{table.name}', method '{named}'",

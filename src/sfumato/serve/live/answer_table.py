@@ -145,7 +145,7 @@ def live_tables(live: Session) -> Iterator[ServedTable]:
 def _table(live: Session, statistic: str, of: str) -> ServedTable:
     names = tuple(live.codelists)
     asked = {statistic: of}
-    described = OneTableBundle.of(live, live.plan(by=names[:1], where={}, totals=False, **asked))
+    described = OneTableBundle.of(live, live.plan(by=(live.release.time or names[0],), where={}, totals=False, **asked))
     dimensions = tuple(_dimension(live, name) for name in names)
     kind = pa.float64() if statistic == "mean" else pa.int64()
     schema = pa.schema({"value": kind, "low": kind, "high": kind, "rse": pa.float64(), "status": pa.string()})
@@ -172,13 +172,14 @@ def _table(live: Session, statistic: str, of: str) -> ServedTable:
 
 def _dimension(live: Session, name: str) -> ServedDimension:
     codes, labels = live.codelists[name].codes, live.codelists[name].labels
+    totalled = name != live.release.time  # nothing is added up over periods
     return ServedDimension(
         name=name,
         label=live.release.data.label(name),
-        codes=(*codes, TOTAL),
-        labels=(*labels, "Total"),
-        eliminable=True,
-        total=TOTAL,
+        codes=(*codes, *([TOTAL] if totalled else [])),
+        labels=(*labels, *(["Total"] if totalled else [])),
+        eliminable=totalled,
+        total=TOTAL if totalled else None,
         role=role_of(name, codes),
     )
 
@@ -213,9 +214,9 @@ class LiveFigures:
         chosen = {
             dimension.name: tuple(dimension.codes[place] for place in places)
             for dimension, places in zip(self.dimensions, selection.places, strict=True)
-            if places is not None and places != (len(dimension) - 1,)
+            if places is not None and (dimension.total is None or places != (len(dimension) - 1,))
         }
-        shortest = min(self.dimensions, key=len)
+        shortest = min((d for d in self.dimensions if d.total is not None), key=len)
         return chosen or {shortest.name: (TOTAL,)}  # the total of everything is the margin of some attribute
 
     def _plan(self, chosen: dict[str, tuple[str, ...]]) -> PublishedTable:

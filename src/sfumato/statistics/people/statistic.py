@@ -53,6 +53,7 @@ from sfumato.statistics.table import (
     know_measures,
     methods_for_records,
     named_method,
+    need_one_period,
     refuse_unknown_codes,
     used_options,
 )
@@ -89,9 +90,9 @@ class People(PublishedTable):
         return not data.of_jobs
 
     @classmethod
-    def method_name(cls, table: Table, data: Microdata) -> str:
+    def method_name(cls, table: Table, data: Microdata) -> str:  # noqa: ARG003 (other kinds look at it)
         """The method as it is used."""
-        return named_method(table, methods_for_records(table, data))
+        return named_method(table, methods_for_records(table))
 
     @classmethod
     def ask(cls, table: Table, data: Microdata, codelists: Mapping[str, Codelist]) -> SampleQuestion:
@@ -429,11 +430,4 @@ def _need_people(table: Table, data: Microdata) -> None:
             found="totals = true",
             do="ask for the total as a table of its own",
         )
-    period = records.period
-    if period is not None and period not in table.by and len(table.where.get(period, ())) != 1:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected=f"'{period}' in `by`, or one '{period}' in `where`: a person has a record in each",
-            found=f"by = {list(table.by)}",
-            do=f"add '{period}' to `by`, or choose one with where",
-        )
+    need_one_period(table, data, "a person has a record in each")

@@ -14,8 +14,8 @@ TOTAL = "total"
 class ContributorQuestion:
     """Sum a measure of records `by` some attributes, and say who contributes most to every cell.
 
-    With `margins` every dimension ends with the code `TOTAL`. The answer lists every combination of codes, with the
-    integer columns that `totals/tabulate.py` documents.
+    With `margins` every dimension but the period ends with the code `TOTAL`. The answer lists every combination of
+    codes, with the integer columns that `totals/tabulate.py` documents.
     """
 
     by: tuple[Dimension, ...]
@@ -24,6 +24,8 @@ class ContributorQuestion:
     contributors: int
     """How many of the largest units are told of every cell."""
     margins: bool = False
+    period: str | None = None
+    """The attribute that no total is made over: a unit has a record in each of its codes, and one in every cell."""
     ratio: bool = False
     """Whether the sampling error of the mean is asked for too."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

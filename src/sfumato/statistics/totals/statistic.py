@@ -25,6 +25,7 @@ from sfumato.statistics.table import (
     know_measures,
     methods_for_records,
     named_method,
+    need_one_period,
     refuse_unknown_codes,
     used_options,
 )
@@ -47,9 +48,9 @@ class Totals(PublishedTable):
         return not data.of_jobs and table.protect.method == TopContributors.name
 
     @classmethod
-    def method_name(cls, table: Table, data: Microdata) -> str:
+    def method_name(cls, table: Table, data: Microdata) -> str:  # noqa: ARG003 (other kinds look at it)
         """The method as it is used."""
-        return named_method(table, methods_for_records(table, data))
+        return named_method(table, methods_for_records(table))
 
     @classmethod
     def ask(cls, table: Table, data: Microdata, codelists: Mapping[str, Codelist]) -> ContributorQuestion:
@@ -58,6 +59,7 @@ class Totals(PublishedTable):
         know_measures(table, data)
         codes = {name: codelist.codes for name, codelist in codelists.items()}
         refuse_unknown_codes(table, codes)
+        need_one_period(table, data)
         clipped = [name for name in table.measures if data.measures[name].outside == "clip"]
         if clipped:
             raise ReleaseError(
@@ -69,20 +71,22 @@ class Totals(PublishedTable):
         by = []
         for name in table.by:
             kept = table.kept(name, codes[name])
-            if table.totals and TOTAL in kept:
+            totalled = table.totals and name != data.records.period
+            if totalled and TOTAL in kept:
                 raise ReleaseError(
                     f"table '{table.name}', totals",
                     expected=f"attributes without a code '{TOTAL}', which names the sum of the others",
                     found=f"one in '{name}'",
                     do="rename the code, or leave out `totals`",
                 )
-            by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if table.totals else []))))
+            by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if totalled else []))))
         magnitudes = table.protect.options.get("magnitudes", TopContributors().magnitudes)
         return ContributorQuestion(
             by=tuple(by),
             measure=table.measure,
             contributors=len(magnitudes) if isinstance(magnitudes, list | tuple) else 1,
             margins=table.totals,
+            period=data.records.period,
             ratio=table.mean is not None,
             where=table.where,
         )
@@ -183,6 +187,7 @@ class Totals(PublishedTable):
         return {
             name: Codelist(codes=(*codelists[name].codes, TOTAL), labels=(*codelists[name].labels, "Total"))
             for name in self.table.by
+            if name != self.question.period
         }
 
     @classmethod

@@ -216,7 +216,7 @@ class Prepared:
 
     def answer(self, question: ContributorQuestion) -> Cells:
         """All cells of one question, with the columns that this module describes."""
-        grid = Grid(by=question.by, margins=question.margins)
+        grid = Grid(by=question.by, margins=question.margins, period=question.period)
         rows = self._asked(question)
         columns = self._records(rows, grid, question)
         for level in range(1, len(self.levels)):

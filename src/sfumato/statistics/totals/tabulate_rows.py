@@ -25,16 +25,22 @@ from sfumato.noise.keyed import Keyed
 
 Pair = tuple[Integers, Integers]
 """Whole units, and millionths from 0 to below a unit."""
+_AT = "_at"
+"""The period of a record, which tells the records of a unit apart."""
 _HALF = 32
 _LOW = 2**_HALF - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Every combination of codes; with margins the last code of each dimension stands for all others together."""
+    """Every combination of codes; with margins the last code of each dimension stands for all others together.
+
+    The period has no such code.
+    """
 
     by: tuple[Dimension, ...]
     margins: bool
+    period: str | None = None
 
     @property
     def size(self) -> int:
@@ -50,7 +56,9 @@ class Grid:
         """The dimensions without the codes of totals."""
         if not self.margins:
             return self.by
-        return tuple(Dimension(name=d.name, codes=d.codes[:-1], public=d.public) for d in self.by)
+        return tuple(
+            d if d.name == self.period else Dimension(name=d.name, codes=d.codes[:-1], public=d.public) for d in self.by
+        )
 
     def kept(self) -> list[tuple[str, ...]]:
         """The attributes that still tell cells apart in each kind of total; first all, which is no total."""
@@ -58,7 +66,7 @@ class Grid:
             return [self.names]
         return [
             tuple(name for name, keep in zip(self.names, keeps, strict=True) if keep)
-            for keeps in product((True, False), repeat=len(self.by))
+            for keeps in product(*((True,) if name == self.period else (True, False) for name in self.names))
         ]
 
     def codes(self, found: pa.Table, numbered: Mapping[str, tuple[str, ...]]) -> dict[str, Integers]:
@@ -179,6 +187,7 @@ def prepared_rows(
     """
     records, q, codes, levels = tables.records, tables.engine.q, {}, []
     columns = {f"_id_{level}": q(column) for level, column in enumerate(data.units)}
+    columns |= {} if data.records.period is None else {_AT: q(data.records.period)}
     columns |= {f"_written_{name}": q(name) for name in attributes}
     columns |= {name: f"CAST({q(name)} AS BIGINT)" for name in measures}
     if data.records.weight is not None:
@@ -193,13 +202,14 @@ def prepared_rows(
     with ExitStack() as stack:
         for name in attributes:
             codes[name], numbered = _numbered(records, name)
-            rows = _joined(rows, stack.enter_context(tables.lent(numbered)), f"_written_{name}")
+            rows = _joined(rows, stack.enter_context(tables.lent(numbered)), [f"_written_{name}"])
         for level, column in enumerate(data.units):
             if level == 0 and passing:
                 continue
-            described, named = _named(records, column, level, keyed)
+            described, named = _named(records, column, level, keyed, data.records.period)
             levels.append(described)
-            rows = _joined(rows, stack.enter_context(tables.lent(named)), f"_id_{level}")
+            by = [name for name in (f"_id_{level}", _AT) if name in named.column_names]
+            rows = _joined(rows, stack.enter_context(tables.lent(named)), by)
         if ordered and codes:
             rows = rows.in_order_of(*sorted(codes, key=lambda name: len(codes[name])))
         if not passing:
@@ -236,8 +246,8 @@ class UnitColumns:
         return self._fetched[name]
 
 
-def _joined(rows: Rows, lent: Rows, column: str) -> Rows:
-    return rows.join(lent, [column]).without(column)
+def _joined(rows: Rows, lent: Rows, columns: Sequence[str]) -> Rows:
+    return rows.join(lent, columns).without(*columns)
 
 
 def _numbered(records: Rows, name: str) -> tuple[tuple[str, ...], pa.Table]:
@@ -254,7 +264,8 @@ def _laid(rows: pa.Table, data: Microdata, keyed: Keyed, measures: Iterable[str]
     made = unit_keys(rows["_id_0"], level=data.records.unit, keyed=keyed)
     numbered = not _are_told_by_value(rows, data, measures)
     laid = dict(zip(rows.column_names, rows.columns, strict=True))
-    del laid["_id_0"]
+    for name in ("_id_0", _AT):
+        laid.pop(name, None)
     laid |= {"_unit_0": made.numbers} if numbered else {}
     return Level.of_records(made, numbered=numbered), pa.table(laid | {"_key_0": made.keys, "_guard_0": made.guards})
 
@@ -271,12 +282,17 @@ def _are_told_by_value(rows: pa.Table, data: Microdata, measures: Iterable[str])
     return all((end["min"] or 0) >= 0 and (end["max"] or 0) < 2**63 // KEYS - 2 for end in ends)
 
 
-def _named(records: Rows, column: str, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
-    """The units of a level, and a table that gives each of them its number and keys."""
-    names = records.select(**{f"_id_{level}": records.engine.q(column)})
+def _named(records: Rows, column: str, level: int, keyed: Keyed, period: str | None) -> tuple[Level, pa.Table]:
+    """The units of a level, and a table that gives each of them its number and keys.
+
+    Of the records' own units each period is listed by itself: numbers tell records apart, and keys units.
+    """
+    q = records.engine.q
+    told = {f"_id_{level}": q(column)} | ({_AT: q(period)} if level == 0 and period is not None else {})
+    names = records.select(**told)
     found = (names if level == 0 else names.group([f"_id_{level}"], _records="count(*)")).fetch()
     made = unit_keys(found[f"_id_{level}"], level=column, keyed=keyed)
-    named = {f"_id_{level}": found[f"_id_{level}"], f"_unit_{level}": made.numbers}
+    named = {name: found[name] for name in told} | {f"_unit_{level}": made.numbers}
     named |= {f"_key_{level}": made.keys.astype(np.int64), f"_guard_{level}": made.guards}
     if level == 0:
         return Level.of_records(made, numbered=True), pa.table(named)
