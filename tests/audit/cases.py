@@ -409,6 +409,23 @@ OF_PEOPLE = (
         tables=table("block", method("noisy-regression", "2"), statistic=_SHOWN),
     ),
     Case(
+        name="global-sensitivity",
+        before=group(*_LINE[:4]),
+        after=group(*_LINE[:4], Record(person=22, rank=100, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("global-sensitivity", "3", minimum="0"), statistic=_PREDICT),
+    ),
+    Case(
+        name="global-sensitivity, the mean of nobody",
+        quick=False,
+        before=group(),
+        after=group(Record(person=0, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("global-sensitivity", "2", minimum="0"), statistic='mean = "pay"\ndecimals = 0'),
+    ),
+    Case(
         name="theil-sen",
         before=group(*_LINE[:4]),
         after=group(*_LINE[:4], Record(person=22, rank=100, pay=100)),

@@ -14,6 +14,7 @@ from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
+from sfumato.statistics.people.sensitivity import GlobalSensitivity, LocalSensitivity
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import METHODS, build
 from sfumato.statistics.totals.top_contributors import TopContributors
@@ -25,7 +26,9 @@ COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 6
 # The chance of top-contributors is in the keys of the records, not in the randomness that methods are handed.
 # Predictions, means and percentiles are several values of a group with errors of their own, tested in
 # tests/statistics/methods.
-ESTIMATED = {method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles)}
+ESTIMATED = {
+    method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity)
+}
 DRAWN = sorted(METHODS.keys() - {TopContributors.name} - ESTIMATED)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"delta": Fraction(1, 2000)} if name == "smooth-laplace" else {}) for name in DRAWN},

@@ -341,6 +341,11 @@ ONCE += "".join(
     f'{curve} | {QUARTILES}; by = ["title"] | method = "noisy-quantiles", epsilon = 2, curve = "{curve}"\n'
     for curve in ("adaptive", "isotonic", "hierarchical", "exponential", "plain")
 )
+ONCE += f"""
+global | {PREDICT}; by = ["title"] | method = "global-sensitivity", epsilon = 4
+global_mean | mean = "score"; by = ["title"] | method = "global-sensitivity", epsilon = 4, minimum = 5
+local | {PREDICT}; by = ["title"] | method = "local-sensitivity", epsilon = 3, accept_leak = true, tell_scales = true
+"""
 YEARS = f"""
 count | count = "records"; by = ["title", "sector", "year"] | method = "laplace", epsilon = 2
 count_one | count = "records"; by = ["title"]; where = {{ year = ["2001"] }} | method = "laplace", epsilon = 2

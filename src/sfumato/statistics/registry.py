@@ -80,6 +80,8 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "mose": "people.mose:Mose",
         "noisy-regression": "people.noisy_regression:NoisyRegression",
         "theil-sen": "people.theil_sen:TheilSen",
+        "global-sensitivity": "people.sensitivity:GlobalSensitivity",
+        "local-sensitivity": "people.sensitivity:LocalSensitivity",
         "noisy-quantiles": "people.percentiles:NoisyQuantiles",
     }
 )

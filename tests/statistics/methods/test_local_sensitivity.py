@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells, Dimension
-from sfumato.statistics.people.mose import Reach, mean_reach, prediction_reach
 from sfumato.statistics.people.noisy_regression import LineSums, rounded_mean
+from sfumato.statistics.people.sensitivity import Reach, mean_reach, prediction_reach
 from tests.statistics.methods.groups import exact_prediction, sums_of
 
 HIGH_X, HIGH_Y = 24, 5

@@ -13,8 +13,9 @@ from sfumato.errors import MethodError
 from sfumato.method import NOT_AVAILABLE, SUPPRESSED
 from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.people.mose import LEAST, STEPS, Mose, mean_reach, observed, prediction_reach, rounded_up
+from sfumato.statistics.people.mose import LEAST, STEPS, Mose, observed, rounded_up
 from sfumato.statistics.people.noisy_regression import LineSums
+from sfumato.statistics.people.sensitivity import mean_reach, prediction_reach
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 from tests.statistics.methods.groups import RANKS, drawn_ranks, sums, sums_of
 

@@ -16,7 +16,6 @@ from sfumato.measures.formulas import by_class, mean, size_classes, size_label
 from sfumato.measures.utility import defined
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
-from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
 from sfumato.statistics.people.statistic import People
 
@@ -50,7 +49,7 @@ class PeopleAssessment:
     clipped: Mapping[str, int]
     """How many records have a value beyond the bounds of a measure."""
     attacks: tuple[AttackResult, ...] = ()
-    """On what `mose` publishes of a group: an estimate, a number of people, and an error."""
+    """On what is published of a group: an estimate, a number of people, and an error."""
 
 
 def assess_people(
@@ -80,13 +79,8 @@ def assess_people(
         unit=unit,
         by_size=tuple(SizeOfGroup(label=size_label(int(place), BOUNDS), **part) for place, part in sizes.items()),
         clipped={name: clipped[name] for name in table.measures if name in clipped},
-        attacks=_attacks(planned, counted, answer),
+        attacks=planned.method.attacks(counted, answer),
     )
-
-
-def _attacks(planned: People, counted: Any, answer: Cells) -> tuple[AttackResult, ...]:
-    observes = getattr(planned.method, "observes", False)
-    return attack_estimates(planned.method, counted, answer) if observes else ()
 
 
 def people_section(found: PeopleAssessment) -> str:

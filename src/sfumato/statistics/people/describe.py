@@ -8,9 +8,10 @@ from sfumato.microdata import Microdata
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
 from sfumato.privacy.meaning import belief, factor, person_comparisons
-from sfumato.statistics.people.mose import UNCONDITIONALLY, Mose
+from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato.statistics.people.question import SampleQuestion
+from sfumato.statistics.people.sensitivity import UNCONDITIONALLY
 from sfumato.statistics.table import Table
 
 
@@ -51,12 +52,17 @@ PEOPLE_LEAVE_OPEN = (
 
 def people_leave_open(tables: Sequence[PeopleTable]) -> str:
     """What tables of people do not protect, those on a condition included."""
-    methods = _observing(tables)
+    leaks = dict.fromkeys(getattr(table.method, "leaks", "") for table in tables)
+    return " ".join([PEOPLE_LEAVE_OPEN, *filter(None, [_observed_leaves_open(_observing(tables)), *leaks])])
+
+
+def _observed_leaves_open(methods: Sequence[Mose]) -> str:
+    """What the scale of observed noise tells; nothing where no method observes."""
     if not methods:
-        return PEOPLE_LEAVE_OPEN
+        return ""
     told = " or ".join(map(str, sorted({method.minimum for method in methods})))
     text = (
-        f"{PEOPLE_LEAVE_OPEN} In tables protected with mose, whether a group is withheld is decided by the true data: "
+        "In tables protected with mose, whether a group is withheld is decided by the true data: "
         f'"suppressed" tells exactly that it has fewer than {told} people, "not available" that χ is no bound for it'
     )
     if any(method.at for method in methods):

@@ -14,6 +14,7 @@ import scipy
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.measures.attacks import AttackResult
 from sfumato.method import ABOVE, BELOW, SUPPRESSED, PlannedError, check_parameters, of_table
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
@@ -192,6 +193,10 @@ class NoisyQuantiles:
         """The true number of people of every cell: confidential."""
         found: Integers = counted["count"].reshape(-1, len(self.bins)).sum(axis=1)
         return found
+
+    def attacks(self, counted: Cells, answer: Cells) -> tuple[AttackResult, ...]:  # noqa: ARG002
+        """None is known: everything follows from noisy counts."""
+        return ()
 
     def typical_error(self) -> str:
         """How far a percentile is typically off."""

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.measures.attacks import AttackResult
 from sfumato.method import HIDDEN, PlannedError, check_parameters, of_table
 from sfumato.noise.geometric import Geometric
 from sfumato.privacy.account import sequential
@@ -116,8 +117,8 @@ class SmallSamples(ABC):
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     makes_means: ClassVar[bool] = False
-    tells_errors: ClassVar[bool] = True
-    """Whether the error of a value can be told from what is published."""
+    leaks: ClassVar[str] = ""
+    """What it gives away that nothing bounds, in a sentence of the privacy statement."""
 
     alpha: Fraction
     epsilon: Fraction
@@ -187,6 +188,15 @@ class SmallSamples(ABC):
 
     observes: ClassVar[bool] = False
     """Whether the scale of its noise is observed in the data."""
+
+    @property
+    def tells_errors(self) -> bool:
+        """Whether the error of a value can be told from what is published."""
+        return True
+
+    def attacks(self, counted: Any, answer: Cells) -> tuple[AttackResult, ...]:  # noqa: ARG002 (most know of none)
+        """What a reader gets out of the published groups; the truth is used to judge: confidential."""
+        return ()
 
     def true_estimates(self, counted: Any) -> Floats:
         """What would be published without protection, in the unit of the measure: confidential; NaN where nothing."""

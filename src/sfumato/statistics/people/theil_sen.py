@@ -127,7 +127,11 @@ class TheilSen(CountedSamples):
         "their own"
     )
     unbiased: ClassVar[bool] = False
-    tells_errors: ClassVar[bool] = False
+
+    @property
+    def tells_errors(self) -> bool:
+        """No: it depends on how close the lines through pairs lie together."""
+        return False
 
     def true_estimates(self, counted: Samples) -> Floats:
         """The least-squares predictions of the values themselves: confidential."""
