@@ -296,6 +296,11 @@ class TableStatistic(Statistic):
         """Whether combinations in which nothing can be are published as rows that are exactly 0."""
         return False
 
+    @property
+    def tells_establishments(self) -> bool:
+        """Whether it may tell where there is an establishment."""
+        return True
+
     def with_method(self, **options: Any) -> Self:
         """The same with other options of its method."""
         return replace(self, method=replace(cast(Any, self.method), **options))

@@ -46,6 +46,10 @@ def firm(women: int, men: int = 0, *others: Firm, joined: bool = False) -> Firms
     return Firms(firms=(Firm(women=women, men=men), *others), joined=joined)
 
 
+NOBODY = Firms(firms=())
+"""A place without any establishment."""
+
+
 def group(*records: Record, **options: Any) -> Group:
     """A group with these records."""
     return Group(records=records, **options)
@@ -273,6 +277,33 @@ OF_JOBS = (
         neighbour=WORKER,
         budget=STRONG,
         tables=jobs("block side", _PARETO),
+    ),
+    Case(
+        name="establishments not told, one appears with a worker",
+        before=NOBODY,
+        after=firm(1),
+        neighbour="an establishment that was not there, with one worker",
+        budget=STRONG,
+        tables=jobs("block side", _PARETO, more="establishments = false"),
+    ),
+    Case(
+        name="establishments not told, an empty one appears",
+        before=NOBODY,
+        after=firm(0),
+        neighbour="an establishment that was not there, without workers",
+        steps=0,
+        budget=STRONG,
+        tables=jobs("block side sex", method("vector-pareto"), more="establishments = false\nparts = 3"),
+    ),
+    Case(
+        name="establishments not told, two workers",
+        quick=False,
+        before=NOBODY,
+        after=firm(2),
+        neighbour="an establishment that was not there, with two workers",
+        steps=2,
+        budget=WEAK,
+        tables=jobs("block sex", method("log-box"), more="establishments = false"),
     ),
     Case(
         name="three tables",

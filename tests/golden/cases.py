@@ -146,6 +146,11 @@ UNLINKED = """
 by_place | count = "jobs"; by = ["place", "industry"] | method = "smooth-pareto", epsilon = 2
 by_sex | count = "jobs"; by = ["place", "sex"] | method = "smooth-gamma", epsilon = 20
 """
+SILENT = """
+pareto | count = "jobs"; by = ["industry", "place"]; establishments = false | epsilon = 2
+vector | count = "jobs"; by = ["place", "sex"]; establishments = false; parts = 2 | epsilon = 2
+filtered | count = "jobs"; by = ["place"]; where = { industry = "62" }; establishments = false | epsilon = 2
+"""
 BOTH = """
 keyed | count = "jobs"; by = ["place", "sex"] | method = "noise-infusion"
 formal | count = "jobs"; by = ["place", "sex"] | method = "smooth-pareto", epsilon = 2
@@ -438,6 +443,7 @@ CASES: Mapping[str, Case] = {
     "jobs_weak": jobs(WEAK, BY_WORKERS),
     "jobs_individuals": jobs(INDIVIDUALS, OF_INDIVIDUALS),
     "jobs_agreeing": jobs(WEAK + "\nreconcile = true", AGREEING),
+    "jobs_silent": jobs(STRONG, SILENT),
     "jobs_joined": jobs(WEAK, UNLINKED, frame=JOINED),
     "jobs_unnamed": jobs(WEAK, UNLINKED, frame=UNNAMED),
     "jobs_keyed": jobs(KEY, KEYED_COUNTS),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.checking import check
-from sfumato.errors import KeyFileError, ReleaseError
+from sfumato.errors import KeyFileError
 from sfumato.keys import new_key, rotate_key
 from sfumato.noise.factors import rounded_by_thresholds
 from sfumato.release import load
@@ -115,13 +115,6 @@ def test_the_number_of_establishments_can_be_left_out(folder: Path) -> None:
     run(load(written(folder, implied)))
     places = {(row["place"], row["industry"]) for row in pq.read_table(bundle / "tables/by_place.parquet").to_pylist()}
     assert places == {(row["place"], row["industry"]) for row in rows if row["value"]}
-
-
-def test_only_tables_with_factors_can_leave_it_out(folder: Path) -> None:
-    text = COUNTS.replace('{ method = "noise-infusion" }', "{ epsilon = 1 }\nestablishments = false")
-    budget = text.replace('key = "sfumato.key"', "budget = { alpha = 0.1, epsilon = 4, definition = 'weak' }", 1)
-    with pytest.raises(ReleaseError, match="establishments = false"):
-        load(written(folder, budget))
 
 
 @given(

@@ -4,7 +4,7 @@ docs/methods/employer-employee.md derives the steps; `sfumato.privacy.guarantee`
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 from typing import Any, Literal
@@ -34,6 +34,7 @@ About = Literal[
     "size",
     "size, alike",
     "share",
+    "establishment",
     "person",
     "description of a person",
     "record",
@@ -41,7 +42,7 @@ About = Literal[
 ]
 """What two states of the data differ in: whether a job (or both jobs of a person with two, or a person, or a record) is
 there, or what is said of it; the size of an establishment, also where all groups of workers grow alike; the number of
-women, say, among its workers."""
+women, say, among its workers; whether there is an establishment at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,11 @@ def share_comparisons(guarantee: EmployerEmployee) -> tuple[Comparison, ...]:
     if guarantee.definition == "individuals":
         return ()
     return tuple(_share(guarantee, size) for size in SIZES)
+
+
+def existence_comparison(guarantee: EmployerEmployee, size: int) -> Comparison:
+    """No establishment, and one of some size, where nothing tells of those without workers: they grow from none."""
+    return replace(_size(guarantee, 0, size), about="establishment")
 
 
 def _size(guarantee: EmployerEmployee, size: int, other: int) -> Comparison:

@@ -113,7 +113,7 @@ class PublishedTable(TableStatistic):
             columns = {name: _laid_out(column, answer) for name, column in columns.items()}
             if not self.table.establishments and "status" in columns:
                 columns["status"] = self._alike(answer, columns["status"])
-        elif not (listed or self.table.establishments):
+        elif not listed and "establishments" in answer.columns and not self.table.establishments:
             kept = self._with_something(answer, columns)
             positions, columns = positions[kept], {name: column[kept] for name, column in columns.items()}
         chosen = self.chosen_rows(positions)

@@ -209,8 +209,8 @@ class Table(Described):
     )
     establishments: bool = Field(
         True,
-        description="whether the number of establishments of each cell is published; false with noise-infusion only, "
-        "and then combinations without any look like others with the value 0",
+        description="whether counts of jobs and indicators tell the number of establishments of each cell; false, "
+        "combinations without any are protected like others, or with noise-infusion look like others with the value 0",
     )
     parts: int | None = Field(
         None,
@@ -265,11 +265,14 @@ class Table(Described):
             raise ValueError("`by` needs at least one attribute")
         if self.graph is not None and (self.by or self.where):
             raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
-        infused = self.protect.method == "noise-infusion" and (self.count == "jobs" or self.indicators is not None)
-        if not self.establishments and not infused:
+        if not self.establishments and not (self.count == "jobs" or self.indicators is not None):
             raise ValueError(
-                "`establishments = false` is for counts of jobs and indicators protected by noise-infusion: elsewhere "
-                "the number is not published, or exact zeros would tell it"
+                "`establishments = false` is for counts of jobs and indicators: elsewhere the number is not published"
+            )
+        if not self.establishments and self.structural_zeros == "implied" and not is_keyed(self.protect.method):
+            raise ValueError(
+                "without the number of establishments every combination of codes is protected and a row: leave out "
+                "`structural_zeros`, or `establishments = false`"
             )
         if self.nonnegative and self.count != "jobs":
             raise ValueError("`nonnegative` is for counts of jobs")

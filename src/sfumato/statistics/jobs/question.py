@@ -25,6 +25,8 @@ class Question:
     """Columns beyond count, largest and establishments that the method asked for, such as `largest_employer`."""
     threshold: int = THRESHOLD
     """For the column `count_below_threshold`: establishments with so many workers in all, or more, are left out."""
+    every_cell: bool = False
+    """Whether combinations without any establishment are cells like others: nothing then tells where there is one."""
 
     @property
     def attributes(self) -> tuple[str, ...]:

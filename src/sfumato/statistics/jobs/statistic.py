@@ -16,15 +16,18 @@ from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE
+from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import parted, tabulate
 from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
-from sfumato.statistics.registry import METHODS, build, needs
+from sfumato.statistics.registry import METHODS, build, is_keyed, needs
 from sfumato.statistics.table import Table, epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
+ESTABLISHMENTS = (1, 10)
+"""Whether there is an establishment is compared for one of so many workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,10 @@ class JobCounts(PublishedTable):
             Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_public(name)) for name in table.by
         )
         threshold = table.protect.options.get("threshold", THRESHOLD)
-        return Question(by=by, where=table.where, needs=needs(method), threshold=threshold)
+        every_cell = not (table.establishments or is_keyed(method) or data.joined)
+        if every_cell:
+            _refuse_telling_establishments(table, method, data)
+        return Question(by=by, where=table.where, needs=needs(method), threshold=threshold, every_cell=every_cell)
 
     @classmethod
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
@@ -105,19 +111,19 @@ class JobCounts(PublishedTable):
         )
 
     @classmethod
-    def countable(cls, data: Frame, question: Question) -> frozenset[str]:  # noqa: ARG003 (other kinds look at it)
+    def countable(cls, data: Frame, question: Question) -> frozenset[str]:
         """The columns that the engine can supply."""
         # Establishments without jobs are in no joined table, so their number is not known there.
-        return COLUMNS - {"establishments"} if data.joined else COLUMNS
+        return COLUMNS - {"establishments"} if data.joined or question.every_cell else COLUMNS
 
     @classmethod
-    def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:  # noqa: ARG003
+    def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:
         """Why a table cannot be made in chunks, as words that follow "found"; None when it can."""
         if reconciled:
             return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
         if table.structural_zeros == "listed":
             return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
-        if not table.establishments:
+        if not (table.establishments or question.every_cell):
             return "establishments = false: a table in parts lists the cells that have an establishment"
         return None
 
@@ -151,6 +157,20 @@ class JobCounts(PublishedTable):
         factors = None if secret is None else factors_of(secret)
         return parted(data.frame, data.tables, questions, numbers, factors)
 
+    def statistic_words(self) -> list[Any]:
+        """What is counted, as digests have it: with cells where there is no establishment it is another answer."""
+        return [*super().statistic_words(), *(["every cell"] if self.question.every_cell else [])]
+
+    @property
+    def tells_establishments(self) -> bool:
+        """Whether it tells where there is an establishment."""
+        return not self.question.every_cell
+
+    @property
+    def lists_structural_zeros(self) -> bool:
+        """Whether combinations without any establishment are rows: always, where they are cells like others."""
+        return self.question.every_cell or super().lists_structural_zeros
+
     @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
@@ -158,7 +178,7 @@ class JobCounts(PublishedTable):
 
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
-        if plan.release.frame.joined:
+        if plan.release.frame.joined or self.question.every_cell:
             return super().structural_zeros(plan, listed=listed)
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
 
@@ -193,6 +213,38 @@ class JobCounts(PublishedTable):
         )
 
     @classmethod
+    def left_open(cls, plan: Surroundings) -> list[str]:
+        """What is public of establishments, where some tables do not tell where there are any."""
+        silent = [table for table in plan.tables if not table.tells_establishments]
+        if not silent:
+            return []
+        data = plan.release.data
+        text = (
+            f"The attributes of workplaces ({', '.join(data.label(name).lower() for name in data.public)}) and their "
+            "codes are regarded as public. "
+        )
+        if len(silent) < len(plan.tables):
+            names = ", ".join(f"`{table.name}`" for table in silent)
+            return [
+                f"{text}Where there are establishments, and how many, is public in the other tables, and a combination "
+                f"without any is exactly 0 there; {names} {'tells' if len(silent) == 1 else 'tell'} nothing of it."
+            ]
+        found = [comparison.loss for comparison in _existence(plan)]
+        return [
+            f"{text}Whether there is an establishment is not told: every combination of codes was protected, also "
+            "those without any. An establishment without workers changes no number of this release. One with workers "
+            "is protected as its size is, and no further: whether there is none or one of "
+            f"{' or '.join(f'{size:,}' for size in ESTABLISHMENTS)} workers, the odds change by "
+            f"{', or by '.join(map(odds, found))}."
+        ]
+
+    @classmethod
+    def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
+        """What is bounded beside what all tables of establishments bound: whether there is an establishment."""
+        bound, existence = plan.guarantee.bound, _existence(plan)
+        return (*comparisons(bound), *existence) if bound is not None and existence else ()
+
+    @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of counts with noise."""
         if all(table.guarantee.bound is None for table in plan.tables):
@@ -205,3 +257,32 @@ class JobCounts(PublishedTable):
             "is at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They "
             "speak of the noise only, not of errors in the data."
         ]
+
+
+def _existence(plan: Surroundings) -> tuple[Comparison, ...]:
+    """How far no establishment is from one with some workers, where no table tells which there are."""
+    bound = plan.guarantee.bound
+    if bound is None or any(table.tells_establishments for table in plan.tables):
+        return ()
+    return tuple(existence_comparison(bound, size) for size in ESTABLISHMENTS)
+
+
+def _refuse_telling_establishments(table: Table, method: str, data: Frame) -> None:
+    """Refuse what would tell where there are establishments: a choice by their number, and codes read off them."""
+    if "establishments" in needs(method):
+        raise ReleaseError(
+            f"table '{table.name}', method '{method}'",
+            expected="a method that does not look at the number of establishments: establishments = false",
+            found=f"'{method}', which chooses by it",
+            do="use vector-pareto, log-box or smooth-box in all cells, or publish the number",
+        )
+    for name in table.by:
+        described = data.attributes[name]
+        if data.is_public(name) and described.codes is None and described.codelist is None:
+            raise ReleaseError(
+                f"table '{table.name}', {name}",
+                expected="codes that are known without the data: establishments = false",
+                found="codes that are read off the workplaces, which would tell that there is one with each of them",
+                do=f"give the codes of {name} as `codes` or `codelist` under [data.attributes], or publish the number "
+                "of establishments",
+            )

@@ -73,12 +73,13 @@ def _parted(counted: EstablishmentGroups, question: Question, parts: int | None,
 def _uncut(frame: Frame, question: Question) -> ChunkLayout:
     """The whole table as a single part."""
     needed = sorted(question.needs - {"count", "largest", "establishments", "remainder"})
-    known = () if frame.joined else ("establishments",)
+    every_block = frame.joined or question.every_cell
+    known = () if every_block else ("establishments",)
     return ChunkLayout(
         dimensions=question.by,
         starts=(0,),
         columns=("count", "largest", *known, *needed),
-        every_block=frame.joined,
+        every_block=every_block,
     )
 
 
@@ -233,8 +234,8 @@ def tabulate(
     The jobs are scanned once for all questions: they are counted by establishment and by the worker attributes that
     any question uses. Every cell that has an establishment is listed, also when it has no jobs. In a joined table
     nothing tells where establishments without jobs are, so there every combination is listed and the number of
-    establishments, which would count only those with jobs, is not given. Questions that need `distorted` get the sum of
-    jobs times the factor of their establishment.
+    establishments, which would count only those with jobs, is not given; the same where a question asks for every cell.
+    Questions that need `distorted` get the sum of jobs times the factor of their establishment.
     """
     with parted(frame, tables, questions, {}, factors, in_one_piece=True) as found:
         return {name: part.layout.cells(part.found.fetch()) for name, part in found.items()}
