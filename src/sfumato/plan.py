@@ -197,7 +197,8 @@ def _rounded(tables: Sequence[PublishedTable]) -> tuple[PublishedTable, ...]:
         said = table.table.protect.options
         jobs = said.get("rounding", base)
         pay = said.get("earnings_rounding", EARNINGS * jobs if jobs > WHOLE_NUMBERS else WHOLE_NUMBERS)
-        found.append(table.at_rounding(jobs, pay if table.rounds_earnings else WHOLE_NUMBERS))
+        with naming(f"table '{table.name}'"):
+            found.append(table.at_rounding(jobs, pay if table.rounds_earnings else WHOLE_NUMBERS))
     return tuple(found)
 
 

@@ -151,6 +151,12 @@ pareto | count = "jobs"; by = ["industry", "place"]; establishments = false | ep
 vector | count = "jobs"; by = ["place", "sex"]; establishments = false; parts = 2 | epsilon = 2
 filtered | count = "jobs"; by = ["place"]; where = { industry = "62" }; establishments = false | epsilon = 2
 """
+DRAWN = """
+by_place | count = "jobs"; by = ["industry", "place"] | method = "noise-infusion", rounding = 1, \
+small_cells = "posterior"
+by_all | count = "jobs"; by = ["industry", "place", "sex", "age"] | method = "noise-infusion", rounding = 1, \
+small_cells = "posterior"
+"""
 BOTH = """
 keyed | count = "jobs"; by = ["place", "sex"] | method = "noise-infusion"
 formal | count = "jobs"; by = ["place", "sex"] | method = "smooth-pareto", epsilon = 2
@@ -447,6 +453,7 @@ CASES: Mapping[str, Case] = {
     "jobs_joined": jobs(WEAK, UNLINKED, frame=JOINED),
     "jobs_unnamed": jobs(WEAK, UNLINKED, frame=UNNAMED),
     "jobs_keyed": jobs(KEY, KEYED_COUNTS),
+    "jobs_drawn": jobs(KEY, DRAWN),
     "jobs_both": jobs(f"{KEY}\n{WEAK}", BOTH),
     "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),

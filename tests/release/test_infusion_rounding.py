@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.checking import check
-from sfumato.errors import KeyFileError
+from sfumato.errors import KeyFileError, SfumatoError
 from sfumato.keys import new_key, rotate_key
 from sfumato.noise.factors import rounded_by_thresholds
 from sfumato.release import load
 from sfumato.running import run
+from sfumato.statistic import RoundingNote
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.panel.infused_sums import InfusedSums
 from sfumato.statistics.published import PublishedTable
@@ -98,6 +99,28 @@ def test_the_same_table_is_not_published_with_two_roundings(folder: Path) -> Non
     anew = rounded("rounding = 10").replace('key = "sfumato.key"', 'key = "sfumato.key"\nrekeyed = true', 1)
     assert run(load(written(folder, anew))).charged == ("by_place",)
     assert all(value % 10 == 0 for value in values(folder))
+
+
+def test_small_counts_are_drawn_from_their_posterior_where_the_release_says_so(folder: Path) -> None:
+    drawn = rounded('rounding = 1, small_cells = "posterior"')
+    table = check(load(written(folder, drawn))).plan.tables[0]
+    coin = check(load(written(folder, rounded("rounding = 1")))).plan.tables[0]
+    assert table.digest("0") != coin.digest("0")
+    assert RoundingNote.of(table, "0") == RoundingNote.of(coin, "0")  # so that no third rounding is published beside
+    bundle = run(load(written(folder, drawn))).bundle
+    assert "as often as cells of the same kind of workers" in (bundle / "statement.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "words"),
+    [
+        ('small_cells = "posterior"', "", "rounding = 1"),
+        ('rounding = 1, small_cells = "posterior"', "\nparts = 2", "small counts of the whole table"),
+    ],
+)
+def test_small_counts_that_cannot_be_drawn_so_are_refused(folder: Path, options: str, more: str, words: str) -> None:
+    with pytest.raises(SfumatoError, match=words):
+        check(load(written(folder, rounded(options).replace("[[table]]", f"[[table]]{more}"))))
 
 
 def test_the_number_of_establishments_can_be_left_out(folder: Path) -> None:

@@ -97,7 +97,7 @@ _SAYS = (
     *("description", "guarantee", "planned_error", "expected_error", "protect"),
     *("published_error", "published_interval"),
 )
-_RESERVED = frozenset({"form", "rounding", "earnings_rounding"})
+_RESERVED = frozenset({"form", "rounding", "earnings_rounding", "small_cells"})
 """Options that releases know without a look at the method."""
 
 

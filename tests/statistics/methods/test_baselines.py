@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
-from sfumato.cells import Cells
+from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.geometric import Geometric
@@ -17,6 +18,7 @@ from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.statistics.jobs.laplace import Laplace, NodeLaplace
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from tests.noise.fit import ACCEPTED, REJECTED
 from tests.statistics.methods.cells import cells_of
 
 ALPHA = Fraction("0.1")
@@ -197,6 +199,69 @@ def test_zeros_stay_zero_and_one_and_two_become_one_or_two_at_random() -> None:
     for drawn in values[1:]:
         assert set(drawn) == {1, 2}
         assert abs((drawn == 1).mean() - 0.5) < 0.02
+
+
+POSTERIOR = NoiseInfusion(small_cells="posterior")
+
+
+def small_cells(ones: int, twos: int, *, women_ones: int, women_twos: int) -> Cells:
+    """Places with a cell of men and one of women each, which have one job or two."""
+    places = Dimension(name="place", codes=tuple(map(str, range(max(ones + twos, women_ones + women_twos)))))
+    sex = Dimension(name="sex", codes=("M", "F"), public=False)
+    count = np.zeros((len(places), 2), dtype=np.int64)
+    for at, (one, two) in enumerate(((ones, twos), (women_ones, women_twos))):
+        count[: one + two, at] = np.repeat([1, 2], [one, two])
+    count = count.reshape(-1)
+    cells = Cells(dimensions=(places, sex), positions=np.arange(len(count)), columns={"count": count})
+    return cells.with_sums(count * 1_200_000)
+
+
+def test_small_cells_are_drawn_as_often_as_the_posterior_of_their_kind_of_workers_says() -> None:
+    """Men: 30,000 of 40,000 are ones. Women: 10,000 of 40,000. One probability for all, or a coin, would be seen."""
+    n = 40_000
+    cells = small_cells(30_000, 10_000, women_ones=10_000, women_twos=30_000)
+    drawn = POSTERIOR.protect(cells, Seeded(3))["value"].reshape(n, 2)
+    found = (drawn == 1).sum(axis=0)
+    for at, share in enumerate((0.75, 0.25)):
+        assert binomtest(int(found[at]), n, share).pvalue > ACCEPTED
+        assert binomtest(int(found[at]), n, 0.5).pvalue < REJECTED
+        assert binomtest(int(found[at]), n, share + 0.02).pvalue < REJECTED
+    # The draw does not look at the count that it replaces.
+    first, last = drawn[:30_000, 0], drawn[30_000:, 0]
+    assert abs((first == 1).mean() - (last == 1).mean()) < 0.02
+
+
+@pytest.mark.parametrize(("ones", "twos"), [(0, 0), (1, 0), (3, 0), (0, 5), (7, 2)])
+def test_the_posterior_is_that_of_two_priors_worth_two_cells_each(ones: int, twos: int) -> None:
+    cells = small_cells(ones, twos, women_ones=4, women_twos=6)
+    of_table = Fraction(ones + 4 + 1, ones + twos + 10 + 2)
+    men, women = POSTERIOR.chance_of_one(cells)[:2]
+    assert men == float((ones + 2 * of_table) / (ones + twos + 2))
+    assert women == float((4 + 2 * of_table) / (10 + 2))
+    assert 0 < men < 1
+
+
+def test_sums_of_small_cells_from_the_posterior_are_right_on_average_and_a_coin_is_not() -> None:
+    cells = small_cells(3_000, 500, women_ones=200, women_twos=100)
+    small = cells["count"] > 0
+    assert abs(POSTERIOR.expected_bias(cells)[small].mean()) < 0.002
+    assert INFUSION.expected_bias(cells)[small].mean() == pytest.approx(0.5 - 600 / 3_800)
+    drawn = np.mean([POSTERIOR.protect(cells, Seeded(seed))["value"] for seed in range(200)], axis=0)
+    off = np.abs(drawn - cells["count"])[small]
+    assert drawn[small].mean() - cells["count"][small].mean() == pytest.approx(0, abs=0.01)
+    assert np.abs(off - POSTERIOR.expected_error(cells)[small]).max() < 0.2
+
+
+def test_other_cells_are_what_they_are_with_a_coin() -> None:
+    cells = distorted_cells(count=[0, 50, 3, 7], sums=[0, 59_300_000, 2_600_000, 8_500_000])
+    assert POSTERIOR.protect(cells, Seeded(1)).equals(INFUSION.protect(cells, Seeded(1)))
+
+
+def test_a_draw_of_small_cells_is_refused_where_no_count_is_replaced() -> None:
+    with pytest.raises(MethodError, match="rounding = 1"):
+        NoiseInfusion(small_cells="posterior", rounding=5)
+    with pytest.raises(MethodError, match="posterior"):
+        NoiseInfusion(small_cells="prior")
 
 
 def test_the_factor_is_permanent_so_that_nothing_but_small_cells_is_ever_drawn_again() -> None:

@@ -1,6 +1,7 @@
 """Noise infusion of counts: every establishment's figures times its permanent factor, rounded."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.jobs.smooth import LIMIT
 
+_AS_OFTEN = ", about as often as cells of the same kind of workers hold one or two"
 # Every establishment's figures are multiplied by its permanent factor: the legacy protection.
 
 _FACTORS = (
@@ -33,6 +35,9 @@ def no_guarantee(rounding: int) -> NoFormalGuarantee:
 
 
 _SMALL = 2  # true counts from 1 to here are replaced by a draw from {1, 2}
+_PRIOR = 2  # how many cells what is thought of a group of cells before counts for
+COIN, POSTERIOR = "coin", "posterior"
+"""How a small count is drawn: fairly, or as the small counts of cells like it lead one to expect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +46,8 @@ class NoiseInfusion:
 
     The factors are applied by tabulation, which alone knows establishments: `distorted` and `remainder` are
     Σ factor·jobs in whole jobs and millionths. They are rounded to multiples of `rounding` by secret thresholds; zeros
-    stay zero. Rounded to whole numbers, as by earlier versions, a count of 1 or 2 is replaced by a draw from {1, 2}.
+    stay zero. Rounded to whole numbers, as by earlier versions, a count of 1 or 2 is replaced by a draw from {1, 2}, by
+    a fair coin or from the posterior predictive distribution of such counts.
     docs/methods/noise-infusion.md says what this does not hide.
 
     >>> isinstance(NoiseInfusion().guarantee(), NoFormalGuarantee)
@@ -56,9 +62,25 @@ class NoiseInfusion:
 
     rounding: int = added(WHOLE_NUMBERS)
     """Sums are rounded to multiples of this; a release chooses it unless its file says so."""
+    small_cells: str = added(COIN)
+    """How counts of 1 or 2 are drawn, where sums are rounded to whole numbers."""
 
     def __post_init__(self) -> None:
         refuse_base(self.name, "rounding", self.rounding)
+        if self.small_cells not in (COIN, POSTERIOR):
+            raise MethodError(
+                f"method '{self.name}', small_cells",
+                expected=f'"{COIN}" or "{POSTERIOR}"',
+                found="another word",
+                do=f'leave it out, or write small_cells = "{POSTERIOR}"',
+            )
+        if self.small_cells != COIN and self.rounding != WHOLE_NUMBERS:
+            raise MethodError(
+                f"method '{self.name}', small_cells",
+                expected="sums in whole numbers: rounded to multiples of more, no count has to be replaced",
+                found=f"multiples of {self.rounding:,}",
+                do="leave `small_cells` out, or write rounding = 1 beside it and read what whole numbers give away",
+            )
 
     @property
     def description(self) -> str:
@@ -71,7 +93,7 @@ class NoiseInfusion:
             )
         return done + (
             "rounded to one of the two nearest whole numbers by chance; a count of 1 or 2 was replaced by 1 or 2 at "
-            f"random, and zeros were left as they are. {LEAK}"
+            f"random{_AS_OFTEN if self.small_cells == POSTERIOR else ''}, and zeros were left as they are. {LEAK}"
         )
 
     def guarantee(self) -> NoFormalGuarantee:
@@ -86,14 +108,22 @@ class NoiseInfusion:
         """How far the published value is off on average, given the permanent factors: confidential."""
         count, below, chance = self._sums(cells)
         off = (1 - chance) * np.abs(below - count) + chance * np.abs(below + self.rounding - count)
-        error: Floats = np.where(self._is_redrawn(count), 0.5, off)  # a fair draw from {1, 2} in place of 1 or of 2
+        one = self.chance_of_one(cells)
+        error: Floats = np.where(self._is_redrawn(count), np.where(count == 1, 1 - one, one), off)
         return error
 
     def expected_bias(self, cells: Cells) -> Floats:
-        """The change by the factors, the same in every release, or half a job in a small cell: confidential."""
+        """The change by the factors, the same in every release, or that of the draw in a small cell: confidential."""
         count, below, chance = self._sums(cells)
-        bias: Floats = np.where(self._is_redrawn(count), 1.5, below + self.rounding * chance) - count
+        drawn = 2 - self.chance_of_one(cells)
+        bias: Floats = np.where(self._is_redrawn(count), drawn, below + self.rounding * chance) - count
         return bias
+
+    def chance_of_one(self, cells: Cells) -> Floats:
+        """With which probability a small count of each cell is drawn as 1: confidential where it is not one half."""
+        kind, chances = self._chances_of_one(cells)
+        chance: Floats = np.array(chances, dtype=np.float64)[kind]
+        return chance
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """The distorted sums, rounded so that they are right on average; zeros stay."""
@@ -103,7 +133,7 @@ class NoiseInfusion:
             value = rounded_by_thresholds(cells["distorted"], cells["remainder"], words, base=self.rounding)
         else:
             up = ((words >> np.uint64(1)) % np.uint64(ONE)) / ONE < chance
-            value = np.where(self._is_redrawn(count), 1 + (words & np.uint64(1)).astype(np.int64), below + up)
+            value = np.where(self._is_redrawn(count), self._small(cells, words), below + up)
         return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
 
     def published_error(self, values: Integers) -> Floats:
@@ -120,6 +150,35 @@ class NoiseInfusion:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         low: Floats = np.where(values > 0, (values - self.rounding) // 2 + 1, 0).astype(np.float64)
         return low, np.full(len(values), np.nan)
+
+    def _small(self, cells: Cells, words: NDArray[np.uint64]) -> Integers:
+        """A draw from {1, 2} for every cell."""
+        if self.small_cells == COIN:
+            return 1 + (words & np.uint64(1)).astype(np.int64)
+        kind, chances = self._chances_of_one(cells)
+        # Both outcomes are possible, so that no limit is as large as 2⁶⁴.
+        limits = np.array([int(chance * 2**64) for chance in chances], dtype=np.uint64)
+        return 1 + (words >= limits[kind]).astype(np.int64)
+
+    def _chances_of_one(self, cells: Cells) -> tuple[Integers, list[Fraction]]:
+        """The kind of workers of every cell, and for each kind with which probability a small count is drawn as 1.
+
+        Small counts are thought to be ones with one unknown probability in the whole table, any being as likely as any
+        other before, and with another in the cells of each kind of workers, which is thought to be the table's before:
+        Dirichlet priors that count for two cells each.
+        """
+        kind = np.zeros(len(cells), dtype=np.int64)
+        if self.small_cells == COIN:
+            return kind, [Fraction(1, 2)]
+        for dimension in cells.dimensions:
+            if not dimension.public:
+                kind = kind * len(dimension) + cells.codes(dimension.name)
+        one, two = (
+            np.bincount(kind[cells["count"] == small], minlength=cells.worker_cells).tolist()
+            for small in range(1, _SMALL + 1)
+        )
+        of_table = Fraction(sum(one) + _PRIOR // 2, sum(one) + sum(two) + _PRIOR)
+        return kind, [(n + _PRIOR * of_table) / (n + m + _PRIOR) for n, m in zip(one, two, strict=True)]
 
     def _is_redrawn(self, count: Integers) -> NDArray[np.bool_]:
         """Whether a count is replaced by a draw from {1, 2}; coarser rounding needs none."""

@@ -18,6 +18,7 @@ from sfumato.method import Method
 from sfumato.noise.factors import LIFE
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistic import Surroundings
+from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import parted, tabulate
 from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
@@ -123,6 +124,8 @@ class JobCounts(PublishedTable):
             return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
         if table.structural_zeros == "listed":
             return 'structural_zeros = "listed": a table in parts lists the cells that have an establishment'
+        if table.protect.options.get("small_cells", COIN) != COIN:
+            return 'small_cells = "posterior": each small count is drawn by the small counts of the whole table'
         if not (table.establishments or question.every_cell):
             return "establishments = false: a table in parts lists the cells that have an establishment"
         return None
@@ -134,6 +137,11 @@ class JobCounts(PublishedTable):
             return 0
         inside = [dimension for dimension in self.by if not dimension.public]
         return prod(map(len, inside)) * LIFE
+
+    def in_whole_numbers(self) -> Self:
+        """The same table before rounding and the draw of small counts could be chosen."""
+        whole = super().in_whole_numbers()
+        return whole if self.roundings is None else whole.with_method(small_cells=COIN)
 
     def _note(self, data: str) -> str:
         """Of a method of another package, the ledger keeps whose it was."""
