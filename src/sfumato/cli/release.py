@@ -196,7 +196,8 @@ def _protected(plan: "Plan") -> list[str]:
     """What is protected, once for all tables that protect the same."""
     tables: dict[str, list[str]] = {}
     for statistic in plan.statistics:
-        words = "single records" if statistic.folder == "cubes" else str(requirements(statistic.guarantee))
+        bounded = statistic.folder == "cubes" and statistic.guarantee.bound is not None
+        words = "single records" if bounded else str(requirements(statistic.guarantee))
         tables.setdefault(words, []).append(statistic.name)
     return [
         f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."

@@ -174,7 +174,8 @@ def test_check_and_statement_warn_of_weights_and_the_report_attacks_them(survey:
         assert 'sensitivity = "weight"' in said
     said = " ".join(call("assess", survey).stdout.split())
     told = json.loads(call("assess", survey, "--json").stdout)["cubes"][0]["told"]
-    assert [part["column"] for part in told] == ["weighted", "prep_days"]
+    attacks = [(part["attack"], part["column"]) for part in told]
+    assert attacks == [("digits", "weighted"), ("digits", "prep_days"), ("difference", "weighted")]
     for part in told:
         assert not gives_away(CellsFound(**part))
         words = (

@@ -8,6 +8,7 @@ from math import comb, prod
 
 import numpy as np
 
+from sfumato.measures.attacks import AttackResult
 from sfumato.measures.formulas import cramers_v
 from sfumato.measures.risk import SizeOdds
 from sfumato.noise.randomness import OperatingSystem, Randomness
@@ -24,13 +25,21 @@ from sfumato.statistics.cube.assess_measures import (
     replicate_errors,
     together,
 )
-from sfumato.statistics.cube.attacks import CellRisk, CellsFound, attack_cube, cell_risk, odds_of_records, table_risk
+from sfumato.statistics.cube.attacks import (
+    CellRisk,
+    CellsFound,
+    attack_cube,
+    cell_risk,
+    odds_of_records,
+    table_risk,
+    weights_attack,
+)
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.cube_query import CubeAnswer, Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
-from sfumato.statistics.cube.section import COUNT
+from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
@@ -101,6 +110,8 @@ class CubeAssessment:
     """What the guarantee of counts bounds, whatever a reader knows."""
     told: tuple[CellsFound, ...]
     """Which cells hold records, as far as other columns than the counts tell."""
+    weights: tuple[AttackResult, ...]
+    """What count and weighted count together tell of the weights of records that are alone in their cell."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]
     replicates: tuple[ReplicateErrors, ...] = field(default=())
@@ -156,6 +167,7 @@ def assess_cube(
         risk=cell_risk(np.ravel(true[COUNT]), np.ravel(published.cube.values(COUNT))),
         odds=odds_of_records(planned.guarantee),
         told=attack_cube(published.cube, published.figures, true, planned.section),
+        weights=weights_attack(published.cube, published.figures, true) if WEIGHTED in true.columns else (),
         by_dimension=tuple(
             _compared(cubes, size, chosen) for size in range(len(true.names) + 1) if (chosen := sampled(true, size))
         ),
@@ -210,7 +222,7 @@ def sampled(cube: Cube, size: int) -> list[tuple[str, ...]]:
 def cells_only(method: TruncatedLaplace) -> TruncatedLaplace:
     """The noise that spends all of the ε on cells; at a larger ε the same cap has a smaller δ."""
     cells = method.counts.epsilon + (0 if method.weights is None else method.weights.epsilon)
-    more = (method.guarantee().epsilon - method.cost_of_dropping) / cells
+    more = (method.spends().epsilon - method.cost_of_dropping) / cells
     return replace(
         method,
         counts=replace(method.counts, epsilon=method.counts.epsilon * more),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
-from sfumato.measures.drawing import table
+from sfumato.measures.drawing import attacks_table, table
 from sfumato.measures.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
 from sfumato.statistics.cube.assess import MOST_CELLS, CubeAssessment, Dimensionality
 from sfumato.statistics.cube.assess_measures import PERCENT, SHARES, Beside, Measures, ReplicateErrors
@@ -50,7 +50,8 @@ sampling errors{"; the table about replicate weights has real ones" if found.rep
 {_suppressed(found)}
 {_meanings(found.risk)}
 {_odds(found)}
-{_attacks(found)}"""
+{_attacks(found)}
+{attacks_table("Weights of records that are alone in their cell, from count and weighted count", found.weights)}"""
 
 
 def cube_data(found: CubeAssessment) -> dict[str, Any]:
@@ -66,6 +67,10 @@ def cube_words(found: CubeAssessment) -> str:
         f"The attack by {part.attack} on '{part.column}' tells {part.found:,} of {part.holding:,} cells with records, "
         f"beside {part.told - part.found:,} wrong ones; by chance it would be {part.by_chance:,.0f}."
         for part in found.told
+    ]
+    lines += [
+        f"The attack '{part.attack}' reads {part.successes:,} of {part.targets:,} weights; a guess {part.guessed:,}."
+        for part in found.weights
     ]
     for part in found.by_dimension:
         totals = part.figures[0].all  # weighted totals, or numbers of records without weights
@@ -312,7 +317,7 @@ def _attacks(found: CubeAssessment) -> str:
         for part in found.told
     )
     headings = ("attack", "column", "cells with records", "found by the attack", "found wrongly", "right by chance")
-    return table("Which cells hold records, read off digits of a column", headings, rows)
+    return table("Which cells hold records, read off digits of a column, or of two", headings, rows)
 
 
 def _number(value: float) -> str:

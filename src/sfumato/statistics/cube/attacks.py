@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, Numbers
 from sfumato.arrays import Flags, Floats, Integers
+from sfumato.measures.attacks import AttackResult
 from sfumato.measures.formulas import mean
 from sfumato.measures.risk import (
     SizeOdds,
@@ -27,7 +28,7 @@ from sfumato.measures.risk import (
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import Figures, Scale
-from sfumato.statistics.cube.section import COUNT, CubeSection
+from sfumato.statistics.cube.section import COUNT, WEIGHTED, CubeSection
 
 # An attack on a published cube: read off the digits of a column which cells hold records.
 #
@@ -56,7 +57,7 @@ class CellsFound:
     """What one column tells about which cells hold records."""
 
     attack: str
-    """By digits, or by ratios after raking."""
+    """By digits, by ratios after raking, or by the difference of two columns."""
     column: str
     told: int
     """Cells that the attack says hold records."""
@@ -69,7 +70,7 @@ class CellsFound:
 
 
 def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSection) -> tuple[CellsFound, ...]:
-    """Attack every column beside the counts, which are whole numbers as their noise is."""
+    """Attack every column beside the counts, which are whole numbers as their noise is; then two columns together."""
     controls = [published.axes(control.by) for control in section.controls]
     raked = section.calibration == "raking" and bool(controls)
     found = []
@@ -80,7 +81,81 @@ def attack_cube(published: Cube, figures: Figures, true: Cube, section: CubeSect
         else:
             told = cells_by_digits(values, controls, scale, nonnegative=section.nonnegative)
             found.append(judged("digits", column, told, values, true))
+    if WEIGHTED in published.columns:
+        left = without_shared_noise(published, figures)
+        found.append(judged("difference", WEIGHTED, left.holding, published[WEIGHTED], true))
     return tuple(found)
+
+
+# Another attack on a published cube: take the noise of the counts away from the weighted counts.
+#
+# Where both have the same draws, as Li and Krenzke (2020) have it, count + j and weighted + j·w̄, the average weight w̄
+# times the first less the second has no j. It is 0 in an empty cell and hardly ever in another, and of one record it
+# tells the weight. Calibration by least squares changes both columns alike and leaves it as it is. Where columns have
+# draws of their own, two draws are in it instead of none.
+
+_ALONE = 0.5
+"""Records: a cell published within this of one record seems to have one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseTakenAway:
+    """Weighted counts less the average weight times the counts, cell by cell, in parts of a weighted count."""
+
+    difference: Floats
+    unit: Floats
+    """The average weight."""
+    rounding: Floats
+    """By how much rounding to whole parts may have changed a difference."""
+
+    @property
+    def holding(self) -> Flags:
+        """The cells that hold records, if both columns share their draws.
+
+        The cells in which calibration meets its controls to the last part take up the rounding of many others.
+        """
+        return np.asarray(np.abs(self.difference) > self.rounding * self.difference.size**0.5)
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of records that are alone in their cells, if both columns share their draws."""
+        return self.difference + self.unit
+
+
+def without_shared_noise(published: Cube, figures: Figures) -> NoiseTakenAway:
+    """Take the noise of the counts away from the weighted counts, as if it were the same."""
+    axes = tuple(range(len(published.dimensions)))
+    unit = np.broadcast_to(np.asarray(figures.noise[WEIGHTED].scale.laid(axes)), published.shape)
+    one = published.parts[COUNT]
+    counts, left = np.divmod(published[COUNT], one)
+    # After calibration a count is a whole number of millionths, each of them this much of a weighted count.
+    rounding = np.zeros(published.shape) if figures.calibration is None else _ROUNDING * (1 + unit / one)
+    return NoiseTakenAway(
+        difference=(published[WEIGHTED] - unit * counts) - unit * (left / one),
+        unit=unit.astype(np.float64),
+        rounding=rounding,
+    )
+
+
+def weights_attack(published: Cube, figures: Figures, true: Cube) -> tuple[AttackResult, ...]:
+    """Read the weight of records that are alone in their cell: those who seem to be, and those known to be.
+
+    It succeeds where the weight is told as exactly as rounding allows. The guess: the average weight.
+    """
+    left, alone = without_shared_noise(published, figures), true[COUNT] == 1
+    seems = np.abs(published.values(COUNT) - 1) < _ALONE
+    near = left.rounding + 1  # of weights in whole parts
+    told = np.abs(left.weights - true[WEIGHTED]) <= near
+    guessed = np.abs(left.unit - true[WEIGHTED]) <= near
+    return tuple(
+        AttackResult(
+            attack=attack,
+            targets=int(alone.sum()),
+            successes=int((told & alone & chosen).sum()),
+            guessed=int((guessed & alone).sum()),
+        )
+        for attack, chosen in (("weight, published as alone", seems), ("weight, known to be alone", alone))
+    )
 
 
 def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) -> CellsFound:

@@ -17,8 +17,9 @@ _COLUMNS = {
 _AMONG = ((10**3, 1, ""), (10**6, 10**6, " in a million"), (10**9, 10**9, " in a billion"))
 """For a probability of at least one in the first: by what it is multiplied, and the words behind."""
 
+CODES_ARE_PUBLIC = "Codes of attributes are regarded as public."
 CUBES_LEAVE_OPEN = (
-    "Codes of attributes are regarded as public. The noise of a cube hides one record. What several records tell "
+    f"{CODES_ARE_PUBLIC} The noise of a cube hides one record. What several records tell "
     "together is not hidden: those of one establishment, say, where it has a combination of codes to itself."
 )
 
@@ -47,7 +48,8 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
         "largest_weight": section.largest_weight,
         "cap_of_weights": None if method.weights is None else method.weights.cap,
         "guarantee": planned.guarantee.described(),
-        "guarantee_covers": "counts and weighted counts" if method.strict else "counts only",
+        "guarantee_covers": _covered(method),
+        **({"draws": section.draws} if method.shared else {}),
         "empty_cells_perturbed": float(method.empty_cells),
         "calibration": section.calibration if section.controls or section.nonnegative else None,
         "nonnegative": section.nonnegative,
@@ -75,19 +77,28 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
     }
 
 
+def _covered(method: Any) -> str:
+    """Which columns the guarantee is about."""
+    if method.shared:
+        return "nothing"
+    return "counts and weighted counts" if method.strict else "counts only"
+
+
 def _column(planned: Any, name: str) -> str:
     """What the numbers of a column are."""
     return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
 
 
 def cube_in_short(plan: Surroundings, factor: str, belief: str) -> list[str]:
-    """What the cubes of a release protect, for its first paragraph."""
-    exact = any(cube.method.exact_controls for cube in plan.cubes)
-    some = any(cube.method.empty_cells < 1 for cube in plan.cubes)
+    """What the cubes of a release with a guarantee protect, for its first paragraph."""
+    cubes = _covering(plan)
+    exact = any(cube.method.exact_controls for cube in cubes)
+    some = any(cube.method.empty_cells < 1 for cube in cubes)
     every = "Every cell with records, and a share of the empty ones," if some else "Every cell, empty ones included,"
     apart = "Apart from the tables that are disclosed as they are, nobody" if exact else "Nobody"
+    which = "the cubes of this release" if len(cubes) == len(plan.cubes) else ", ".join(cube.name for cube in cubes)
     parts = [
-        f"{every} of the cubes of this release was changed by random noise before anything was published, and every "
+        f"{every} of {which} was changed by random noise before anything was published, and every "
         f"table is summed from the noisy cells. {apart} can tell from the **counts of records** "
         "whether a given record is among the data, beyond the odds stated below, whatever they already know: the odds "
         f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be at most "
@@ -95,6 +106,24 @@ def cube_in_short(plan: Surroundings, factor: str, belief: str) -> list[str]:
         "for all together."
     ]
     return [*parts, *_disclosed(plan), *_beside_counts(plan)]
+
+
+def _covering(plan: Surroundings) -> list[Any]:
+    """The cubes with a guarantee."""
+    return [cube for cube in plan.cubes if not cube.method.shared]
+
+
+def _shared(plan: Surroundings) -> list[str]:
+    """What readers learn where columns share their draws."""
+    return [
+        f"**{cube.title}: no formal guarantee.** One draw of noise changed the number of records of a cell and, times "
+        "the average weight, its weighted number, as Li and Krenzke (2020) describe it. A weighted number less the "
+        "average weight times the number of records has no noise at all: who reads both learns which cells hold "
+        "records, and of a record that is alone in its cell the weight. Readers who get one column only are kept from "
+        'that. `draws = "own"` protects both.'
+        for cube in plan.cubes
+        if cube.method.shared
+    ]
 
 
 def _disclosed(plan: Surroundings) -> list[str]:
@@ -110,7 +139,7 @@ def _disclosed(plan: Surroundings) -> list[str]:
 
 def _beside_counts(plan: Surroundings) -> list[str]:
     """How records are hidden in columns that the guarantee does not cover, because nothing bounds what one adds."""
-    loose = [cube for cube in plan.cubes if cube.method.further]
+    loose = [cube for cube in _covering(plan) if cube.method.further]
     measures = any(cube.section.measures for cube in loose)
     if not loose:
         return []
@@ -143,16 +172,20 @@ def cube_text(planned: Any, calibration: Calibration | None = None) -> str:
         scale = "within each code of " + section.stratum if section.stratum else "of all records"
         of_weights = ("Weighted counts", "the average weight")
         what, unit = of_weights if planned.weighted else ("Totals of measures", "their average")
+        drawn, after = "as much noise, drawn anew,", ", after they were rounded to whole units by chance"
+        if method.shared:
+            drawn, after = "the same draws of noise", ""
         text += (
-            f" {what} got as much noise, drawn anew, in units of {unit} {scale} (in three digits; "
-            "fewer than 30 records take the average of all), after they were rounded to whole units by chance."
+            f" {what} got {drawn} in units of {unit} {scale} (in three digits; "
+            f"fewer than 30 records take the average of all){after}."
         )
     if method.empty_cells < 1:
         text += (
             f" Of the cells without any record a share of {plain(method.empty_cells)}, drawn by chance before the "
-            "noise, got noise; the others stayed 0 until the cube was calibrated. That adds "
-            f"{float(method.cost_of_dropping):.4g} to epsilon. Which cells these are is not told."
+            "noise, got noise; the others stayed 0 until the cube was calibrated."
         )
+        if not method.shared:
+            text += f" That adds {float(method.cost_of_dropping):.4g} to epsilon. Which cells these are is not told."
     return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
 
 
@@ -177,7 +210,7 @@ def _controls(planned: Any) -> str:
         listed = ", ".join(
             f"{control.name} (epsilon {plain(control.counts.epsilon)})" for control in noisy if control.counts
         )
-        text += f" Tables by {listed} were perturbed by themselves, and charged."
+        text += f" Tables by {listed} were perturbed by themselves{'' if method.shared else ', and charged'}."
     for totals in planned.totals:
         columns = " and ".join({COUNT: "counts", WEIGHTED: "weighted counts"}[column] for column in totals.columns)
         text += (
@@ -258,10 +291,13 @@ def _is_weighted(plan: Surroundings) -> bool:
     return plan.release.records.records.weight is not None
 
 
-def cubes_in_words(plan: Surroundings, total: EmployerEmployee) -> list[str]:
-    """What cubes protect, and what that means for one record."""
+def cubes_in_words(plan: Surroundings, total: EmployerEmployee | None) -> list[str]:
+    """What cubes protect, and what that means for one record; without any guarantee, what they do not."""
+    if total is None:
+        return [*_shared(plan), *_disclosed(plan)]
     _, described = (found.loss for found in record_comparisons(total))
     return [
+        *_shared(plan),
         *cube_in_short(plan, factor(total.epsilon), belief(total.epsilon)),
         *protected_records(total),
         "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "

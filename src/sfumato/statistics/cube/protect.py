@@ -1,6 +1,7 @@
 """A cube perturbed and calibrated: noise in its cells and in its controls, then the cube made to add up to them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,13 @@ def protected_cube(
     """The cube that is published, counts in millionths and others in their own parts, and figures for its errors.
 
     Which empty cells get noise is drawn first, then the noise of every column and of its controls, each by itself: with
-    the same draws in two columns, one minus a multiple of the other would have no noise. `totals` are controls that
-    are public already; a column that they do not have is not changed by them. With `whole` all is measured in whole
-    units, and so is what comes out, none of it negative.
+    the same draws in two columns, one minus a multiple of the other would have no noise. Only a method whose draws are
+    `shared` has it that way. `totals` are controls that are public already; a column that they do not have is not
+    changed by them. With `whole` all is measured in whole units, and so is what comes out, none of it negative.
     """
     chosen = method.perturbed_cells(true[COUNT] == 0, randomness)
     columns, noise, done = {}, {}, dict[str, Calibrated]()
+    draws = _Draws(randomness=randomness, shared=method.shared)
     axes = tuple(range(len(true.dimensions)))
     for name in true.columns:
         own = name == WEIGHTED and method.weights is not None
@@ -54,8 +56,8 @@ def protected_cube(
             columns[name] = design.consistent(design.measure(units, randomness)) * scale.laid(axes)
             noise[name] = _noise(true, method, totals, scale, column=name, own=own, calibration=calibration)
             continue
-        values = _perturbed(true[name] * parts_of(name), cells, scale.laid(axes), randomness, chosen=chosen)
-        wanted = [_control(true, name, control, scale, randomness, own=own) for control in method.controls]
+        values = draws.perturbed(true[name] * parts_of(name), cells, scale, axes, chosen=chosen)
+        wanted = [_control(true, name, control, scale, draws, own=own) for control in method.controls]
         wanted += public_controls(totals, name)
         if wanted or nonnegative:
             variances = _relative(scale, true.shape)
@@ -89,21 +91,38 @@ def public_controls(totals: Sequence[PublicTotals], column: str) -> list[Control
     ]
 
 
-def _perturbed(
-    true: Integers,
-    noise: TruncatedGeometric,
-    unit: Integers | int,
-    randomness: Randomness,
-    *,
-    chosen: NDArray[np.bool_] | None = None,
-) -> Integers:
-    """Numbers with noise in whole units, in the chosen cells or in all."""
-    drawn = noise.sample(true.size, randomness).reshape(true.shape)
-    if chosen is not None:
-        drawn *= chosen
-    drawn += _in_units(true, unit, randomness)
-    drawn *= unit
-    return drawn
+@dataclass(frozen=True, kw_only=True)
+class _Draws:
+    """The noise of the cube and of its controls, drawn anew for every column or once for all."""
+
+    randomness: Randomness
+    shared: bool
+    _kept: dict[Axes, Integers] = field(default_factory=dict)
+
+    def perturbed(
+        self,
+        true: Integers,
+        noise: TruncatedGeometric,
+        scale: Scale,
+        axes: Axes,
+        *,
+        chosen: NDArray[np.bool_] | None = None,
+    ) -> Integers:
+        """Numbers of the table over some axes with noise in whole units, in the chosen cells or in all.
+
+        With draws of their own they are rounded to whole units by chance first; with shared ones they stay as they are.
+        """
+        unit, drawn = scale.laid(axes), self._kept.get(axes)
+        if drawn is None:
+            drawn = noise.sample(true.size, self.randomness).reshape(true.shape)
+            if chosen is not None:
+                drawn *= chosen
+        if self.shared:
+            self._kept[axes] = drawn
+            return np.asarray(true + drawn * unit)
+        drawn += _in_units(true, unit, self.randomness)
+        drawn *= unit
+        return drawn
 
 
 def _in_units(true: Integers, unit: Integers | int, randomness: Randomness) -> Integers:
@@ -119,9 +138,7 @@ def _in_units(true: Integers, unit: Integers | int, randomness: Randomness) -> I
     return units
 
 
-def _control(
-    true: Cube, column: str, control: ControlNoise, scale: Scale, randomness: Randomness, *, own: bool
-) -> Control:
+def _control(true: Cube, column: str, control: ControlNoise, scale: Scale, draws: _Draws, *, own: bool) -> Control:
     """A control of one column: the true table with its noise."""
     values = true.only(column).project(*control.by)[column] * parts_of(column)
     noise = control.weights if own else control.counts
@@ -131,8 +148,8 @@ def _control(
     return Control(
         name=control.name,
         by=control.by,
-        values=_perturbed(values, noise, scale.laid(axes), randomness),
-        variance=(noise.variance + _rounding(column, own=own)) * scale.mean_square(axes),
+        values=draws.perturbed(values, noise, scale, axes),
+        variance=(noise.variance + _rounding(column, own=own or draws.shared)) * scale.mean_square(axes),
     )
 
 
@@ -172,16 +189,20 @@ def _noise(
     controls: dict[Axes, float] = {}
     if calibration != "raking":  # of which it is not known what it does to the noise
         used = [(control, control.weights if own else control.counts) for control in method.controls]
-        rounded = _rounding(column, own=own)
+        rounded = _rounding(column, own=own or method.shared)
         controls = {
             true.axes(control.by): 0.0 if noise is None else noise.variance + rounded for control, noise in used
         }
         controls |= {true.axes(found.by): 0.0 for found in totals if column in found.columns}
-    return ColumnNoise(variance=cells.variance, controls=controls, scale=scale, rounding=_rounding(column, own=own))
+    rounded = _rounding(column, own=own or method.shared)
+    return ColumnNoise(variance=cells.variance, controls=controls, scale=scale, rounding=rounded)
 
 
 def _rounding(column: str, *, own: bool) -> float:
-    """The variance of rounding to units of noise: counts, and weights with noise of their own, are whole units."""
+    """The variance of rounding to units of noise: counts, and weights with noise of their own, are whole units.
+
+    With shared draws nothing is rounded.
+    """
     return 0.0 if own or column == COUNT else ROUNDING
 
 

@@ -120,6 +120,12 @@ class CubeSection(Described):
         AVERAGE, description="the average weight that scales the noise: average, over all records; or an attribute of "
         "the cube, within each of its codes"
     )  # fmt: skip
+    draws: Literal["own", "shared"] = Field(
+        "own",
+        description="own: every column has noise of its own; shared: as Li and Krenzke (2020) have it, weighted counts "
+        "get the noise of the counts times the average weight. Both together then tell the data, so the cube has no "
+        "formal guarantee and is for comparison",
+    )
     approach: Literal["bottom-up", "several-levels"] = Field(
         "bottom-up",
         description="bottom-up: epsilon is for the cells of the cube; several-levels: it is for the cube and its "
@@ -236,6 +242,11 @@ class CubeSection(Described):
         if self.sampling is not None and self.sensitivity != "weight":
             raise ValueError(
                 '`sampling` is for sensitivity = "weight": otherwise it is fitted to the replicate weights'
+            )
+        if self.draws == "shared" and (self.sensitivity == "weight" or self.levels or self.measures):
+            raise ValueError(
+                'draws = "shared" is for counts and weighted counts alone, with sensitivity = "record" and approach = '
+                '"bottom-up"'
             )
         if self.measures and self.sensitivity == "weight":
             raise ValueError('`measures` are for sensitivity = "record": nothing bounds what one record adds to them')

@@ -28,6 +28,7 @@ from sfumato.statistics.cube import levels
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.describe import (
+    CODES_ARE_PUBLIC,
     CUBES_LEAVE_OPEN,
     computed_without_noise,
     cube_structure,
@@ -76,7 +77,7 @@ class CubeStatistic(Statistic):
         return {COUNT: MILLION, **weighted, **dict.fromkeys(self.section.measures, MEASURE_PARTS)}
 
     @cached_property
-    def guarantee(self) -> EmployerEmployee:
+    def guarantee(self) -> Guarantee:
         """What the protected cube reveals at most, outside of what its statement excepts."""
         return self.method.guarantee()
 
@@ -148,6 +149,7 @@ class CubeStatistic(Statistic):
             "method": repr(method),
             "calibration": [self.section.calibration, self.section.nonnegative],
             **({"whole": True} if self.section.in_whole_numbers else {}),
+            **({"draws": self.section.draws} if self.method.shared else {}),
             "sampling": None if self.section.sampling is None else self.section.sampling.model_dump(mode="json"),
         }
         if totals:
@@ -241,9 +243,11 @@ class CubeStatistic(Statistic):
         return cube_structure(plan, self)
 
     @classmethod
-    def _together(cls, plan: Surroundings) -> EmployerEmployee:
-        """What all cubes reveal together of one record."""
-        return sequential([cube.guarantee for cube in plan.of_kind(cls)])
+    def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
+        """What all cubes with a guarantee reveal together of one record; None where there is none."""
+        bounds = [cube.guarantee.bound for cube in plan.of_kind(cls)]
+        found = [bound for bound in bounds if bound is not None]
+        return sequential(found) if found else None
 
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:
@@ -253,12 +257,14 @@ class CubeStatistic(Statistic):
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What cubes bound."""
-        return record_comparisons(cls._together(plan))
+        total = cls._together(plan)
+        return () if total is None else record_comparisons(total)
 
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What cubes do not protect."""
-        return [" ".join([CUBES_LEAVE_OPEN, *computed_without_noise(plan)])]
+        bounded = cls._together(plan) is not None
+        return [" ".join([CUBES_LEAVE_OPEN if bounded else CODES_ARE_PUBLIC, *computed_without_noise(plan)])]
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
@@ -366,6 +372,13 @@ def plan_cube(
 
 def _need_no_weights(section: CubeSection) -> None:
     """Refuse a cube that asks for noise of weights where every record counts once."""
+    if section.draws == "shared":
+        raise ReleaseError(
+            "draws",
+            expected="records with a `weight`: without one there is no second column to share the noise with",
+            found='draws = "shared"',
+            do="leave out `draws`, or name the `weight` under [data] records",
+        )
     if section.sensitivity == "weight":
         raise ReleaseError(
             "sensitivity",
@@ -440,4 +453,5 @@ def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True)
         empty_cells=section.empty_cells,
         weight_unit=unit,
         further=len(section.measures) + (1 if weighted and largest is None else 0),
+        shared=section.draws == "shared",
     )

@@ -13,12 +13,17 @@ from sfumato.arrays import Flags
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import precise
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.statistics.cube.section import table_name
 
 _DIGITS = 60
 _KEPT = Decimal(1).scaleb(-12)
 _CHUNK = 1 << 20
+SHARED_DRAWS = (
+    "one draw of noise changed the number of records of a cell and, times an average, its weighted number, so that one "
+    "less a multiple of the other has no noise"
+)
+"""Why a cube whose columns share their draws has no guarantee; docs/methods/hypercube.md has the attack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,8 @@ class TruncatedLaplace:
     """What weights are multiples of, where they have noise of their own."""
     further: int = field(default=0, repr=False)  # ledgers name questions by the text, and older ones lack it
     """How many columns get as much noise as the counts, in averages: weighted counts without `weights`, measures."""
+    shared: bool = field(default=False, repr=False)
+    """Whether these columns get the very draws of the counts: then one less a multiple of another has no noise."""
 
     @property
     def strict(self) -> bool:
@@ -73,7 +80,11 @@ class TruncatedLaplace:
         controls = [replace(control, by=tuple(sorted(control.by))) for control in self.controls]
         return replace(self, controls=tuple(sorted(controls, key=lambda control: control.by)))
 
-    def guarantee(self) -> EmployerEmployee:
+    def guarantee(self) -> Guarantee:
+        """What all columns reveal together: nothing is bounded where they share their draws."""
+        return NoFormalGuarantee(statement=SHARED_DRAWS) if self.shared else self.spends()
+
+    def spends(self) -> EmployerEmployee:
         """For one record more or less, from the parameters alone: ε and δ of the cube and of its noisy controls add up.
 
         Exact controls are outside of it, and so are weighted counts whose noise is in average weights.
