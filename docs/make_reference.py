@@ -19,7 +19,7 @@ from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
-from sfumato.statistics.cube.section import ControlSection, CubeSection, SamplingSection
+from sfumato.statistics.cube.section import ControlSection, CubeSection, RulesSection, SamplingSection
 from sfumato.statistics.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
@@ -43,6 +43,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "cube": CubeSection,
     "control": ControlSection,
     "sampling": SamplingSection,
+    "rules": RulesSection,
     "live": LiveSettings,
     "protect": Protection,
 }

@@ -70,7 +70,7 @@ def answer_summary(
     notes = [_errors_in_words(answer), *_marks_in_words(rules, rows)]
     if not answer.dimensions:
         notes.append(f"It can be asked by {', '.join(part.dimensions)}.")
-    about = {"cube": part.name, "title": part.title, "asked": what, "rules": vars(rules)}
+    about = {"cube": part.name, "title": part.title, "asked": what, "rules": rules.described()}
     data = about | _data(rows, written, as_json=as_json)
     return _text(f"{part.title}: {what}", rows, notes, written, headings=_OF_CUBES), data
 
@@ -165,6 +165,7 @@ def _marks_in_words(rules: "Rules", rows: pa.Table) -> list[str]:
     meant = {
         "too few records": f"fewer than {rules.least_count:,}, by the noisy count",
         "too uncertain": f"a coefficient of variation above {limit}",
+        "too small": f"a weighted count below {rules.least_weighted:,g}",
         "not defined": "a total that is not above 0, or no error that can be told",
     }
     marks = set(rows["status"].to_pylist())

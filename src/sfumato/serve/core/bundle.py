@@ -315,7 +315,7 @@ class OpenBundle:
         notes = (*self.statement.changes(about["name"]), *self.statement.errors, *self.statement.not_protected)
         source = CubeFigures(cube=cube, metrics=figures, groupings=known)
         # A mean may not be defined, whatever the rules are.
-        marks = bool(cube.rules.least_count or cube.rules.largest_cv or measures)
+        marks = cube.rules.some or bool(measures)
         table = self._served(
             about, source, prefix=prefix, dimensions=tuple(dimensions), metrics=metrics, notes=notes, marks=marks
         )

@@ -62,6 +62,7 @@ STATUSES = (
         meaning="not published: nothing published tells how far the figure is off",
         hides=True,
     ),
+    CellStatus(text="too small", symbol="w", meaning="use with care: the weighted count behind this figure is small"),
 )
 """By its number; the first says nothing."""
 BOUNDING = np.array([status.bounds for status in STATUSES])

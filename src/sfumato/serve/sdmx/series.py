@@ -38,6 +38,7 @@ _LETTERS = {
     **dict.fromkeys(APART.values(), _NORMAL),  # of ad-hoc tables, which are not served as SDMX
     "too few records": "U",
     "too uncertain": "U",
+    "too small": "U",
     "below": "D",
     "above": "D",
     "error unknown": "Q",

@@ -104,6 +104,9 @@ class CubeAssessment:
 
     name: str
     title: str
+    rules_before: Rules
+    rules: Rules
+    """What may be published of true figures, and of protected ones."""
     risk: CellRisk
     """Of the cells of the cube itself."""
     odds: tuple[SizeOdds, ...]
@@ -158,12 +161,15 @@ def assess_cube(
     `replicates` are the replicate variances of some of its tables, where the data have replicate weights; the reference
     protection draws from `randomness`.
     """
-    before = without_noise(true.with_column(COUNT, true[COUNT] * MILLION, parts=MILLION), sampling, published.rules)
+    rules = planned.rules_before
+    before = without_noise(true.with_column(COUNT, true[COUNT] * MILLION, parts=MILLION), sampling, rules)
     reference = without_noise(reference_cube(planned, true, randomness), sampling, published.rules)
     cubes = _Cubes(before=before, published=published, reference=reference)
     return CubeAssessment(
         name=planned.name,
         title=planned.title,
+        rules_before=planned.rules_before,
+        rules=published.rules,
         risk=cell_risk(np.ravel(true[COUNT]), np.ravel(published.cube.values(COUNT))),
         odds=odds_of_records(planned.guarantee),
         told=attack_cube(published.cube, published.figures, true, planned.section),
@@ -186,10 +192,7 @@ def assess_cube(
 def published_cube(planned: CubeStatistic, content: bytes) -> PublishedCube:
     """A stored answer as it is published."""
     cube, figures = read_stored(planned.as_asked(content))
-    section = planned.section
-    largest = None if section.largest_cv is None else float(section.largest_cv)
-    rules = Rules(least_count=section.least_count, largest_cv=largest)
-    return PublishedCube(name=planned.name, title=planned.title, cube=cube, figures=figures, rules=rules)
+    return PublishedCube(name=planned.name, title=planned.title, cube=cube, figures=figures, rules=planned.rules)
 
 
 def without_noise(cube: Cube, sampling: Sampling | None, rules: Rules) -> PublishedCube:

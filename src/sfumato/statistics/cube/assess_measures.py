@@ -332,14 +332,24 @@ def replicate_errors(
         for figure, (true, told, variances) in tables.items():
             real = np.full(len(held), np.nan)
             real[held] = np.sqrt(variances)
-            found.append(_compared((by, figure), true, told, real, published.rules))
+            totals = np.ravel(before.cube.project(*by).values(before.weighting))
+            found.append(_compared((by, figure), true, told, real, rules=before.rules, totals=totals))
     return tuple(found)
 
 
 def _compared(
-    named: tuple[tuple[str, ...], str], before: CubeAnswer, after: CubeAnswer, errors: Floats, rules: Rules
+    named: tuple[tuple[str, ...], str],
+    before: CubeAnswer,
+    after: CubeAnswer,
+    errors: Floats,
+    *,
+    rules: Rules,
+    totals: Floats,
 ) -> ReplicateErrors:
-    """One table; cells without records have no replicate variance and are left out."""
+    """One table; cells without records have no replicate variance and are left out.
+
+    `rules` are those for figures before protection, and `totals` their weighted counts.
+    """
     known = np.isfinite(errors) & defined(before) & defined(after)
     real, true, noisy, fitted, told = (
         np.ravel(values)[known] for values in (errors, before.values, after.values, before.errors, after.errors)
@@ -358,6 +368,7 @@ def _compared(
         variation=variation,
         most=np.inf if rules.largest_cv is None else rules.largest_cv,
     )
+    fit &= totals[known] >= rules.least_weighted
     return ReplicateErrors(
         table=named[0],
         figure=named[1],

@@ -35,7 +35,8 @@ def cube_section(found: CubeAssessment) -> str:
 <p>Tables of the published cube, beside those of the true one: a sample of those with each number of dimensions, none
 with more than {MOST_CELLS:,} cells. The reference is noise in the cells alone, without controls, for the same ε; it is
 drawn anew for each report. Coefficients of variation, overlaps and marks before protection use the fitted function of
-sampling errors{"; the table about replicate weights has real ones" if found.replicates else ""}.</p>
+sampling errors{"; the table about replicate weights has real ones" if found.replicates else ""}. Publishable is, before
+protection, {found.rules_before}; after it, by noisy numbers, {found.rules}.</p>
 {"".join(f"<figure>{chart}</figure>" for chart in charts_of(found))}
 <h3>What protection costs</h3>
 {_tables(found)}
@@ -72,6 +73,7 @@ def cube_words(found: CubeAssessment) -> str:
         f"The attack '{part.attack}' reads {part.successes:,} of {part.targets:,} weights; a guess {part.guessed:,}."
         for part in found.weights
     ]
+    lines.append(f"Publishable before: {found.rules_before}; after: {found.rules}.")
     for part in found.by_dimension:
         totals = part.figures[0].all  # weighted totals, or numbers of records without weights
         lines.append(

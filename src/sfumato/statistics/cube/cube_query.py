@@ -111,16 +111,37 @@ def kept_places(dimension: Dimension, codes: Iterable[str]) -> CubePlaces:
 
 # What a question to a cube gets: figures with their expected errors, and marks where they should not be published.
 
-STATUSES = ("", "too few records", "too uncertain", "not defined")
-_FEW, _UNCERTAIN, _UNDEFINED = range(1, len(STATUSES))
+STATUSES = ("", "too few records", "too uncertain", "not defined", "too small")
+_FEW, _UNCERTAIN, _UNDEFINED, _SMALL = range(1, len(STATUSES))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """When a figure is marked as not fit for publication; both rules look at noisy numbers only."""
+    """When a figure is marked as not fit for publication; the rules look at noisy numbers only."""
 
     least_count: int = 0
     largest_cv: float | None = None
+    least_weighted: float = 0.0
+
+    @property
+    def some(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.least_count or self.largest_cv is not None or self.least_weighted)
+
+    def __str__(self) -> str:
+        """The rules in words."""
+        cv = self.largest_cv
+        words = [
+            f"at least {self.least_count:,} records" if self.least_count else "",
+            f"a weighted count of at least {self.least_weighted:,g}" if self.least_weighted else "",
+            "" if cv is None else f"a coefficient of variation of at most {cv:g}",
+        ]
+        return " and ".join(filter(None, words)) or "any figure"
+
+    def described(self) -> dict[str, float | None]:
+        """The rules for machines; readers of earlier versions do not know the last one, and need not where it is 0."""
+        found: dict[str, float | None] = {"least_count": self.least_count, "largest_cv": self.largest_cv}
+        return found | ({"least_weighted": self.least_weighted} if self.least_weighted else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +221,14 @@ def total_error(perturbation: Floats, sampling: Floats | None) -> Floats:
 
 
 def statuses(
-    rules: Rules, values: Floats, errors: Floats, *, compared_with: Floats, base: Floats, total: Floats | None
+    rules: Rules,
+    values: Floats,
+    errors: Floats,
+    *,
+    compared_with: Floats,
+    base: Floats,
+    weighted: Floats | None,
+    total: Floats | None,
 ) -> Integers:
     """The status of every figure: it needs enough records in its base, and a small coefficient of variation.
 
@@ -209,6 +237,8 @@ def statuses(
     status = np.zeros(values.shape, dtype=np.int64)
     if rules.largest_cv is not None:
         status[~(_variation(errors, compared_with) <= rules.largest_cv)] = _UNCERTAIN
+    if rules.least_weighted and weighted is not None:
+        status[~(weighted >= rules.least_weighted)] = _SMALL
     if rules.least_count:
         status[~(base >= rules.least_count)] = _FEW
     undefined = np.isnan(values) | np.isnan(errors)

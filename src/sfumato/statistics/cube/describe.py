@@ -69,10 +69,7 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
                 for totals in planned.totals
             ),
         ],
-        "publication_rules": {
-            "least_count": section.least_count,
-            "largest_cv": None if section.largest_cv is None else float(section.largest_cv),
-        },
+        "publication_rules": planned.rules.described(),
         "file": f"cubes/{planned.name}.parquet",
     }
 

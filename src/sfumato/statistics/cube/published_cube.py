@@ -229,6 +229,7 @@ class PublishedCube:
             total_error(perturbed, sampled),
             compared_with=values if compared_with is None else compared_with,
             base=counts if base is None else base,
+            weighted=self._weighted(table) if total is None else total,
             total=total,
         )
         return CubeAnswer(
@@ -251,8 +252,13 @@ class PublishedCube:
                 f"{cells:,}",
                 "ask by fewer dimensions or with filters; the file of the cube in the bundle lists every cell",
             )
-        columns = tuple(dict.fromkeys([COUNT, self.weighting, column] if column != COUNT else [COUNT]))
+        counts_alone = column == COUNT and not self.rules.least_weighted
+        columns = tuple(dict.fromkeys([COUNT] if counts_alone else [COUNT, self.weighting, column]))
         return self.cube.sums(query.axes, query.kept, columns)
+
+    def _weighted(self, table: Cube) -> Floats | None:
+        """The weighted counts that a rule looks at."""
+        return table.values(self.weighting) if self.rules.least_weighted else None
 
     def _with_last(self, by: By, of: str, where: Where | None, what: str) -> CubeQuery:
         """The question by some dimensions and, at last, the one whose codes are put total_error."""

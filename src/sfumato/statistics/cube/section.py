@@ -96,6 +96,14 @@ class SamplingSection(Described):
         return part
 
 
+class RulesSection(Described):
+    """When figures of unprotected data may be published: the rules that were in force before noise was added."""
+
+    least_count: int = Field(0, ge=0, description="not figures based on fewer records")
+    least_weighted: Exact = Field(Fraction(0), ge=0, description="not figures based on a smaller weighted count")
+    largest_cv: Exact | None = Field(None, description="not figures with a larger coefficient of variation")
+
+
 class CubeSection(Described):
     """A `[[cube]]` section: records counted in all combinations of some attributes, protected as a whole."""
 
@@ -161,6 +169,14 @@ class CubeSection(Described):
     )
     largest_cv: Exact | None = Field(
         None, description="it also marks figures with a larger coefficient of variation, such as 0.3"
+    )
+    least_weighted: Exact = Field(
+        Fraction(0), ge=0, description="it also marks figures based on a smaller weighted count, by the noisy one"
+    )
+    rules_before: RulesSection | None = Field(
+        None,
+        description="the rules for figures without noise, such as { least_count = 30, largest_cv = 0.2 }: the "
+        "confidential report counts what becomes publishable under the rules above; the same rules when not given",
     )
 
     @field_validator("name")

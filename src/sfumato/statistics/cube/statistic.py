@@ -27,6 +27,7 @@ from sfumato.statistic import Statistic, Surroundings
 from sfumato.statistics.cube import levels
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
+from sfumato.statistics.cube.cube_query import Rules
 from sfumato.statistics.cube.describe import (
     CODES_ARE_PUBLIC,
     CUBES_LEAVE_OPEN,
@@ -40,7 +41,15 @@ from sfumato.statistics.cube.describe import (
 from sfumato.statistics.cube.figures import Calibration, Figures, Sampling, fitted
 from sfumato.statistics.cube.protect import parts_of, protected_cube, public_controls
 from sfumato.statistics.cube.question import CubeQuestion, RecordTotals
-from sfumato.statistics.cube.section import COUNT, MEASURE_PARTS, WEIGHTED, ControlSection, CubeSection, table_name
+from sfumato.statistics.cube.section import (
+    COUNT,
+    MEASURE_PARTS,
+    WEIGHTED,
+    ControlSection,
+    CubeSection,
+    RulesSection,
+    table_name,
+)
 from sfumato.statistics.cube.stored import laid_out, read_figures, stored, with_columns
 from sfumato.statistics.cube.tabulate import record_totals, replicate_estimates, tabulated_cube
 from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
@@ -80,6 +89,16 @@ class CubeStatistic(Statistic):
     def guarantee(self) -> Guarantee:
         """What the protected cube reveals at most, outside of what its statement excepts."""
         return self.method.guarantee()
+
+    @property
+    def rules(self) -> Rules:
+        """What the query tool marks."""
+        return _rules(self.section)
+
+    @property
+    def rules_before(self) -> Rules:
+        """What would be marked without noise: the same, unless the release says otherwise."""
+        return self.rules if self.section.rules_before is None else _rules(self.section.rules_before)
 
     @property
     def margins(self) -> tuple[tuple[Dimension, ...], ...]:
@@ -368,6 +387,14 @@ def plan_cube(
     )
     planned.refuse_contradictions()
     return planned
+
+
+def _rules(section: CubeSection | RulesSection) -> Rules:
+    return Rules(
+        least_count=section.least_count,
+        largest_cv=None if section.largest_cv is None else float(section.largest_cv),
+        least_weighted=float(section.least_weighted),
+    )
 
 
 def _need_no_weights(section: CubeSection) -> None:
