@@ -209,10 +209,10 @@ def _refuse_two_noises(plan: Plan) -> None:
         one, other = list(noises.values())[:2]
         raise ReleaseError(
             f"tables '{one}' and '{other}'",
-            expected="the same options of top-contributors in all tables, but for `suppress`: two perturbations of the "
-            "same cells, made of the same directions and sizes, can be solved for the truth",
+            expected="one method with the same options in all tables of totals, but for `suppress`: two "
+            "perturbations of the same cells, made of the same directions and sizes, can be solved for the truth",
             found="different ones",
-            do="write the same options in every table",
+            do="write the same method and options in every table",
         )
 
 

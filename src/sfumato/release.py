@@ -84,7 +84,9 @@ class About(Described):
         description="what all tables about the population and period may cost together; needed by every method with a "
         "formal guarantee",
     )
-    key: Path | None = Field(None, description="key file (`sfumato keys new`) of noise-infusion and top-contributors")
+    key: Path | None = Field(
+        None, description="key file (`sfumato keys new`) of noise-infusion, top-contributors and perturbed-values"
+    )
     key_fingerprint: str | None = Field(
         None, description="an earlier key of the key file; without it, the one in force (`sfumato keys show`)"
     )

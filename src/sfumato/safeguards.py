@@ -95,10 +95,10 @@ def _refuse_another_noise(plan: Plan, entry: Entry, identity: Identity, fingerpr
     if changed and entry.data in identity.names:
         raise KeyFileError(
             f"table '{changed[0].table.name}'",
-            expected="the options of top-contributors that these records were published with: two perturbations of the "
+            expected="the method and options that these records were published with: two perturbations of the "
             "same cells, made of the same directions and sizes, can be solved for the truth",
-            found="other options",
-            do="write the earlier options; or, if they must change, rotate the key and write rekeyed = true",
+            found="others",
+            do="write the earlier ones; or, if they must change, rotate the key and write rekeyed = true",
         )
 
 

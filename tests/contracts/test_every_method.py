@@ -18,18 +18,19 @@ from sfumato.statistics.people.sensitivity import GlobalSensitivity, LocalSensit
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import METHODS, build
 from sfumato.statistics.totals.top_contributors import TopContributors
+from sfumato.statistics.totals.values import PerturbedValues
 
 DRAWS = 40_000
 COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 60), "one giant": (30_000, 29_000)}
 
 
-# The chance of top-contributors is in the keys of the records, not in the randomness that methods are handed.
+# The chance of methods for totals is in the keys of the records, not in the randomness that methods are handed.
 # Predictions, means and percentiles are several values of a group with errors of their own, tested in
 # tests/statistics/methods.
 ESTIMATED = {
     method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity)
 }
-DRAWN = sorted(METHODS.keys() - {TopContributors.name} - ESTIMATED)
+DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name} - ESTIMATED)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"delta": Fraction(1, 2000)} if name == "smooth-laplace" else {}) for name in DRAWN},
     "log-laplace, tight": ("log-laplace", {"tight": True}),

@@ -274,6 +274,7 @@ mean_decimals | mean = "profit"; by = ["industry"]; decimals = 4; totals = true 
 some_records | count = "records"; by = ["state"]; where = { industry = ["X", "Z"] } | method = "top-contributors"OPTIONS
 some | total = "turnover"; by = ["industry"]; where = { state = "A" } | method = "top-contributors"OPTIONS
 """
+VALUES = "perturbed-values"
 RULES = ("jackknife", "successive-difference", "bootstrap")
 REPLICATES = {rule: f', weight = "weight", replicates = {{ columns = "rw_*", rule = "{rule}" }}' for rule in RULES}
 CONTRIBUTOR_OPTIONS = {
@@ -462,6 +463,10 @@ CASES: Mapping[str, Case] = {
         f"businesses_{name}": businesses(records, CONTRIBUTORS.replace("OPTIONS", options))
         for name, (records, options) in CONTRIBUTOR_OPTIONS.items()
     },
+    "businesses_values": businesses(
+        ', consent = "asked", weight = "weight"',
+        CONTRIBUTORS.replace("OPTIONS", "").replace("top-contributors", VALUES),
+    ),
     "people": people('path = "once.parquet", unit = "person"', "", ONCE),
     "people_years": people('path = "people.parquet", unit = "person", period = "year"', YEAR, YEARS),
     "cubes": survey("", CUBES),

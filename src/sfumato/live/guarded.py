@@ -57,7 +57,7 @@ class GuardedSession(Session):
         protected = asked.method.protect(counted, OperatingSystem())
         protected = _suppress(protected, ~_within(protected, shown or {}))
         settings = self.release.live
-        if settings.guard == "off":
+        if settings.guard == "off" or not asked.method.guarded:
             return statistic.rows(protected)
         near = self._too_near(asked, counted, protected)
         if settings.guard == "refuse":
@@ -71,6 +71,8 @@ class GuardedSession(Session):
             if not Totals.fits(table, self.release.data):
                 continue  # statistics of people have noise of their own
             statistic = self._statistic(table)
+            if not statistic.method.guarded:
+                continue  # a difference of cells is a perturbed value, as it may be
             counted = self.prepared.answer(statistic.question)
             protected = statistic.method.protect(counted, OperatingSystem())
             seen = np.flatnonzero(protected["status"] != SUPPRESSED)
@@ -144,7 +146,7 @@ def open_guarded(release: Release, progress: Progress = lambda _: None) -> Itera
         if release.data.of_jobs or ready.plan.secret is None:
             raise SfumatoError(
                 "live tables",
-                expected="a release of records, protected by top-contributors",
+                expected="a release of records, protected by top-contributors or perturbed-values",
                 found="another release",
                 do="describe records = { … } under [data]",
             )

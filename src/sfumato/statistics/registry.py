@@ -73,6 +73,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",
+        "perturbed-values": "totals.values:PerturbedValues",
         "vector-pareto": "jobs.vector:VectorPareto",
         "log-box": "jobs.logarithms:LogBox",
         "smooth-box": "jobs.vector:SmoothBox",

@@ -18,8 +18,8 @@ from sfumato.statistics.registry import for_people, is_keyed
 
 StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
-TOP_CONTRIBUTORS = "top-contributors"
-"""The method of totals of records, whose class is loaded when a release names it."""
+FOR_TOTALS = ("top-contributors", "perturbed-values")
+"""The methods of totals of records, whose classes are loaded when a release names them."""
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
 ENDS = {True: ("origin", "destination"), False: ("first", "second")}
@@ -419,8 +419,8 @@ def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
 def methods_for_records(table: Table) -> dict[str, str]:
     """What a release file may name for a table of records, each with what is used."""
     people = for_people(table.statistic)
-    keyed = table.statistic in ("count", "total", "mean")
-    return {**({TOP_CONTRIBUTORS: TOP_CONTRIBUTORS} if keyed else {}), **people}
+    keyed = FOR_TOTALS if table.statistic in ("count", "total", "mean") else ()
+    return {**{name: name for name in keyed}, **people}
 
 
 def need_one_period(table: Table, data: Any, words: str = "a unit has a record in each") -> None:

@@ -15,7 +15,7 @@ from sfumato.errors import MethodError
 from sfumato.method import MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.statistics.totals.perturbation import half_widths
-from sfumato.statistics.totals.top_contributors import CONFIDENCE, TopContributors
+from sfumato.statistics.totals.top_contributors import CONFIDENCE, TopContributors, blur
 from tests.statistics.methods.contributors import Unit, cells_of
 
 MANY = [f"unit {n}" for n in range(40)]
@@ -182,11 +182,11 @@ def test_the_published_error_of_a_mean_counts_the_perturbation_of_its_count() ->
 def test_published_errors_are_raised_by_a_secret_of_the_leader_that_never_changes() -> None:
     blurs = []
     for others in (5, 9, 20):
-        method, cells = TopContributors(), cells_of([dominated(others=others)])
-        blurs.append(float(method._blur(cells)[0]))
+        cells = cells_of([dominated(others=others)])
+        blurs.append(float(blur(cells)[0]))
     assert len(set(blurs)) == 1
     assert 1 <= blurs[0] <= 1.5
-    assert len({float(TopContributors()._blur(cells_of([dominated(name=name)]))[0]) for name in "abcd"}) == 4
+    assert len({float(blur(cells_of([dominated(name=name)]))[0]) for name in "abcd"}) == 4
 
 
 def test_published_relative_errors_are_on_a_coarse_scale_and_never_too_small() -> None:

@@ -2,12 +2,36 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
+from fractions import Fraction
+from math import ceil, prod
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.arrays import Integers
 from sfumato.cells import Dimension
+from sfumato.noise.factors import ONE, triangular
 
 TOTAL = "total"
 """The last code of a dimension with totals: all its other codes together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueNoise:
+    """By which share values of those who asked are moved: a magnitude times noise on 1 ± spread; both are secrets."""
+
+    magnitude: Fraction = field(repr=False)
+    spread: Fraction = field(repr=False)
+
+    def shares(self, words: NDArray[np.uint64]) -> Integers:
+        """Shares in whole millionths, rounded up: nobody is moved by less than the noise says.
+
+        >>> noise = ValueNoise(magnitude=Fraction("0.2"), spread=Fraction("0.3"))
+        >>> noise.shares(np.array([0, 2**64 - 1], dtype=np.uint64)).tolist()
+        [140000, 260000]
+        """
+        magnitude = ceil(self.magnitude * ONE)
+        return -(-triangular(words, spread=int(self.spread * ONE)) * magnitude // ONE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +53,8 @@ class ContributorQuestion:
     ratio: bool = False
     """Whether the sampling error of the mean is asked for too."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    noise: ValueNoise | None = None
+    """Asks for the total of values that were perturbed one by one, too."""
 
     @property
     def looks_at(self) -> frozenset[str]:

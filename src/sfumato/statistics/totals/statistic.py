@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.data import OpenRecords
-from sfumato.errors import ReleaseError
+from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist
 from sfumato.keys import Secret
 from sfumato.method import Method
@@ -20,6 +20,7 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.published import CONFIDENCE, Columns, PublishedTable, typical
 from sfumato.statistics.registry import build
 from sfumato.statistics.table import (
+    FOR_TOTALS,
     Table,
     epsilon_of,
     know_measures,
@@ -33,6 +34,7 @@ from sfumato.statistics.totals.attacks import attack_totals
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
 from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
+from sfumato.statistics.totals.values import PerturbedValues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +42,12 @@ class Totals(PublishedTable):
     """A measure of records added up, or records counted, by some attributes."""
 
     question: ContributorQuestion
-    method: TopContributors
+    method: TopContributors | PerturbedValues
 
     @classmethod
     def fits(cls, table: Table, data: Any) -> bool:
         """Whether a table of these data is of this kind."""
-        return not data.of_jobs and table.protect.method == TopContributors.name
+        return not data.of_jobs and table.protect.method in FOR_TOTALS
 
     @classmethod
     def method_name(cls, table: Table, data: Microdata) -> str:  # noqa: ARG003 (other kinds look at it)
@@ -80,15 +82,17 @@ class Totals(PublishedTable):
                     do="rename the code, or leave out `totals`",
                 )
             by.append(Dimension(name=name, codes=(*kept, *([TOTAL] if totalled else []))))
-        magnitudes = table.protect.options.get("magnitudes", TopContributors().magnitudes)
+        with naming(f"table '{table.name}'"):
+            method = cls._build(table, data)
         return ContributorQuestion(
             by=tuple(by),
             measure=table.measure,
-            contributors=len(magnitudes) if isinstance(magnitudes, list | tuple) else 1,
+            contributors=method.contributors,
             margins=table.totals,
             period=data.records.period,
             ratio=table.mean is not None,
             where=table.where,
+            noise=method.noise if table.measure is not None else None,
         )
 
     @classmethod
@@ -101,6 +105,10 @@ class Totals(PublishedTable):
         alpha: Fraction | None,  # noqa: ARG003 (there is no budget)
     ) -> Method:
         """The method that protects a table, with its parameters."""
+        return cls._build(table, data)
+
+    @classmethod
+    def _build(cls, table: Table, data: Microdata) -> TopContributors | PerturbedValues:
         name = cls.method_name(table, data)
         epsilon_of(table, name)
         if table.protect.options.get("sampling_relief") and data.records.replicates is None:
@@ -112,7 +120,7 @@ class Totals(PublishedTable):
             )
         decimals = table.decimals if table.statistic == "mean" else 0
         known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
-        return build(name, options=used_options(table, "form"), of_table=known)
+        return cast(TopContributors | PerturbedValues, build(name, options=used_options(table, "form"), of_table=known))
 
     @classmethod
     def countable(cls, data: Microdata, question: ContributorQuestion) -> frozenset[str]:  # noqa: ARG003
@@ -196,8 +204,9 @@ class Totals(PublishedTable):
         if plan.release.records.records.consent is None:
             return []
         return [
-            " All this is so of units that asked to be protected, and **of no others**: where none of the largest "
-            "contributors of a cell asked, its total is published as it is."
+            " All this is so of units that asked to be protected, and **of no others**: "
+            + "; ".join(dict.fromkeys(table.method.for_others for table in plan.of_kind(cls)))
+            + "."
         ]
 
     @classmethod
@@ -233,10 +242,7 @@ class Totals(PublishedTable):
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
-        text += (
-            " The same contributors always get the same answer, however the table is asked for. Sums of published "
-            "cells need not be the published total, which was protected by itself."
-        )
+        text += self.method.adding_up
         data = plan.release.records
         if len(data.units) > 1:
             text += f" Protected are units at several levels: {', '.join(data.units)}."

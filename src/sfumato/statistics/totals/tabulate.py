@@ -36,6 +36,7 @@ from sfumato.statistics.totals.tabulate_sampling import (
     sum_of_squares,
 )
 from sfumato.statistics.totals.tabulate_units import Found, group_in_arrays, largest_units, sums_of_units, unit_parts
+from sfumato.statistics.totals.tabulate_values import perturbed_columns, with_perturbed
 
 # The columns of cells and of their largest units, from an engine's sums and the secret key.
 
@@ -221,6 +222,11 @@ class Prepared:
         columns = self._records(rows, grid, question)
         for level in range(1, len(self.levels)):
             columns |= self._level(rows, grid, question, level, columns["cell_key_0"])
+        if question.noise is not None:
+            top = len(self.levels) - 1
+            with self.tables.engine.lending():
+                moved = with_perturbed(rows, noise=question.noise, keyed=self.keyed, top=top)
+                columns |= perturbed_columns(moved, grid, codes=self.codes, parts=self._parts, top=top)
         return Cells(dimensions=question.by, positions=np.arange(grid.size), columns=columns)
 
     def records_within(self, filters: Sequence[Mapping[str, Sequence[str]]]) -> Integers:

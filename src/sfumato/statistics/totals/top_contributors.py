@@ -65,6 +65,15 @@ class TopContributors:
     """
 
     name: ClassVar[str] = "top-contributors"
+    guarded: ClassVar[bool] = True
+    """Whether answers that differ by few units must be kept apart."""
+    adding_up: ClassVar[str] = (
+        " The same contributors always get the same answer, however the table is asked for. Sums of published cells "
+        "need not be the published total, which was protected by itself."
+    )
+    for_others: ClassVar[str] = (
+        "where none of the largest contributors of a cell asked, its total is published as it is"
+    )
     keyed: ClassVar[bool] = True
     """It takes its chance from a key file and costs no budget: it has no formal guarantee."""
     unbiased: ClassVar[bool] = False
@@ -136,6 +145,11 @@ class TopContributors:
         return text
 
     @property
+    def noise(self) -> None:
+        """Nothing is done to each value by itself: cells are moved."""
+        return
+
+    @property
     def noise_options(self) -> tuple[object, ...]:
         """Everything that decides by how much a cell is moved: one set of data must never be perturbed by two."""
         moved = (self.magnitudes, self.by_shape, self.spread, self.parity, self.weight_relief, self.sampling_relief)
@@ -167,40 +181,27 @@ class TopContributors:
     def true_value(self, cells: Cells) -> Floats:
         """The figure without perturbation, in the unit of what is published: confidential."""
         if self.statistic == "count":
-            return _whole(cells, "weights")
-        total = _whole(cells, "total")
+            return whole(cells, "weights")
+        total = whole(cells, "total")
         return self._as_published(total, cells) if self.statistic == "mean" else total
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:  # noqa: ARG002 (all chance is in the keys)
         """`value`, its `status`, and `rse`, `low` and `high`, rounded so that they tell little of the contributors."""
-        hidden = self._hidden(cells)
-        value = np.rint(self._value(cells))
         sampling, perturbing, counting = self._variances(cells)
-        whole = np.sqrt(sampling + perturbing + counting)
-        mostly = perturbing + counting > MOSTLY * whole**2
-        shown = np.abs(value)
         width = half_widths(
             self._published_scales(cells),
             np.sqrt(sampling + counting),
             spread=float(self.spread),
             confidence=CONFIDENCE,
         )
-        blur = self._blur(cells)
-        rse, apart = (rounded_up(_relative(blur * error, shown)) for error in (whole, width))
-        known = np.isfinite(apart) & ~hidden
-        outward = np.where(known, apart, 0.0) * shown
-        status = np.where(hidden, SUPPRESSED, np.where(mostly & (shown > 0), MOSTLY_PERTURBATION, 0))
-        columns = {
-            "value": np.where(hidden, 0, value),
-            "status": status,
-            "rse": np.rint(1000 * np.where(np.isfinite(rse) & ~hidden, rse, -0.001)),
-            "low": np.where(known, np.floor(value - outward), UNKNOWN),
-            "high": np.where(known, np.ceil(value + outward), UNKNOWN),
-        }
-        return Cells(
-            dimensions=cells.dimensions,
-            positions=cells.positions,
-            columns={name: column.astype(np.int64) for name, column in columns.items()},
+        return published_cells(
+            cells,
+            value=np.rint(self._value(cells)),
+            sampling=np.sqrt(sampling),
+            deviation=np.sqrt(perturbing + counting),
+            width=width,
+            blurred=blur(cells),
+            hidden=np.where(self._hidden(cells), SUPPRESSED, 0),
         )
 
     def published_error(self, values: Integers) -> Floats:
@@ -212,17 +213,6 @@ class TopContributors:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.full(len(values), -np.inf), np.full(len(values), np.nan)
-
-    def _blur(self, cells: Cells) -> Floats:
-        """By how much published errors of each cell are raised: a secret of its largest contributor, from 1 to 1.5.
-
-        The relative error of a cell tells the size of its leader up to the scale. A reader who asks about many cells
-        with the same leader would narrow that down; what comes out is the product with this number, which never
-        changes for a unit.
-        """
-        words = cells["unit_word_0_1"].view(np.uint64)
-        raised: Floats = 1 + 0.5 * (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return raised
 
     @cached_property
     def _table(self) -> CellKeyTable:
@@ -243,14 +233,14 @@ class TopContributors:
 
     def _weighted_count(self, cells: Cells) -> Floats:
         """The weighted count, moved as much as the number of records is."""
-        records, weights = cells["records"], _whole(cells, "weights")
+        records, weights = cells["records"], whole(cells, "weights")
         scaled: Floats = np.divide(weights * self._count(cells), records, out=np.zeros(len(cells)), where=records > 0)
         return scaled
 
     def _value(self, cells: Cells) -> Floats:
         if self.statistic == "count":
             return self._weighted_count(cells)
-        total = _whole(cells, "total") + self._perturbation(cells)
+        total = whole(cells, "total") + self._perturbation(cells)
         if self.statistic == "total":
             return total
         count = self._weighted_count(cells)
@@ -259,7 +249,7 @@ class TopContributors:
 
     def _as_published(self, amount: Floats, cells: Cells) -> Floats:
         """An amount of the total as an amount of the mean."""
-        count = _whole(cells, "weights")
+        count = whole(cells, "weights")
         scaled: Floats = np.divide(amount * 10**self.decimals, count, out=np.zeros(len(cells)), where=count > 0)
         return scaled
 
@@ -299,7 +289,7 @@ class TopContributors:
         """All levels, their magnitudes, and for every cell the level that asks for the largest perturbation."""
         levels = [self._level(cells, level) for level in range(self.levels)]
         magnitudes = [
-            self._magnitudes(level, _whole(cells, "total"), own=place == 0) for place, level in enumerate(levels)
+            self._magnitudes(level, whole(cells, "total"), own=place == 0) for place, level in enumerate(levels)
         ]
         variances = np.stack([self._variance(level, m) for level, m in zip(levels, magnitudes, strict=True)])
         relief = np.ones(len(cells))
@@ -343,7 +333,7 @@ class TopContributors:
         """The same in the unit of what is published; a count is moved by its table."""
         if self.statistic == "count":
             weight = np.divide(
-                _whole(cells, "weights"), cells["records"], out=np.zeros(len(cells)), where=cells["records"] > 0
+                whole(cells, "weights"), cells["records"], out=np.zeros(len(cells)), where=cells["records"] > 0
             )
             scales = np.zeros((len(cells), self.contributors))
             scales[:, 0] = weight * np.sqrt(float(self.count_variance))
@@ -376,6 +366,53 @@ class TopContributors:
         return error * error, perturbing, moved * moved
 
 
+def published_cells(
+    cells: Cells,
+    *,
+    value: Floats,
+    sampling: Floats,
+    deviation: Floats,
+    width: Floats,
+    blurred: Floats,
+    hidden: Integers,
+) -> Cells:
+    """The answer: values, their status, and errors on a coarse scale, raised by a secret of the largest contributor.
+
+    `sampling` and `deviation` are the standard errors by sampling and by perturbation, `width` is half of the interval,
+    and `hidden` the status of cells of which nothing is told.
+    """
+    shown, seen = np.abs(value), hidden == 0
+    whole = np.sqrt(sampling**2 + deviation**2)
+    mostly = deviation**2 > MOSTLY * whole**2
+    rse, apart = (rounded_up(_relative(blurred * error, shown)) for error in (whole, width))
+    known = np.isfinite(apart) & seen
+    outward = np.where(known, apart, 0.0) * shown
+    columns = {
+        "value": np.where(seen, value, 0),
+        "status": np.where(seen, np.where(mostly & (shown > 0), MOSTLY_PERTURBATION, 0), hidden),
+        "rse": np.rint(1000 * np.where(np.isfinite(rse) & seen, rse, -0.001)),
+        "low": np.where(known, np.floor(value - outward), UNKNOWN),
+        "high": np.where(known, np.ceil(value + outward), UNKNOWN),
+    }
+    return Cells(
+        dimensions=cells.dimensions,
+        positions=cells.positions,
+        columns={name: column.astype(np.int64) for name, column in columns.items()},
+    )
+
+
+def blur(cells: Cells) -> Floats:
+    """By how much published errors of each cell are raised: a secret of its largest contributor, from 1 to 1.5.
+
+    The relative error of a cell tells the size of its leader up to the scale. A reader who asks about many cells with
+    the same leader would narrow that down; what comes out is the product with this number, which never changes for a
+    unit.
+    """
+    words = cells["unit_word_0_1"].view(np.uint64)
+    raised: Floats = 1 + 0.5 * (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return raised
+
+
 def _relative(error: Floats, value: Floats) -> Floats:
     """An error as a share of its value; infinite where that is 0."""
     share: Floats = np.divide(error, value, out=np.full(len(value), np.inf), where=value > 0)
@@ -389,7 +426,11 @@ def _shape(weighted: Floats, total: Floats) -> Floats:
     return np.column_stack([sizes, rest])
 
 
-def _whole(cells: Cells, name: str) -> Floats:
-    """A sum kept in whole units and millionths, as a number."""
-    joined: Floats = cells[name] + cells[f"{name}_part"] / ONE
+def whole(cells: Cells, name: str, rank: int | None = None) -> Floats:
+    """A sum kept in whole units and millionths, as a number; of the contributor of a rank, where one is named."""
+    sums, parts = (f"{name}", f"{name}_part")
+    if rank is not None:
+        stem, level = name.rsplit("_", 1)
+        sums, parts = f"{stem}_{level}_{rank}", f"{stem}_part_{level}_{rank}"
+    joined: Floats = cells[sums] + cells[parts] / ONE
     return joined
