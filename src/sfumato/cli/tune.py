@@ -142,6 +142,46 @@ def report(
 
 
 @tune_app.command()
+def tails(
+    file: ReleaseFile,
+    found: Annotated[str, typer.Option(help="The share of the groups in a tail that readers are to find.")] = "0.8",
+    tail: Annotated[
+        str, typer.Option(help="The share of groups in each tail: 0.1 is the bottom and the top tenth.")
+    ] = "0.1",
+    least: Annotated[int, typer.Option(help="Groups of fewer people take no part.")] = 10,
+    table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,
+    from_confidential_data: Annotated[
+        bool, typer.Option("--from-confidential-data", help="Needed: tails are those of the true groups.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest epsilon at which readers find the groups with the lowest and the highest values.
+
+    Noise is drawn over the true groups of a table of predictions or means, and nothing is charged or published. What is
+    found is confidential: it depends on the data, beside what hiding small groups would leave of the same tails.
+    """
+    from sfumato.checking import check, checked
+    from sfumato.cli.tune_summaries import tails_summary
+    from sfumato.errors import SfumatoError
+    from sfumato.release import load
+    from sfumato.statistics.people.tune import tailed, tune_tails
+
+    release = load(file)
+    planned = tailed(check(release, data=False).plan, table)
+    wanted, share = typed_number("found", found), typed_number("tail", tail)
+    if not from_confidential_data:
+        raise SfumatoError(
+            "--from-confidential-data",
+            expected="that the true groups may be looked at: who is in a tail is known from them alone",
+            found="no such option",
+            do="add --from-confidential-data, and keep what it prints to yourself",
+        )
+    with checked(release, everything=True) as ready:
+        counted = ready.count({planned.name: planned})[planned.name]
+    show(tails_summary(tune_tails(planned, counted, wanted=wanted, tail=share, least=least)), as_json)
+
+
+@tune_app.command()
 def percentiles(
     file: ReleaseFile,
     table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,

@@ -15,7 +15,7 @@ from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
-from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable
+from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable, TunedTails
 from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
 from sfumato.statistics.totals.tune import Answer
@@ -250,6 +250,57 @@ def _by_size(tuned: TunedPercentiles) -> Table:
     return table
 
 
+# What `sfumato tune tails` says: the ε, what is found at others and by size, and what suppression would leave.
+
+
+def tails_summary(tuned: TunedTails) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding as text for people and as data for machines."""
+    line = protect_line(_method_name(tuned), tuned.epsilon, tuned.options)
+    lines: list[RenderableType] = [
+        Text("CONFIDENTIAL: found from the true groups.", style="bold red"),
+        Text(
+            f"epsilon = {plain(tuned.epsilon)} is the least at which {plain(100 * tuned.wanted)}% of the groups in a "
+            f"tail are found: {tuned.table}.",
+            style="bold",
+        ),
+        Text(
+            f"{tuned.groups:,} groups of {tuned.least} people or more; tails are the bottom and the top "
+            f"{tuned.tail:.0%}. Means of some draws of the noise."
+        ),
+        _tails_table(tuned),
+        Text(f"To use it: {line}"),
+    ]
+    return Group(*spaced(lines)), {
+        "table": tuned.table,
+        "confidential": True,
+        "wanted": number(tuned.wanted),
+        "tail": tuned.tail,
+        "least": tuned.least,
+        "groups": tuned.groups,
+        "epsilon": number(tuned.epsilon),
+        "found": tuned.at.found,
+        "right": tuned.at.right,
+        "published": tuned.at.published,
+        "curve": [
+            {"epsilon": number(epsilon), "found": line.found, "right": line.right, "published": line.published}
+            for epsilon, line in tuned.curve
+        ],
+        "suppression": [
+            {"rule": rule.protection, "found": rule.found, "published": rule.published} for rule in tuned.suppression
+        ],
+        "lines": {tuned.table: line},
+    }
+
+
+def _tails_table(tuned: TunedTails) -> Table:
+    shown = printed_table("published by", "found", "right of those named", "groups published", numbers=3)
+    lines = [(f"epsilon {plain(epsilon)}", line) for epsilon, line in tuned.curve]
+    for name, line in (*lines, *((rule.protection, rule) for rule in tuned.suppression)):
+        mark = "bold" if name == f"epsilon {plain(tuned.epsilon)}" else ""
+        shown.add_row(name, f"{line.found:.1%}", f"{line.right:.1%}", f"{line.published:.1%}", style=mark)
+    return shown
+
+
 # What `sfumato tune report` says: ε by year and table, their sum, and the lines to write.
 
 _LISTED = 8
@@ -317,6 +368,7 @@ def _lines(tuned: TunedReport) -> dict[str, str]:
     return {"[release]": budget_line(tuned.epsilon, conditional=tuned.conditional), **protects}
 
 
-def _method_name(table: TunedTable) -> str:
+def _method_name(table: TunedTable | TunedTails) -> str:
     """The method as a release file names it."""
-    return getattr(table.method, "named", table.method.name)
+    name: str = getattr(table.method, "named", table.method.name)
+    return name

@@ -11,8 +11,9 @@ from sfumato.errors import DataError
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums
 from sfumato.statistics.people.sensitivity import prediction_reach
+from sfumato.statistics.people.tails import suppressed
 from sfumato_lab.reproduce.schmutte2020 import Reproduction, reproduce
-from sfumato_lab.reproduce.schmutte2020.atlas import AT, THRESHOLDS, chance_beyond, corner_sensitivity, suppressed
+from sfumato_lab.reproduce.schmutte2020.atlas import AT, THRESHOLDS, chance_beyond, corner_sensitivity
 from sfumato_lab.reproduce.schmutte2020.by_size import Earned, read_earned
 from sfumato_lab.reproduce.schmutte2020.page import errata, findings, reproduction_summary, write_reproduction
 from tests.cli.call import call

@@ -1,7 +1,7 @@
 """What protection costs statistics of people, by true size of the group, and how many values were clipped."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from typing import Any
 
@@ -16,11 +16,15 @@ from sfumato.measures.formulas import by_class, mean, size_classes, size_label
 from sfumato.measures.utility import defined
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
+from sfumato.statistics.people.envelope import Envelope, envelope_chart, envelopes
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
 from sfumato.statistics.people.statistic import People
+from sfumato.statistics.people.tails import TailsFound, assess_tails, tails_chart
 
 BOUNDS = ((0, 2), (3, 9), (10, 29), (30, 99), (100, 299), (300, 999), (1_000, None))
 """Classes of groups by their true number of people."""
+_MOST_CLASSES = 30
+"""So many classes are listed, those with the most groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,10 @@ class PeopleAssessment:
     by_size: tuple[SizeOfGroup, ...]
     clipped: Mapping[str, int]
     """How many records have a value beyond the bounds of a measure."""
+    tails: TailsFound | None = None
+    """Which groups with the lowest and highest values are found, beside what hiding small groups would leave."""
+    envelopes: tuple[tuple[str, Envelope], ...] = ()
+    """Where noise is scaled to what is observed: the sensitivity of every group, of each statistic."""
     attacks: tuple[AttackResult, ...] = ()
     """On what is published of a group: an estimate, a number of people, and an error."""
 
@@ -79,6 +87,8 @@ def assess_people(
         unit=unit,
         by_size=tuple(SizeOfGroup(label=size_label(int(place), BOUNDS), **part) for place, part in sizes.items()),
         clipped={name: clipped[name] for name in table.measures if name in clipped},
+        tails=assess_tails(planned, counted, answer),
+        envelopes=tuple(envelopes(planned, counted)),
         attacks=planned.method.attacks(counted, answer),
     )
 
@@ -102,12 +112,44 @@ def people_section(found: PeopleAssessment) -> str:
 <p>Published values beside those of the true data, in {escape(found.unit)}.</p>
 {table("Error by true number of people", headings, rows)}
 {table("Values that count as a bound of their measure", ("measure", "records"), clipped)}
+{_tails_section(found.tails)}
+{"".join(_envelope_section(place, edge, found.unit) for place, edge in found.envelopes)}
 {attacks_table("Attacks with the published table", found.attacks, guess="exact as published")}"""
+
+
+def _tails_section(found: TailsFound | None) -> str:
+    if found is None:
+        return ""
+    lines = (found.published, *found.suppression, *(line for _, line in found.by_epsilon))
+    rows = ((line.protection, f"{line.found:.1%}", f"{line.right:.1%}", f"{line.published:.1%}") for line in lines)
+    headings = ("published by", "found, of the groups in a tail", "right, of those named", "groups published")
+    return f"""<h3>Who is in the tails</h3>
+<p>The bottom and the top {found.share:.0%} of the {found.groups:,} groups of {found.least} people and more. A rule of
+suppression publishes the groups it does not hide as they are. Other epsilons are tried with noise drawn anew.</p>
+<figure>{tails_chart(found)}</figure>
+{table("Noise beside suppression", headings, rows)}"""
+
+
+def _envelope_section(place: str, edge: Envelope, unit: str) -> str:
+    classes = sorted(edge.data()["classes"], key=lambda of: -of["groups"])[:_MOST_CLASSES]
+    rows = ((of["class"], f"{of['groups']:,}", _amount(of["observed"]), _amount(of["used"])) for of in classes)
+    headings = ("class", "groups", f"largest people × sensitivity ({unit})", "χ that is used")
+    title = f"Local sensitivity of every group, and χ/n of its class: {place}"
+    return f"""<h3>The envelope: {escape(place)}</h3>
+<p>By how much one more person could move the value of a group. The noise of every group has the scale of the line; the
+nearest group reaches {edge.largest_share:.1%} of it.</p>
+<figure>{envelope_chart(edge, of="people in the group", unit=unit, title=title)}</figure>
+{table(f"χ of the {len(classes)} classes with the most groups: {place}", headings, rows)}"""
 
 
 def people_data(found: PeopleAssessment) -> dict[str, Any]:
     """The findings for machines."""
-    return asdict(found) | {"attacks": [attack.data() for attack in found.attacks]}
+    return {part.name: getattr(found, part.name) for part in fields(found)} | {
+        "by_size": [asdict(size) for size in found.by_size],
+        "tails": None if found.tails is None else found.tails.data(),
+        "envelopes": {place: edge.data() for place, edge in found.envelopes},
+        "attacks": [attack.data() for attack in found.attacks],
+    }
 
 
 def people_words(found: PeopleAssessment) -> str:
@@ -118,6 +160,14 @@ def people_words(found: PeopleAssessment) -> str:
         f"{_figure(part.relative_error, '.1%') or 'nothing that is known'} on average."
         for part in found.by_size
     ]
+    if found.tails is not None:
+        told, (*_, largest) = found.tails.published, found.tails.suppression
+        best = max(found.tails.suppression, key=lambda rule: rule.found)
+        lines.append(
+            f"Of the groups in the bottom and the top {found.tails.share:.0%}, {told.found:.1%} are found, and "
+            f"{told.right:.1%} of those named are right. {best.protection.capitalize()} people would find "
+            f"{best.found:.1%}, {largest.protection} {largest.found:.1%}."
+        )
     lines += [f"{records:,} records have a clipped value of {name}." for name, records in found.clipped.items()]
     lines += [
         f"Attack, {tried.attack}: {tried.successes:,} of {tried.targets:,} exact; {tried.guessed:,} are as published."

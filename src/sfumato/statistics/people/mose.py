@@ -239,13 +239,14 @@ class Mose(ScaledToSensitivity):
     def _published_errors(self, estimate: Estimates, cells: Cells, count: Integers) -> Integers:
         """An error from the noisy number of people and χ alone: 1.96 of it cover the noise 95 times in 100."""
         told = count >= max(self.minimum, least_count(self.count_noise))
-        errors = np.full(len(count), NO_ERROR, dtype=np.int64)
+        scale = np.zeros(len(count))
         for number, bound in estimate.chi.items():
             own = told & (cells["class"] == number) if number >= 0 else told
-            people = count[own]
-            scale = _multiples(bound * self.grid, people) * np.float64(self.value_noise.unit)
-            widths = half_widths(scale, people, self.count_noise) / NORMAL
-            errors[own] = np.minimum(np.ceil(widths), LIMIT).astype(np.int64)
+            scale[own] = _multiples(bound * self.grid, count[own]) * np.float64(self.value_noise.unit)
+        told &= scale > 0
+        errors = np.full(len(count), NO_ERROR, dtype=np.int64)
+        widths = half_widths(scale[told], count[told], self.count_noise) / NORMAL
+        errors[told] = np.minimum(np.ceil(widths), LIMIT).astype(np.int64)
         return errors
 
     def _estimates(self, cells: Cells, rounded: Integers, reach: Reach, defined: NDArray[np.bool_]) -> Estimates:

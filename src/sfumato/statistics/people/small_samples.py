@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import floor, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -172,6 +172,10 @@ class SmallSamples(ABC):
         """What one period spends: a person may be in every one."""
         return self.epsilon / self.periods
 
+    def spending(self, factor: Fraction) -> Self:
+        """The same method with so many times its ε."""
+        return replace(self, epsilon=self.epsilon * factor)
+
     def planned_error(self) -> PlannedError:
         """It falls with the number of people, and no one figure stands for all; `planned_errors` has it by size."""
         return PlannedError(floor=0.0, floor_size=0, share=None, of="its people")
@@ -293,6 +297,10 @@ class CountedSamples(SmallSamples):
                 plain(least),
             )
         )
+
+    def spending(self, factor: Fraction) -> Self:
+        """The same method with so many times its ε, divided as before."""
+        return replace(self, epsilon=self.epsilon * factor, count_epsilon=self.count_epsilon * factor)
 
     @property
     def epsilon_of_count(self) -> Fraction:

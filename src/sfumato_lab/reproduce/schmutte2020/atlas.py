@@ -16,9 +16,12 @@ from sfumato.errors import DataError
 from sfumato.method import HIDDEN
 from sfumato.noise.randomness import Repeatable
 from sfumato.release import load
+from sfumato.statistics.people.envelope import Envelope, class_names
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import LineSums, NoisyRegression
+from sfumato.statistics.people.sensitivity import GlobalSensitivity, LocalSensitivity
 from sfumato.statistics.people.small_samples import Samples
+from sfumato.statistics.people.tails import TAIL, Classified, Tails
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato.statistics.registry import needs
 from sfumato_lab.economy.files import RELEASE
@@ -89,19 +92,13 @@ def read_atlas(folder: Path) -> Atlas:
             )
         by_value = replace(table, question=replace(question, needs=needs(TheilSen.name)))
         cells, samples = (ready.count({table.name: asked})[table.name] for asked in (table, by_value))
-    codes = [dimension.codes for dimension in question.classes]
-    shape = tuple(map(len, codes))
-    places = [np.unravel_index(number, shape) for number in range(int(np.prod(shape)))]
-    names = (", ".join(of[at] for of, at in zip(codes, place, strict=True)) for place in places)
-    return Atlas(method=method, cells=cells, samples=samples, classes=tuple(names))
+    return Atlas(method=method, cells=cells, samples=samples, classes=class_names(question))
 
 
 # The envelope of MOSE: the sensitivity of every group against its people, under the line χ/n of its class.
 
 AT = Fraction(2_500)
 """Predictions are compared at the 25th percentile of parents."""
-DRAWN = 4
-"""Classes with the most groups that are drawn."""
 SIZES = ((3, 9), (10, 19), (20, 49), (50, 99), (100, 199), (200, None))
 """Classes of groups by their people."""
 
@@ -117,46 +114,16 @@ def inside(people: Integers, low: int, high: int | None) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Envelope:
-    """Groups that are published with their sensitivities, in ranks, and χ of their classes, in ranks × people."""
+class AtlasEnvelope(Envelope):
+    """The envelope in ranks, beside what the example code of MOSE looks at."""
 
-    people: Integers
-    classes: Integers
-    names: tuple[str, ...]
-    sensitivity: Floats
     corners: Floats
-    """The largest change that one of the four corners of the box makes: what the example code looks at."""
-    chi: dict[int, float]
-    """As it is used: the observed one, rounded up."""
-
-    @property
-    def products(self) -> Floats:
-        """People times sensitivity."""
-        return self.people * self.sensitivity
-
-    @property
-    def line(self) -> Floats:
-        """χ/n of every group."""
-        return np.array([self.chi[int(number)] for number in self.classes]) / self.people
-
-    @property
-    def largest_share(self) -> float:
-        """How near to its line the nearest group comes."""
-        return float((self.sensitivity / self.line).max())
+    """The largest change that one of the four corners of the box makes."""
 
     @property
     def missed_by_corners(self) -> NDArray[np.bool_]:
         """Groups in which no corner is the worst record."""
         return self.corners < self.sensitivity * (1 - 1e-9)
-
-    def observed(self, number: int, products: Floats | None = None) -> float:
-        """χ of a class before it is rounded up."""
-        return float((self.products if products is None else products)[self.classes == number].max())
-
-    def largest_classes(self) -> list[int]:
-        """Those with the most groups."""
-        numbers, groups = np.unique(self.classes, return_counts=True)
-        return [int(number) for number in numbers[np.argsort(-groups, kind="stable")][:DRAWN]]
 
     def shortfall(self) -> float:
         """By how much χ would be too small in the worst class if only corners were looked at, as a share."""
@@ -191,12 +158,12 @@ class Envelope:
         yield {"quantity": "chi_missed_by_corners", "published": None, "ours": self.shortfall()}
 
 
-def envelope(atlas: Atlas) -> Envelope:
+def envelope(atlas: Atlas) -> AtlasEnvelope:
     """Sensitivities of all groups that the release would publish."""
     method = replace(atlas.method, at=(AT,))
     (found,) = method.estimates(atlas.cells)
     taken = found.status == 0
-    return Envelope(
+    return AtlasEnvelope(
         people=atlas.people[taken],
         classes=atlas.cells["class"][taken],
         names=atlas.classes,
@@ -234,30 +201,16 @@ def chance_beyond(people: int, *, epsilon: float, excess: float) -> float:
 
 LEAST = 10
 """Groups of fewer children have no line worth naming."""
-TAIL = 0.1
-"""The bottom and the top tenth."""
 THRESHOLDS = (20, 50, 100)
 """Rules of suppression hide all groups with fewer children."""
 COUNT_EPSILON = Fraction(1)
 """What MOSE spends besides on the number of children of a group."""
-MOSE, REGRESSION = "mose", "noisy-regression"
+MOSE, REGRESSION = Mose.name, NoisyRegression.name
+GLOBAL, LOCAL = GlobalSensitivity.name, LocalSensitivity.name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classified:
-    """How well one way to publish tells who is in a tail, over several draws of its noise."""
-
-    protection: str
-    found: float
-    """The share of the groups in a tail that are published beyond its limit."""
-    right: float
-    """The share of the groups published beyond a limit that are in the tail."""
-    published: float
-    """The share of all groups of which a value is published."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tails:
+class AtlasTails:
     """Every way to publish, on the same groups."""
 
     groups: int
@@ -277,12 +230,7 @@ class Tails:
                 yield {"quantity": quantity, **about, "published": None, "ours": getattr(line, name)}
 
 
-def suppressed(threshold: int) -> str:
-    """The name of a rule of suppression."""
-    return f"suppress below {threshold}"
-
-
-def classify_tails(atlas: Atlas, *, draws: int, seed: int) -> Tails:
+def classify_tails(atlas: Atlas, *, draws: int, seed: int) -> AtlasTails:
     """Publish predictions at the 25th percentile at ε = 8, and compare with hiding small groups and adding no noise.
 
     Limits of the tails are those of the true predictions of all groups, and readers are taken to know them.
@@ -291,39 +239,27 @@ def classify_tails(atlas: Atlas, *, draws: int, seed: int) -> Tails:
     shared: dict[str, Any] = {"at": (AT,), "minimum": LEAST}
     mose = replace(atlas.method, epsilon=EPSILON + COUNT_EPSILON, count_epsilon=COUNT_EPSILON, **shared)
     bounds = {name: getattr(mose, name) for name in ("low_x", "high_x", "low_y", "high_y", "decimals")}
-    formal = NoisyRegression(alpha=mose.alpha, epsilon=EPSILON, **shared, **bounds)
+    own: dict[str, Any] = {"alpha": mose.alpha, **shared, **bounds}
+    counted: dict[str, Any] = {**own, "epsilon": mose.epsilon, "count_epsilon": COUNT_EPSILON}
+    methods: dict[str, Any] = {
+        MOSE: mose,
+        REGRESSION: NoisyRegression(**own, epsilon=EPSILON),
+        GLOBAL: GlobalSensitivity(**counted),
+        LOCAL: LocalSensitivity(**counted, accept_leak=True),
+    }
     true = mose.true_value(cells)
     defined = ~np.isnan(true)
     cells, true = _kept(cells, defined), true[defined]
-    limits = np.quantile(true, [TAIL, 1 - TAIL])
+    tails = Tails(true=true[:, None], people=cells["count"], share=TAIL, least=LEAST)
     lines = []
-    for name, method in ((MOSE, mose), (REGRESSION, formal)):
+    for name, method in methods.items():
         drawn = [method.protect(cells, Repeatable(seed, "schmutte2020", name, draw)) for draw in range(draws)]
-        seen = [_classified(name, true, limits, t["value"], ~np.isin(t["status"], HIDDEN)) for t in drawn]
-        lines.append(_mean(seen))
-    people = cells["count"]
-    lines += [_classified(suppressed(least), true, limits, true, people >= least) for least in THRESHOLDS]
-    return Tails(groups=len(true), draws=draws, classified=tuple(lines))
+        seen = [tails.classified(name, t["value"][:, None], ~np.isin(t["status"], HIDDEN)[:, None]) for t in drawn]
+        lines.append(Classified.mean(seen))
+    lines += map(tails.suppressed, THRESHOLDS)
+    return AtlasTails(groups=len(true), draws=draws, classified=tuple(lines))
 
 
 def _kept(cells: Cells, groups: Flags) -> Cells:
     columns = {name: column[groups] for name, column in cells.columns.items()}
     return replace(cells, positions=cells.positions[groups], columns=columns)
-
-
-def _classified(name: str, true: Floats, limits: Floats, value: NDArray[Any], seen: Flags) -> Classified:
-    low, high = limits
-    inside = np.stack([true <= low, true >= high])
-    named = np.stack([seen & (value <= low), seen & (value >= high)])
-    both = float((inside & named).sum())
-    return Classified(
-        protection=name,
-        found=both / float(inside.sum()),
-        right=both / max(float(named.sum()), 1.0),
-        published=float(seen.mean()),
-    )
-
-
-def _mean(lines: list[Classified]) -> Classified:
-    means = {name: float(np.mean([getattr(x, name) for x in lines])) for name in ("found", "right", "published")}
-    return Classified(protection=lines[0].protection, **means)

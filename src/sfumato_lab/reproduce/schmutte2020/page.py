@@ -7,7 +7,6 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -15,6 +14,8 @@ from sfumato.charts.plots import Axis, Bar, Mark, Panel, draw_bars, draw_panels
 from sfumato.charts.plots import Group as BarGroup
 from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
+from sfumato.statistics.people.envelope import envelope_chart
+from sfumato.statistics.people.tails import suppressed
 from sfumato_lab.reproduce.page import (
     Finding,
     Page,
@@ -34,7 +35,6 @@ from sfumato_lab.reproduce.schmutte2020.atlas import (
     SECTORS,
     THRESHOLDS,
     chance_beyond,
-    suppressed,
 )
 from sfumato_lab.reproduce.schmutte2020.by_size import BINS, IMPROVED, LARGE, METHODS, PLAIN, ErrorOfMethod
 from sfumato_lab.reproduce.schmutte2020.reproduction import BEYOND, PAPER, Reproduction
@@ -281,24 +281,6 @@ def _differences(found: Reproduction) -> Iterator[tuple[str, ...]]:
 
 _CURVES = (PLAIN, ("isotonic", 20), ("hierarchical", 60), ("exponential", 60), IMPROVED)
 """Every curve with the number of bins that suits it."""
-_MOST_POINTS = 1_500
-
-
-def envelope_chart(found: Reproduction) -> str:
-    """Sensitivity against people, and χ/n, one panel for each of the classes with the most groups."""
-    edge = found.envelope
-    x, y = Axis(title="children in the group", kind="log"), Axis(title="ranks", kind="log")
-    panels = []
-    for number in edge.largest_classes():
-        own = np.flatnonzero(edge.classes == number)[:_MOST_POINTS]
-        order = own[np.argsort(edge.people[own], kind="stable")]
-        marks = [
-            Mark(kind="points", x=edge.people[own], y=edge.sensitivity[own], series=0),
-            Mark(kind="line", x=edge.people[order], y=edge.line[order], series=1, dash=""),
-        ]
-        panels.append(Panel(x, y, marks, edge.names[number]))
-    title = "Local sensitivity of every group, and χ/n of its class"
-    return draw_panels(panels, title=title, series=("a group", "χ/n of the class"), columns=2, size=(300, 210))
 
 
 def tails_chart(found: Reproduction) -> str:
@@ -360,7 +342,7 @@ percentiles of graduates' earnings, on synthetic data: {found.children:,} childr
 <h2>The envelope</h2>
 <p>Dots: by how many ranks one more child could move the prediction of a group at the 25th percentile. Line: χ/n, with
 the χ that is used, rounded up. The four classes of state, gender and race with the most groups.</p>
-<figure>{envelope_chart(found)}</figure>
+<figure>{envelope_chart(found.envelope, of="children in the group", unit="ranks")}</figure>
 <h2>Tails</h2>
 <figure>{tails_chart(found)}</figure>
 {_table(tails)}

@@ -30,8 +30,8 @@ from sfumato_lab.reproduce.schmutte2020.atlas import (
     MOST_YEARS,
     SECTORS,
     Atlas,
-    Envelope,
-    Tails,
+    AtlasEnvelope,
+    AtlasTails,
     chance_beyond,
     classify_tails,
     envelope,
@@ -193,8 +193,8 @@ class Reproduction:
     children: int
     graduates_in_cells: int
     draws: int
-    envelope: Envelope
-    tails: Tails
+    envelope: AtlasEnvelope
+    tails: AtlasTails
     methods: MethodsBySize
     percentiles: PercentilesBySize
     report: EmployeeReport
