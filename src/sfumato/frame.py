@@ -47,6 +47,13 @@ class Described(BaseModel):
     """A frozen description that refuses keys it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    LATER: ClassVar[tuple[str, ...]] = ()
+    """Keys that earlier versions did not have: at their defaults, bundles say what they said."""
+
+    def said(self) -> dict[str, Any]:
+        """What is said, but for keys that have no value, and later ones at their defaults."""
+        unsaid = {name for name in self.LATER if getattr(self, name) == type(self).model_fields[name].default}
+        return {name: part for name, part in self if part is not None and name not in unsaid}
 
 
 class Codelist(Described):

@@ -159,9 +159,9 @@ def of_table(default: Any) -> Any:
     return field(default=default, metadata={OF_TABLE: True})
 
 
-def added(default: Any) -> Any:
+def added(default: Any, *, of_table: bool = False) -> Any:
     """A parameter that earlier versions did not have: at its default a question keeps the name it had without it."""
-    return field(default=default, repr=False, metadata={ADDED: True})
+    return field(default=default, repr=False, metadata={ADDED: True, OF_TABLE: of_table})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -239,8 +239,9 @@ class Release(Described):
     def know_attributes(self, table: Table) -> None:
         """Refuse a table by attributes that the data do not have."""
         known = [*self.data.attributes, *filter(None, [self.period])]
+        of_ends = table.end_filters(self.data.attributes)
         for name in (*table.by, *table.where, *table.ends):
-            if name not in known:
+            if name not in known and name not in of_ends:
                 close = get_close_matches(name, known, n=1)
                 raise ReleaseError(
                     f"table '{table.name}'",

@@ -263,15 +263,15 @@ def test_flows_need_a_panel_and_worker_attributes_a_table_of_workers(tmp_path: P
 @pytest.mark.parametrize(
     "asked",
     [
-        question(kind="graph", directed=True),
-        question(PERIOD, kind="graph"),
-        question(kind="graph", where={"sex": ("F",)}),
+        question(kind="graph", between="workers", attribute="sex", directed=True),
+        question(kind="graph", between="workers", attribute="sex", weight="earnings"),
+        question(kind="flow", loops=True),
         question(kind="flow", between="workers", attribute="sex"),
         PairQuestion(by=(SEX,), attributes=(), kind="graph"),
     ],
 )
 def test_questions_without_sense_are_refused(tmp_path: Path, asked: PairQuestion) -> None:
-    with pytest.raises(ValueError, match=r"graph is undirected|between employers|begins with"):
+    with pytest.raises(ValueError, match=r"no direction|between two employers|begins with"):
         answer(frame_of(tmp_path, PANEL), asked)
 
 

@@ -258,11 +258,36 @@ MISTAKES = {
     ),
     "an unknown rule": ('edges = "twelve-characters"', 'edges = "alphabet"', "keyed"),
     "a flow by an attribute of workers": ('flow = { attribute = "state"', 'flow = { attribute = "sex"', "workplaces"),
-    "a flow by an attribute of workplaces beside": ('by = ["quarter"]', 'by = ["agency"]', "of which a move has two"),
-    "a graph with a filter": (
+    "a flow by an attribute of workplaces beside": ('by = ["quarter"]', 'by = ["agency"]', "of which a pair has two"),
+    "a graph by an attribute of its ends": (
         'weight = "edges" }',
-        'weight = "edges" }\nwhere = { state = "DC" }',
-        "leave out `by` and `where`",
+        'weight = "edges" }\nby = ["agency"]',
+        "of which a pair has two",
+    ),
+    "earnings at one end of pairs without a direction": (
+        'weight = "edges" }',
+        'weight = "origin-earnings" }',
+        "write earnings",
+    ),
+    "a direction within a period": (
+        'weight = "edges" }',
+        'directed = true }\nby = ["quarter"]',
+        "where a worker was first",
+    ),
+    "one end chosen by what classifies both": (
+        'weight = "edges" }',
+        'weight = "edges" }\nwhere = { first_state = "DC" }',
+        "by which the ends are not classified",
+    ),
+    "a code that an end does not have": (
+        'weight = "edges" }',
+        'weight = "edges" }\nwhere = { first_agency = "nowhere" }',
+        "codes of first_agency",
+    ),
+    "earnings from a model": (
+        'weight = "edges" }',
+        'weight = "earnings" }',
+        "sums of earnings are suppressed",
     ),
     "an unknown indicator": ('indicators = "all"', 'indicators = ["hirings"]', "new_hires"),
     "two statistics": ('indicators = "all"', 'indicators = "all"\ncount = "jobs"', "one of count, indicators"),

@@ -143,11 +143,12 @@ def _classes(utility: Utility, caption: str, what: str, classes: Sequence[ClassU
 
 def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     """What was tried: on the largest contributor of totals of records, else on establishments alone in a cell."""
-    if next(planned for planned in plan.tables if planned.name == utility.name.split("/")[0]).table.of_records:
+    planned = next(planned for planned in plan.tables if planned.name == utility.name.split("/")[0])
+    if planned.table.of_records:
         return attacks_table(
             "Attacks on the largest contributor of a cell", exposure.attacks, guess="disclosed by the true total"
         )
-    return attacks_table("Attacks on establishments that have a workplace cell to themselves", exposure.attacks)
+    return attacks_table(f"Attacks on {planned.attacked}", exposure.attacks)
 
 
 def _whole(utility: Utility) -> str:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from sfumato.agree.reconcile import nonnegative
 from sfumato.arrays import Flags, Floats, Integers
@@ -205,6 +204,11 @@ class PublishedTable(TableStatistic):
         low = np.where(np.isnan(figures.error), np.nan, figures.low)
         return low, np.where(np.isnan(figures.high), np.inf, figures.high)
 
+    @property
+    def attacked(self) -> str:
+        """Whom attacks are on, in the words of the report."""
+        return "establishments that have a workplace cell to themselves"
+
     def attacks(self, counted: Cells, answer: Cells, secret: Secret | None) -> tuple[Any, ...]:  # noqa: ARG002
         """The attacks on it that need all its cells at once."""
         return ()
@@ -359,8 +363,8 @@ def is_hidden(status: NDArray[Any]) -> Flags:
 
 def _plain(value: Any) -> Any:
     """What a section says, as JSON writes it."""
-    if isinstance(value, BaseModel):
-        return {name: _plain(part) for name, part in value if part is not None}
+    if hasattr(value, "said"):
+        return {name: _plain(part) for name, part in value.said().items()}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return number(value) if isinstance(value, Fraction) else value

@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
+from sfumato.statistics.panel.question import EARNINGS
 from sfumato.statistics.registry import for_people, is_keyed
 
 StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
@@ -54,14 +55,21 @@ class Protection(Described):
         return dict(self.model_extra or {})
 
 
+def _refuse_one_end(weight: str, *, directed: bool) -> None:
+    if weight in EARNINGS[1:] and not directed:
+        raise ValueError(f"pairs without a direction have no origin or destination: write earnings, not {weight}")
+
+
 class Flow(Described):
     """Moves of workers who left one employer and joined another in the same period, by an attribute of both."""
 
     attribute: tuple[str, ...] = Field(
         min_length=1, description="attribute of workplaces, or several, that classifies origin and destination"
     )
-    weight: Literal["edges", "workers"] = Field(
-        "workers", description="count workers who moved, or pairs of employers with a move"
+    weight: Literal["edges", "workers", "earnings", "origin-earnings", "destination-earnings"] = Field(
+        "workers",
+        description="count workers who moved, or pairs of employers with a move; or add up what movers earned in the "
+        "period of the move, at both employers or at one",
     )
     directed: bool = Field(True, description="whether moves there and back are told apart")
 
@@ -70,16 +78,30 @@ class Flow(Described):
     def _accepts_one(cls, attribute: object) -> object:
         return (attribute,) if isinstance(attribute, str) else attribute
 
+    @model_validator(mode="after")
+    def _earns_somewhere(self) -> Self:
+        _refuse_one_end(self.weight, directed=self.directed)
+        return self
+
 
 class Graph(Described):
-    """Pairs of employers that share a worker, or of workers that share an employer, in all jobs of the data."""
+    """Pairs of employers that share a worker, or of workers that share an employer, in the jobs that `where` keeps."""
 
+    LATER: ClassVar[tuple[str, ...]] = ("directed", "loops")
     between: Literal["employers", "workers"] = Field("employers", description="what the pairs are made of")
     attribute: tuple[str, ...] = Field(
         min_length=1, description="attribute of employers or workers, or several, that classifies both ends"
     )
-    weight: Literal["edges", "workers", "employers"] = Field(
-        "edges", description="count pairs once, or by the workers (or employers) that both share"
+    weight: Literal["edges", "workers", "employers", "earnings", "origin-earnings", "destination-earnings"] = Field(
+        "edges",
+        description="count pairs once, or by the workers (or employers) that both share, or by what shared workers "
+        "earned at both employers or, directed, at one",
+    )
+    directed: bool = Field(
+        False, description="tell apart where shared workers were first, by the first period with earnings; of a panel"
+    )
+    loops: bool = Field(
+        False, description="add pairs of an employer with itself, made by workers who have no other; or of a worker"
     )
 
     @field_validator("attribute", mode="before")
@@ -92,6 +114,9 @@ class Graph(Described):
         if self.weight == self.between:
             shared = "workers" if self.between == "employers" else "employers"
             raise ValueError(f"pairs of {self.between} share {shared}: `weight` is edges or {shared}")
+        if self.between == "workers" and (self.directed or self.weight in EARNINGS):
+            raise ValueError("pairs of workers have no direction, and no earnings: ask for those of employers")
+        _refuse_one_end(self.weight, directed=self.directed)
         return self
 
 
@@ -190,7 +215,11 @@ class Table(Described):
     flow: Flow | None = Field(None, description="moves between employers of a panel, by an attribute of both")
     graph: Graph | None = Field(None, description="pairs of employers or workers, by an attribute of both")
     by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
-    where: dict[str, tuple[str, ...]] = Field({}, description="only jobs or records with these codes, by attribute")
+    where: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="only jobs or records with these codes, by attribute; of flows and graphs also of one end, such as "
+        "origin_industry",
+    )
     protect: Protection = Field(description="how the table is protected, and what it costs")
     totals: bool = Field(
         False, description='add the code "total" to every dimension of a table of records, protected by itself'
@@ -263,8 +292,6 @@ class Table(Described):
             raise ValueError(f"a table asks for one of {', '.join(STATISTICS)}; this one for {found}")
         if self.statistic not in ("flow", "graph") and not self.by:
             raise ValueError("`by` needs at least one attribute")
-        if self.graph is not None and (self.by or self.where):
-            raise ValueError("a graph is about all jobs, by the attribute of its ends: leave out `by` and `where`")
         if not self.establishments and not (self.count == "jobs" or self.indicators is not None):
             raise ValueError(
                 "`establishments = false` is for counts of jobs and indicators: elsewhere the number is not published"
@@ -319,11 +346,20 @@ class Table(Described):
     @property
     def directed(self) -> bool:
         """Whether the two ends of a pair are told apart."""
-        return self.flow is not None and self.flow.directed
+        pairs = self.flow or self.graph
+        return pairs is not None and pairs.directed
+
+    @property
+    def of_earnings(self) -> bool:
+        """Whether pairs are weighted by earnings."""
+        pairs = self.flow or self.graph
+        return pairs is not None and pairs.weight in EARNINGS
 
     @property
     def unit(self) -> str:
         """What the values of the table are numbers of."""
+        if self.of_earnings:
+            return "units of earnings"
         if self.flow is not None:
             return "pairs of employers" if self.flow.weight == "edges" else "moves of workers"
         if self.graph is not None:
@@ -345,6 +381,24 @@ class Table(Described):
         {'origin_state': 'state', 'destination_state': 'state'}
         """
         return {f"{end}_{name}": name for end in ENDS[self.directed] for name in self.ends}
+
+    def end_filters(self, attributes: Collection[str]) -> dict[str, tuple[str, tuple[bool, bool]]]:
+        """The names in `where` that are about one end: the attribute, and whether the one or the other end has it.
+
+        >>> flow = {"attribute": "state"}
+        >>> chosen = {"origin_industry": "62", "sex": "F"}
+        >>> table = Table(name="f", flow=flow, where=chosen, protect=Protection(method="noise-infusion"))
+        >>> table.end_filters(["state", "industry", "sex"])
+        {'origin_industry': ('industry', (True, False))}
+        """
+        one, other = ENDS[self.directed]
+        ends = {f"{one}_": (True, False), f"{other}_": (False, True)} if self.ends else {}
+        return {
+            name: (name.removeprefix(end), sides)
+            for name in self.where
+            for end, sides in ends.items()
+            if name not in attributes and name.startswith(end) and name.removeprefix(end) in attributes
+        }
 
 
 def refuse_unknown_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> None:

@@ -41,7 +41,7 @@ def views(
             interval=planned.interval(answer, shown),
             unit=unit or table.unit,
             parts=10**table.decimals if table.statistic == "mean" else 1,
-            counts=table.statistic not in ("total", "mean"),
+            counts=table.statistic not in ("total", "mean") and not table.of_earnings,
             additive=table.statistic != "mean",
             agreed=not np.array_equal(shown["value"], answer["value"]),
         )

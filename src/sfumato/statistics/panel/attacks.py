@@ -207,6 +207,23 @@ def threshold_fit(values: Integers, candidates: Integers, base: int) -> Floats:
     return fit
 
 
+def chance_fit(values: Integers, candidates: Integers) -> Floats:
+    """The same for values that were rounded to whole numbers, each by a chance of its own.
+
+    A value v comes from δn within one of it, the nearer the more likely: its density is δ·Σₙ max(0, 1 − |δn − v|). With
+    δ > 1 two multiples at most are so near. Under δ ≤ 1 it is nearly even, and taken to tell nothing.
+    """
+    fit = np.zeros(len(candidates))
+    for begin in range(0, len(candidates), _CHUNK):
+        chosen = np.flatnonzero(candidates[begin : begin + _CHUNK] > ONE) + begin
+        factor = candidates[chosen, None]
+        beyond = values * ONE % factor
+        near = np.maximum(ONE - beyond, 0) + np.maximum(ONE - (factor - beyond), 0)
+        with np.errstate(divide="ignore"):
+            fit[chosen] = np.log(near / ONE * (factor / ONE)).sum(axis=1)
+    return fit
+
+
 def _may_be_cut(values: Integers) -> NDArray[np.bool_]:
     """Which values are whole-period payrolls that all payroll may have cut: their own rounding does not show."""
     table = values.reshape(-1, len(CODES))

@@ -16,6 +16,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.jobs.noise_infusion import no_guarantee
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
+from sfumato.statistics.panel.question import BEHIND
 from sfumato.statistics.panel.synthesise import PairLayout, synthesised
 
 PAYROLLS = ("payroll", "full_quarter_payroll")
@@ -58,12 +59,18 @@ class InfusedSums:
     """Numbers of jobs and pairs are multiples of this; a release chooses it unless it says so."""
     earnings_rounding: int = added(WHOLE_NUMBERS)
     """The same of payrolls."""
+    convergence: bool = added(False)
+    """Of flows and graphs: publish the convergence ratio of cells with many factors."""
+    earnings: bool = added(False, of_table=True)
+    """Of flows and graphs: whether values are sums of earnings."""
 
     @property
     def description(self) -> str:
         """What is done to the sums, as a clause of the privacy statement."""
         to = "whole numbers" if self.rounding == WHOLE_NUMBERS else f"multiples of {self.rounding:,}"
-        if self.earnings_rounding > WHOLE_NUMBERS:
+        if self.earnings:
+            to = f"multiples of {self.earnings_rounding:,}"
+        elif self.earnings_rounding > WHOLE_NUMBERS:
             to += f", payrolls to multiples of {self.earnings_rounding:,},"
         return (
             "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
@@ -87,6 +94,14 @@ class InfusedSums:
                 expected=f"a whole number from 0 to {ONE:,}",
                 found=f"{self.minimum:,}",
                 do="give the least value that may be published, such as 3",
+            )
+        if self.earnings and (self.below == "synthesised" or self.convergence):
+            option = "below" if self.below == "synthesised" else "convergence"
+            raise MethodError(
+                f"{self.name}, {option}",
+                expected="an option of counts: sums of earnings are suppressed, and are no observations",
+                found=f"{option} with earnings as weights",
+                do="leave it out, or weight by workers",
             )
 
     def guarantee(self) -> NoFormalGuarantee:
@@ -126,8 +141,10 @@ class InfusedSums:
             status[few & (status == 0)] = SUPPRESSED
             status = self.with_averages(value, status)
         else:
-            value = self._rounded(cells["distorted"], cells["remainder"], words, base=self.rounding)
-            few = (value < self.minimum) & (status == 0)
+            base = self.earnings_rounding if self.earnings else self.rounding
+            value = self._rounded(cells["distorted"], cells["remainder"], words, base=base)
+            # Of earnings, the workers behind them decide, distorted as they would be published.
+            few = ((cells[BEHIND] if self.earnings else value) < self.minimum) & (status == 0)
             if self.below == "synthesised":
                 value = self._synthesised(cells, value, few, randomness)
                 status[few] = SYNTHESISED
@@ -135,6 +152,8 @@ class InfusedSums:
                 status[few] = SUPPRESSED
         value = np.where(np.isin(status, HIDDEN), 0, value)
         columns = {"value": value, "status": status.astype(np.int64)}
+        if self.convergence and not _has_indicators(cells):
+            columns["convergence"] = published_convergence(value, cells["factors"], status)
         return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
 
     def published_error(self, values: Integers) -> Floats:
@@ -175,7 +194,7 @@ class InfusedSums:
     def _bases(self, cells: Cells) -> Floats:
         """What each value is rounded to; of an average, what rounding its payroll and jobs comes to."""
         if not _has_indicators(cells):
-            return np.full(len(cells), float(self.rounding))
+            return np.full(len(cells), float(self.earnings_rounding if self.earnings else self.rounding))
         bases = np.tile(
             [float(getattr(self, _BASES[indicator.unit])) for indicator in INDICATORS], len(cells) // len(CODES)
         )
@@ -254,6 +273,27 @@ class InfusedSums:
         value[:, pay] = np.minimum(value[:, pay], value[:, at["payroll"]])
         value[:, at[_AVERAGE]] = self.average(value[:, pay], stayed)
         return value.reshape(-1)
+
+
+LEAST_FACTORS = 10
+"""The convergence ratio of a cell with fewer distinct factors is not told: it would tell which employers are alone."""
+HUNDREDTHS = 100
+_STEPS = (100, 150, 200, 300, 500, 700)
+
+
+def published_convergence(value: Integers, factors: Integers, status: Integers) -> Integers:
+    """Published observations for each distinct factor, in hundredths, on a coarse scale; 0 where it is not told.
+
+    The scale is 1, 1.5, 2, 3, 5, 7, 10, 15, …, rounded down: a finer figure would tell the number of employers.
+
+    >>> published_convergence(np.array([38, 400, 9]), np.array([12, 100, 3]), np.array([0, 0, 0])).tolist()
+    [300, 300, 0]
+    """
+    told = (factors >= LEAST_FACTORS) & (status == 0)
+    ratio = np.where(told, value * HUNDREDTHS // np.maximum(factors, 1), 0)
+    scale = np.array([0, *(step * 10**power for power in range(12) for step in _STEPS)], dtype=np.int64)
+    steps: Integers = scale[np.searchsorted(scale, ratio, side="right") - 1]
+    return np.where(told, np.maximum(steps, _STEPS[0]), 0)
 
 
 def _has_indicators(cells: Cells) -> bool:

@@ -14,6 +14,8 @@ SUMS = frozenset({"count", "distorted", "remainder", "factors", "deviation", "av
 millionths of a unit below one. `factors` is the number of distinct factors in it, `deviation` the standard deviation
 that they give it, in millionths, and `available` is 1 where the periods it looks at are in the panel.
 """
+BEHIND = "behind"
+"""Of sums of earnings, a further column: the distorted number of workers behind them, in whole units."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +40,40 @@ class IndicatorQuestion:
         return prod(map(len, self.by))
 
 
+Weight = Literal["edges", "multiplicity", "earnings", "origin-earnings", "destination-earnings"]
+EARNINGS: tuple[Weight, ...] = ("earnings", "origin-earnings", "destination-earnings")
+"""The weights that are sums of earnings: at both employers of a pair, or at one of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which jobs make the links of a graph, and by what these are kept apart.
+
+    Questions with the same selection are about the same links, which are then looked up once.
+    """
+
+    by: tuple[str, ...] = ()
+    """The period, or attributes of workers, that keep links apart."""
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The codes of the period and of attributes that jobs need."""
+    loops: bool = False
+    directed: bool = False
+    earnings: bool = False
+
+
+EVERY_JOB = Selection()
+"""All jobs, each worker at each employer once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PairQuestion:
     """Pairs of employers, or of workers, by an attribute of both.
 
-    A graph counts pairs of employers that share a worker, or pairs of workers that share an employer, in all jobs; a
-    flow counts the pairs of employers of which a worker left the first and joined the second in the same period.
-    `by` begins with the attributes of the one, then of the other, then the period and worker attributes (flows only).
-    Undirected pairs are listed once: the place of the first in the codelists is not after that of the second.
+    A graph counts pairs of employers that share a worker, or pairs of workers that share an employer, in the jobs that
+    are selected; a flow counts the pairs of employers of which a worker left the first and joined the second in the
+    same period. `by` begins with the attributes of the one end, then of the other; then come the period and attributes
+    of what links the two: of workers between employers, of employers between workers. Undirected pairs are listed once:
+    the place of the first in the codelists is not after that of the second.
     """
 
     by: tuple[Dimension, ...]
@@ -53,19 +81,45 @@ class PairQuestion:
     """The attributes of each end, by which both are classified."""
     kind: Literal["graph", "flow"]
     between: Literal["employers", "workers"] = "employers"
-    weight: Literal["edges", "multiplicity"] = "edges"
-    """Whether a pair counts once, or as often as its members are linked: by shared workers, moves or employers."""
+    weight: Weight = "edges"
+    """What a pair counts: once, as often as its members are linked, or what those who link it earn."""
     directed: bool = False
     rule: Literal["keyed", "twelve-characters"] = "keyed"
     """Which of its two employers' factors an edge takes."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Codes of worker attributes and periods to keep; only in flows."""
+    """Codes to keep: of periods and of what links two ends; and of ends, under the names that `filters` lists."""
+    filters: Mapping[str, tuple[str, tuple[bool, bool]]] = field(default_factory=dict)
+    """Names in `where` that are about ends: the attribute, and whether the one and the other end must have a code."""
+    loops: bool = False
+    """Of graphs: whether what links only one end to itself counts as a pair of it with itself."""
 
     @property
     def looks_at(self) -> frozenset[str]:
         """Every attribute whose values decide the answer."""
-        others = (dimension.name for dimension in self.by[2 * len(self.attributes) :])
-        return frozenset([*self.attributes, *others, *self.where])
+        named = (self.filters[name][0] if name in self.filters else name for name in self.where)
+        return frozenset([*self.attributes, *self.others, *named])
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The period and the attributes beside those of the ends."""
+        return tuple(dimension.name for dimension in self.by[2 * len(self.attributes) :])
+
+    @property
+    def of_earnings(self) -> bool:
+        """Whether pairs are weighted by earnings."""
+        return self.weight in EARNINGS
+
+    @property
+    def selection(self) -> Selection:
+        """Which jobs make its links."""
+        chosen = {name: codes for name, codes in self.where.items() if name not in self.filters}
+        return Selection(
+            by=self.others,
+            where=tuple(sorted((name, tuple(sorted(codes))) for name, codes in chosen.items())),
+            loops=self.loops,
+            directed=self.directed,
+            earnings=self.of_earnings,
+        )
 
     @property
     def cells(self) -> int:

@@ -1,4 +1,4 @@
-"""Job histories: workforce indicators, and pairs of employers or workers in flows and graphs."""
+"""Job histories: what their statistics share, and workforce indicators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Data, Frame
+from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE, ONE, Factors
@@ -21,10 +21,8 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
 from sfumato.statistics.panel.indicators import BEHIND, CODES, INDICATORS, NAME, ROUNDED_INDICATORS
 from sfumato.statistics.panel.infused_sums import InfusedSums
-from sfumato.statistics.panel.question import SUMS, IndicatorQuestion, PairQuestion
+from sfumato.statistics.panel.question import SUMS, IndicatorQuestion
 from sfumato.statistics.panel.tabulate_indicators import indicators
-from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
-from sfumato.statistics.panel.tabulate_workers import refuse_too_many
 from sfumato.statistics.published import ESTABLISHMENTS_KNOWN, NOISED, Columns, PublishedTable, is_hidden, typical
 from sfumato.statistics.registry import build
 from sfumato.statistics.table import (
@@ -36,8 +34,6 @@ from sfumato.statistics.table import (
     used_options,
 )
 
-SMALLEST_PAIR_CELL = 3
-"""Cells of flows and graphs below this are not published unless the release sets another `minimum`."""
 _METHODS = {"noise-infusion": InfusedSums.name}
 """What a release file names, and what is used: of histories, sums with factors."""
 
@@ -56,12 +52,13 @@ class PanelStatistic(PublishedTable):
 
     @classmethod
     def _codes(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> dict[str, tuple[str, ...]]:
-        """The codes of every attribute and of the period, those that are asked for among them."""
+        """The codes of every attribute, of one end too, and of the period, those that are asked for among them."""
         cls.method_name(table, data)
         refuse_other_data(table, data)
         codes = {name: codelist.codes for name, codelist in codelists.items()}
         if data.span is not None and data.jobs.period is not None:
             codes[data.jobs.period] = data.span.codes()
+        codes |= {name: codes[of] for name, (of, _) in table.end_filters(data.attributes).items()}
         refuse_unknown_codes(table, codes)
         return codes
 
@@ -149,6 +146,13 @@ class Indicators(PanelStatistic):
         """The method that protects a table, with its parameters."""
         name = cls.method_name(table, data)
         epsilon_of(table, name)
+        if table.protect.options.get("convergence"):
+            raise ReleaseError(
+                f"table '{table.name}', convergence",
+                expected="an option of flows and graphs: indicators have it beside the number of establishments",
+                found="indicators",
+                do="leave it out",
+            )
         if table.protect.options.get("below", "suppressed") != "suppressed":
             raise ReleaseError(
                 f"table '{table.name}', below",
@@ -271,192 +275,3 @@ class Indicators(PanelStatistic):
         )
         status = self.method.with_averages(value.reshape(-1), own["status"])
         return own.with_column("value", np.where(is_hidden(status), 0, value.reshape(-1))).with_column("status", status)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairs(PanelStatistic):
-    """Pairs of employers or of workers by an attribute of both: flows and graphs."""
-
-    question: PairQuestion
-
-    @classmethod
-    def fits(cls, table: Table, data: Any) -> bool:
-        """Whether a table of these data is of this kind."""
-        return bool(data.of_jobs) and table.statistic in ("flow", "graph")
-
-    @classmethod
-    def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> PairQuestion:
-        """What a flow or a graph asks of jobs, given the codes of the attributes."""
-        codes = cls._codes(table, data, codelists)
-        by = tuple(cls._dimension(table, data, codes, name, name) for name in table.by)
-        ends = tuple(cls._dimension(table, data, codes, name, of) for name, of in table.end_names().items())
-        rule = table.protect.options.get("edges", "keyed")
-        if rule not in ("keyed", "twelve-characters"):
-            raise ReleaseError(
-                f"table '{table.name}', edges",
-                expected='"keyed" or "twelve-characters": which of its two employers\' factors an edge takes',
-                found=repr(rule),
-                do="leave it out, or choose one of them",
-            )
-        workers = table.graph is not None and table.graph.between == "workers"
-        _refuse_other_ends(table, data, workers=workers)
-        if table.flow is None:
-            weight = "edges" if table.graph is not None and table.graph.weight == "edges" else "multiplicity"
-        else:
-            weight = "edges" if table.flow.weight == "edges" else "multiplicity"
-            _refuse_workplaces(table, data)
-        return PairQuestion(
-            by=(*ends, *by),
-            attributes=table.ends,
-            kind="graph" if table.flow is None else "flow",
-            between="workers" if workers else "employers",
-            weight="edges" if weight == "edges" else "multiplicity",
-            directed=table.directed,
-            rule="keyed" if rule == "keyed" else "twelve-characters",
-            where=table.where,
-        )
-
-    @classmethod
-    def build_method(
-        cls,
-        table: Table,
-        data: Frame,
-        question: PairQuestion,
-        *,
-        alpha: Fraction | None,  # noqa: ARG003
-    ) -> Method:
-        """The method that protects a table, with its parameters."""
-        name = cls.method_name(table, data)
-        epsilon_of(table, name)
-        options = {"minimum": SMALLEST_PAIR_CELL, **used_options(table, "form", "edges")}
-        known = {"directed": question.directed, "ends": len(question.attributes)}
-        return build(name, options=options, of_table=known)
-
-    @classmethod
-    def why_whole(cls, table: Table, question: PairQuestion, *, reconciled: bool) -> str | None:  # noqa: ARG003
-        """Why a table cannot be made in chunks."""
-        return f"a {table.statistic}: cells below the minimum may be made up from a model of all others"
-
-    @property
-    def lists_structural_zeros(self) -> bool:
-        """Every pair of codes is listed, and which employers share a worker is not public."""
-        return False
-
-    def statistic_words(self) -> list[Any]:
-        """What is counted, beside the dimensions."""
-        asked = self.question
-        return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, list(asked.attributes)]
-
-    def words_in_any_order(self) -> list[Any]:
-        """The two ends of a directed pair are dimensions with names of their own, and stay apart."""
-        return [*self.statistic_words()[:-1], sorted(self.question.attributes)]
-
-    def words_as_laid_out(self, by: Any) -> list[Any]:
-        """The attributes of the ends in the order in which an answer has them."""
-        ends = self.table.end_names()
-        return [*self.statistic_words()[:-1], [ends.get(d.name) for d in by[: len(self.question.attributes)]]]
-
-    @property
-    def values_of_one_employer(self) -> int:
-        """How many values may hold the factor of one employer alone, over the life of a key."""
-        asked, own = self.question, len(self.question.attributes)
-        beside = prod(len(d) for d in asked.by[2 * own :] if d.name != self.period)
-        classes = prod(len(dimension) for dimension in asked.by[:own])
-        # An employer is one end of its pairs; workers who share it can have any two classes.
-        found = classes * (1 + asked.directed) if asked.between == "employers" else classes * (classes + 1) // 2
-        return found * beside * self._lasting_values
-
-    @classmethod
-    def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenJobs) -> None:
-        """Refuse identifiers that the rule of an edge cannot read, and graphs of workers that take too long."""
-        if any(one.question.rule == "twelve-characters" for one in batch.values()):
-            refuse_other_lengths(data.frame, data.tables)
-        for one in batch.values():
-            refuse_too_many(data.frame, data.tables, one.question)
-
-    @classmethod
-    def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
-        """The true cells of every flow and graph."""
-        questions = {name: one.question for name, one in batch.items()}
-        yield from pairs(data.frame, data.tables, questions, cls._factors(secret)).items()
-
-    def laid_out(self, answer: Cells) -> Cells:
-        """Cells in the order of the dimensions and codes of the table.
-
-        Pairs that are not directed are listed once, and which end comes first depends on the order.
-        """
-        found, asked = answer.laid_out(self.by), self.question
-        if found is answer or asked.directed:
-            return found
-        ends = len(asked.attributes)
-        classes, others = (
-            int(np.prod(list(map(len, part)), initial=1)) for part in (asked.by[:ends], asked.by[2 * ends :])
-        )
-        both, other = np.divmod(found.positions, others)
-        first, second = np.divmod(both, classes)
-        positions = (np.minimum(first, second) * classes + np.maximum(first, second)) * others + other
-        order = np.argsort(positions, kind="stable")
-        columns = {name: column[order] for name, column in found.columns.items()}
-        return Cells(dimensions=found.dimensions, positions=positions[order], columns=columns)
-
-    @property
-    def lacking_columns(self) -> frozenset[str]:
-        """The columns that such a table does not have."""
-        return frozenset({"rse", *NOISED, "convergence_ratio", "establishments"})
-
-    @property
-    def is_listed_once(self) -> bool:
-        """Pairs without a direction are."""
-        return not self.table.directed
-
-    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
-        """Every pair of codes is listed, and which employers share a worker is not public."""
-        return "none known: every pair of codes is listed" + ("" if self.table.directed else ", each once")
-
-    def made_labels(self, data: Data) -> dict[str, str]:
-        """The words for the two ends of a pair."""
-        made = self.table.end_names().items()
-        return {end: f"{data.label(name)}, {end.removesuffix('_' + name)}" for end, name in made}
-
-    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
-        """The codelists of both ends."""
-        return {end: codelists[attribute] for end, attribute in self.table.end_names().items()}
-
-    def _done(self) -> str:
-        text = ""
-        if self.question.between == "employers":
-            text += (
-                " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
-            )
-        return text + self._below("values below")
-
-
-def _refuse_other_ends(table: Table, frame: Frame, *, workers: bool) -> None:
-    """Refuse attributes that do not describe the ends of pairs, and jobs that do not name their worker."""
-    for name in table.ends:
-        if frame.is_public(name) == workers or name == frame.jobs.period:
-            raise ReleaseError(
-                f"table '{table.name}', attribute '{name}'",
-                expected=f"an attribute of {'workers' if workers else 'workplaces (listed in `public`)'}",
-                found="another",
-                do="choose another attribute, or correct `public`",
-            )
-    if frame.jobs.worker is None or frame.joined:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected="jobs that name their worker, and a table of workplaces",
-            found="no workplaces" if frame.joined else "no `worker` in jobs",
-            do="describe both under [data]",
-        )
-
-
-def _refuse_workplaces(table: Table, frame: Frame) -> None:
-    """Refuse attributes of workplaces beside the ends of a flow."""
-    for name in (*table.by, *table.where):
-        if frame.is_public(name):
-            raise ReleaseError(
-                f"table '{table.name}', '{name}'",
-                expected="the period or attributes of workers beside the two ends of a flow",
-                found="an attribute of workplaces, of which a move has two",
-                do="add it to the attributes of the flow",
-            )

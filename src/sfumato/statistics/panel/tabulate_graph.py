@@ -1,6 +1,6 @@
 """The graph of jobs, from the records, and the network of workers and employers behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
-from sfumato.engine.query import Rows, text, texts
+from sfumato.engine.query import Rows, text, texts, total
 from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.statistics.panel.graph import Bipartite
+from sfumato.statistics.panel.question import EVERY_JOB, Selection
 
 # The graph of jobs, from the records: who works where, and which employers share workers.
 
@@ -38,26 +39,51 @@ def bipartite(frame: Frame, tables: Tables) -> JobGraph:
 
 
 @contextmanager
-def employer_edges(frame: Frame, tables: Tables) -> Iterator[Rows]:
+def employer_edges(frame: Frame, tables: Tables, selected: Selection = EVERY_JOB) -> Iterator[Rows]:
     """The pairs of employers that share workers: `_first`, `_second` and the number of `_workers` that both have.
 
-    The keys are as the data hold them; the text of the first comes before that of the second.
+    The keys are as the data hold them. The text of the first comes before that of the second; directed, workers were at
+    the first before the second. An employer with itself is listed where loops are asked for: its workers have no other
+    employer. Earnings, where they are asked for, are in `_first_earnings` and `_second_earnings`, and links are kept
+    apart by what is selected.
     """
-    with links(frame, tables).kept() as jobs, several_employers(jobs).kept() as linking:
-        yield linked_pairs(linking).group(["_first", "_second"], _workers="count(*)")
+    apart = links_apart(frame, selected)
+    earned = ("_first_earnings", "_second_earnings") if selected.earnings else ()
+    sums = {name: total(name) for name in earned}
+    by = ["_first", "_second", *selected.by]
+    with links(frame, tables, selected).kept() as jobs, several_employers(jobs, apart).kept() as linking:
+        found = linked_pairs(linking, apart, selected).group(by, _workers="count(*)", **sums)
+        if selected.loops:
+            pay = {"_first_earnings": "_earnings", "_second_earnings": "0"} if selected.earnings else {}
+            alone = several_employers(jobs, apart, alone=True)
+            alone = alone.select(*selected.by, _first="_workplace", _second="_workplace", **pay)
+            found = found.union(alone.group(by, _workers="count(*)", **sums))
+        yield found
 
 
-def linked_pairs(jobs: Rows) -> Rows:
-    """Each worker's pairs of employers, as `_worker`, `_first` and `_second`, the smaller text first."""
-    name = text(jobs, "_workplace")
-    one = jobs.select("_worker", _first="_workplace", _first_name=name)
-    other = jobs.select("_worker", _second="_workplace", _second_name=name)
-    pairs = one.join(other, ["_worker"]).where("_first_name < _second_name")
-    return pairs.select("_worker", "_first", "_second")
+def links_apart(frame: Frame, selected: Selection) -> tuple[str, ...]:
+    """What links must have in common to link two employers: the worker, and the period where they are kept apart."""
+    return ("_worker", *(name for name in selected.by if name == frame.jobs.period))
 
 
-def links(frame: Frame, tables: Tables) -> Rows:
-    """Each `_worker` at each `_workplace` once; in a panel, where there are earnings in any period."""
+def linked_pairs(jobs: Rows, apart: Sequence[str] = ("_worker",), selected: Selection = EVERY_JOB) -> Rows:
+    """Each worker's pairs of employers, as `_worker`, `_first` and `_second`, the smaller text or the earlier first."""
+    name = "_since" if selected.directed else text(jobs, "_workplace")
+    pay = {f"_{end}_earnings": "_earnings" for end in ("first", "second")} if selected.earnings else {}
+    first, second = ({made: of for made, of in pay.items() if made.startswith(end)} for end in ("_first", "_second"))
+    of_worker = [by for by in selected.by if by not in apart]
+    one = jobs.select(*apart, *of_worker, _first="_workplace", _first_name=name, **first)
+    other = jobs.select(*apart, _second="_workplace", _second_name=name, **second)
+    pairs = one.join(other, apart).where("_first_name < _second_name")
+    return pairs.select(*dict.fromkeys([*apart, *selected.by]), "_first", "_second", *pay)
+
+
+def links(frame: Frame, tables: Tables, selected: Selection = EVERY_JOB) -> Rows:
+    """Each `_worker` at each `_workplace` once; in a panel, where there are earnings in any period.
+
+    Of the jobs that are selected, kept apart as asked for. Where it is asked for, `_earnings` is what was earned there,
+    and `_since` the first period.
+    """
     if frame.jobs.worker is None:
         raise ReleaseError(
             "data, jobs",
@@ -68,13 +94,55 @@ def links(frame: Frame, tables: Tables) -> Rows:
     jobs, q = tables.jobs, tables.engine.q
     if frame.jobs.earnings is not None:
         jobs = jobs.where(f"{q(frame.jobs.earnings)} > 0")
-    return jobs.select(_worker=q(frame.jobs.worker), _workplace=q(frame.jobs.workplace)).distinct()
+    where, period = dict(selected.where), frame.jobs.period
+    if period in where:
+        jobs = jobs.where(tables.engine.among(text(jobs, period), where.pop(period)))
+    made = {period: text(jobs, period)} if period in selected.by else {}
+    if selected.earnings:
+        made["_pay"] = f"CAST({q(str(frame.jobs.earnings))} AS BIGINT)"
+    if selected.directed:
+        made["_begun"] = text(jobs, str(period))
+    rows = jobs.select(_worker=q(frame.jobs.worker), _workplace=q(frame.jobs.workplace), **made)
+    rows = _chosen(frame, tables, rows, [*(name for name in selected.by if name != period), *where])
+    rows = rows.where(*(tables.engine.among(q(name), codes) for name, codes in where.items()))
+    sums = {"_earnings": total("_pay")} if selected.earnings else {}
+    sums |= {"_since": "min(_begun)"} if selected.directed else {}
+    kept = ("_worker", "_workplace", *selected.by)
+    return rows.group(kept, **sums) if sums else rows.select(*kept).distinct()
 
 
-def several_employers(jobs: Rows) -> Rows:
-    """The jobs of the workers who have more than one, which alone link employers."""
-    held = jobs.group(["_worker"], _least="min(_workplace)", _most="max(_workplace)")
-    return jobs.join(held.where("_least <> _most"), ["_worker"], "semi")
+def _chosen(frame: Frame, tables: Tables, rows: Rows, names: Sequence[str]) -> Rows:
+    """Jobs with some attributes of their worker or workplace beside them, as text."""
+    of_workplaces = [name for name in dict.fromkeys(names) if frame.is_public(name)]
+    of_workers = [name for name in dict.fromkeys(names) if name not in of_workplaces]
+    if of_workers:
+        rows = rows.join(people(frame, tables, {name: name for name in of_workers}), ["_worker"])
+    if of_workplaces and tables.workplaces is not None and frame.workplaces is not None:
+        register = tables.workplaces
+        key = tables.engine.q(frame.workplaces.key)
+        rows = rows.join(register.select(_workplace=key, **texts(register, of_workplaces)), ["_workplace"])
+    return rows
+
+
+def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> Rows:
+    """Every `_worker` with some attributes as text, under the names that are given."""
+    if tables.workers is None or frame.workers is None or not set(columns.values()) <= set(tables.workers.columns):
+        missing = [name for name in columns.values() if tables.workers is None or name not in tables.workers.columns]
+        raise ReleaseError(
+            f"attribute '{missing[0]}'" if missing else "data, workers",
+            expected="a column of the table of workers: pairs and moves are of workers, not of single jobs",
+            found="no table of workers" if tables.workers is None else "an attribute of jobs",
+            do="describe the workers under [data], with this attribute",
+        )
+    register = tables.workers
+    made = {name: text(register, of) for name, of in columns.items()}
+    return register.select(_worker=tables.engine.q(frame.workers.key), **made)
+
+
+def several_employers(jobs: Rows, apart: Sequence[str] = ("_worker",), *, alone: bool = False) -> Rows:
+    """The jobs of the workers who have more than one, which alone link employers; or of those who are in one alone."""
+    held = jobs.group(apart, _least="min(_workplace)", _most="max(_workplace)")
+    return jobs.join(held.where("_least = _most" if alone else "_least <> _most"), apart, "semi")
 
 
 def numbered(names: pa.ChunkedArray) -> tuple[pa.Array, Integers]:

@@ -1,27 +1,30 @@
 """Pairs of employers: which share workers, and between which workers moved."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.arrays import Integers
+from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells
 from sfumato.engine.chunks import positions_of
 from sfumato.engine.connect import Tables
 from sfumato.engine.panel import bits_of, calendar, gathered, panel, words
-from sfumato.engine.query import Rows, text, texts, times
+from sfumato.engine.query import Rows, text, texts, times, total
 from sfumato.errors import DataError, ReleaseError
 from sfumato.frame import Frame
 from sfumato.noise.factors import CHARACTERS, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.periods import Span
-from sfumato.statistics.panel.question import PairQuestion
-from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered
-from sfumato.statistics.panel.tabulate_workers import PairSums, people, worker_pairs
+from sfumato.statistics.panel.question import BEHIND, PairQuestion, Selection
+from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered, people
+from sfumato.statistics.panel.tabulate_workers import PairSums, ends_of_workers, worker_pairs
 
 # Identifiers of employers, where a rule depends on how they are written.
 
@@ -114,16 +117,14 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
     """Answer every question with its cells: the columns of `SUMS`, and the number of distinct pairs as `edges`.
 
     Every combination of codes is listed, also those without pairs; of undirected pairs each unordered combination
-    once. The jobs are scanned once for all graphs of employers, once for those of workers, and once for all flows.
+    once. The jobs are scanned once for all graphs of employers with the same selection, and once for all flows.
     """
     for question in questions.values():
         _refuse_senseless(question)
-    graphs = [q for q in questions.values() if q.kind == "graph" and q.between == "employers"]
     flows = [q for q in questions.values() if q.kind == "flow"]
-    edges = _edges(frame, tables) if graphs else None
-    colleagues = {name: q for name, q in questions.items() if q.between == "workers"}
-    of_workers = worker_pairs(frame, tables, colleagues, factors) if colleagues else {}
-    answers = {}
+    of_workers = _worker_pairs(frame, tables, questions, factors)
+    answers: dict[str, Cells] = {}
+    edges: dict[Selection, pa.Table] = {}
     # What is kept on the engine is dropped on leaving, also by an error, while the engine is still open.
     with ExitStack() as kept:
         moved = kept.enter_context(moves(frame, tables)) if flows else None
@@ -134,9 +135,36 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
             if name in of_workers:
                 columns = of_workers[name]
             else:
-                found = edges if moved is None or question.kind == "graph" else _flows(frame, tables, moved, question)
+                if moved is not None and question.kind == "flow":
+                    found = _flows(frame, tables, moved, question)
+                elif (found := edges.get(question.selection)) is None:
+                    found = edges[question.selection] = _edges(frame, tables, question.selection)
                 columns = _employer_pairs(frame, tables, question, factors, listed=listed, found=found)
             answers[name] = Cells(dimensions=question.by, positions=listed, columns=columns)
+    return answers
+
+
+def _worker_pairs(
+    frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors
+) -> dict[str, dict[str, Integers]]:
+    """The columns of the graphs of workers: one graph for every combination of the codes beside those of the ends."""
+    alike: dict[Any, dict[str, PairQuestion]] = {}
+    for name, question in questions.items():
+        if question.between == "workers":
+            alike.setdefault((question.selection, ends_of_workers(question)), {})[name] = question
+    answers: dict[str, dict[str, Integers]] = {}
+    for (selected, _), batch in alike.items():
+        others = [d for d in next(iter(batch.values())).by if d.name in selected.by]
+        parts = []
+        for codes in product(*(d.codes for d in others)):
+            only = {**dict(selected.where), **{d.name: (code,) for d, code in zip(others, codes, strict=True)}}
+            one = replace(selected, by=(), where=tuple(sorted(only.items())))
+            parts.append(worker_pairs(frame, tables, batch, factors, selected=one))
+        for name in batch:
+            # The combinations come last in the layout of the cells.
+            answers[name] = {
+                column: np.stack([part[name][column] for part in parts], axis=1).ravel() for column in parts[0][name]
+            }
     return answers
 
 
@@ -151,26 +179,53 @@ def listed_positions(question: PairQuestion) -> Integers:
     return listed
 
 
-def _edges(frame: Frame, tables: Tables) -> pa.Table:
-    with employer_edges(frame, tables) as edges:
-        return edges.select(**texts(edges, ["_first", "_second"]), _links="_workers").fetch()
+def _edges(frame: Frame, tables: Tables, selected: Selection) -> pa.Table:
+    earned = {"_earnings": "_first_earnings + _second_earnings"} if selected.earnings else {}
+    with employer_edges(frame, tables, selected) as edges:
+        ends = texts(edges, ["_first", "_second"])
+        more = {"_origin": "_first_earnings", "_destination": "_second_earnings"} if selected.earnings else {}
+        return edges.select(*selected.by, **ends, _links="_workers", **earned, **more).fetch()
 
 
 def _flows(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) -> pa.Table:
     """The pairs of employers between which workers moved, in each period and class of workers that is asked for."""
-    others = [dimension.name for dimension in question.by[2 * len(question.attributes) :]]
-    about = tuple(name for name in dict.fromkeys([*others, *question.where]) if name != frame.jobs.period)
+    others, engine = list(question.others), tables.engine
+    chosen = dict(question.selection.where)
+    about = tuple(name for name in dict.fromkeys([*others, *chosen]) if name != frame.jobs.period)
     rows = moved.join(people(frame, tables, {name: name for name in about}), ["_worker"]) if about else moved
+    if question.of_earnings:
+        for end in ("_from", "_to"):
+            rows = rows.join(_pay(frame, tables, end), ["_worker", end, "_period"])
+    earned = {"_origin": "_from_pay", "_destination": "_to_pay"} if question.of_earnings else {}
     origin, destination = text(rows, "_from"), text(rows, "_to")
     rows = rows.select(
         *about,
         _first=origin if question.directed else f"least({origin}, {destination})",
         _second=destination if question.directed else f"greatest({origin}, {destination})",
         **{str(frame.jobs.period): "_period"},
+        **earned,
     )
-    engine = tables.engine
-    rows = rows.where(*(engine.among(engine.q(name), codes) for name, codes in question.where.items()))
-    return rows.group(["_first", "_second", *others], _links="count(*)").fetch()
+    rows = rows.where(*(engine.among(engine.q(name), codes) for name, codes in chosen.items()))
+    sums = {name: total(name) for name in earned}
+    sums |= {"_earnings": total("_origin + _destination")} if earned else {}
+    return rows.group(["_first", "_second", *others], _links="count(*)", **sums).fetch()
+
+
+def _pay(frame: Frame, tables: Tables, end: str) -> Rows:
+    """What every worker earned at an employer in a period, under the names of one end of a move."""
+    _, period, earnings, worker = panel(frame)
+    jobs, q = tables.jobs, tables.engine.q
+    pay = {end: q(frame.jobs.workplace), f"{end}_pay": f"CAST({q(earnings)} AS BIGINT)"}
+    return jobs.where(f"{q(earnings)} > 0").select(_worker=q(worker), _period=text(jobs, period), **pay)
+
+
+_LABELS = {
+    "multiplicity": "_links",
+    "earnings": "_earnings",
+    "origin-earnings": "_origin",
+    "destination-earnings": "_destination",
+}
+"""The column with what a pair counts, by the weight; without one it counts once."""
 
 
 def _employer_pairs(
@@ -180,7 +235,11 @@ def _employer_pairs(
     employers, number = numbered(pa.chunked_array(found["_first"].chunks + found["_second"].chunks, pa.string()))
     first, second = number[: found.num_rows], number[found.num_rows :]
     ends = len(question.attributes)
-    classes = _classes(frame, tables, question, employers)
+    classes, as_first, as_second = _classes(frame, tables, question, employers)
+    kept = as_first[first] & as_second[second]
+    if not question.directed:
+        kept |= as_first[second] & as_second[first]
+    found, first, second = found.filter(pa.array(kept)), first[kept], second[kept]
     one, other = classes[first], classes[second]
     if not question.directed:
         one, other = np.minimum(one, other), np.maximum(one, other)
@@ -189,18 +248,18 @@ def _employer_pairs(
     place = place * prod(map(len, others)) + positions_of(found, others, others)
     cell = np.searchsorted(listed, place)
     links = found["_links"].to_numpy().astype(np.int64)
-    sums = PairSums.of(
-        cell,
-        _givers(employers, first, second, question, factors),
-        links if question.weight == "multiplicity" else np.ones_like(links),
-        factors=factors.of(hashes(employers)),
-        cells=len(listed),
-    )
-    return sums.columns(
+    givers, owned = _givers(employers, first, second, question, factors), factors.of(hashes(employers))
+
+    def summed(label: Integers) -> PairSums:
+        return PairSums.of(cell, givers, label, factors=owned, cells=len(listed))
+
+    label = found[_LABELS[question.weight]].to_numpy().astype(np.int64) if question.weight in _LABELS else None
+    columns = summed(np.ones_like(links) if label is None else label).columns(
         deviation=factors.deviation,
         edges=np.bincount(cell, minlength=len(listed)).astype(np.int64),
         available=_available(frame, question, listed),
     )
+    return {**columns, **({BEHIND: summed(links).distorted} if question.of_earnings else {})}
 
 
 def _givers(
@@ -217,21 +276,39 @@ def _givers(
     return givers
 
 
-def _classes(frame: Frame, tables: Tables, question: PairQuestion, employers: pa.Array) -> Integers:
-    """The place of every employer in the product of the codelists of the attributes."""
+def _classes(
+    frame: Frame, tables: Tables, question: PairQuestion, employers: pa.Array
+) -> tuple[Integers, Flags, Flags]:
+    """The place of every employer in the product of the codelists, and whether it may be the one and the other end."""
     if tables.workplaces is None or frame.workplaces is None:
         raise ValueError("pairs of employers need the table of workplaces")
     register, ends = tables.workplaces, question.by[: len(question.attributes)]
+    filters = {f"_{place}": of for place, (of, _) in enumerate(question.filters.values())}
     described = register.select(
         _name=text(register, frame.workplaces.key),
         **{end.name: text(register, of) for end, of in zip(ends, question.attributes, strict=True)},
+        **{name: text(register, of) for name, of in filters.items()},
     )
     found = described.join(tables.engine.lend(pa.table({"_name": employers})), ["_name"], "semi").fetch()
     at = pc.index_in(employers, value_set=found["_name"].combine_chunks())
     if at.null_count:
         raise ValueError("an employer of a pair is not in the table of workplaces")
-    classes: Integers = positions_of(found, ends, ends)[at.to_numpy()]
-    return classes
+    inside = np.ones(found.num_rows, dtype=np.bool_)
+    for end in ends:
+        inside &= _among(found[end.name], end.codes)
+    classes = np.zeros(found.num_rows, dtype=np.int64)
+    classes[inside] = positions_of(found.filter(pa.array(inside)), ends, ends)
+    may = np.stack([inside, inside])
+    for column, (name, (_, sides)) in zip(filters, question.filters.items(), strict=True):
+        fits = _among(found[column], question.where[name])
+        may &= fits | ~np.array(sides)[:, None]
+    order = at.to_numpy()
+    return classes[order], may[0][order], may[1][order]
+
+
+def _among(column: pa.ChunkedArray, codes: Sequence[str]) -> Flags:
+    found: Flags = pc.is_in(column.cast(pa.string()), value_set=pa.array(codes, pa.string())).to_numpy()
+    return found
 
 
 def _available(frame: Frame, question: PairQuestion, listed: Integers) -> Integers:
@@ -253,7 +330,7 @@ def _refuse_senseless(question: PairQuestion) -> None:
     first, second = question.by[:ends], question.by[ends : 2 * ends]
     if not ends or [d.codes for d in first] != [d.codes for d in second]:
         raise ValueError("a table of pairs begins with the attributes of the one and of the other, with the same codes")
-    if question.kind == "graph" and (question.directed or question.where or len(question.by) > 2 * ends):
-        raise ValueError("a graph is undirected and about all jobs, by the attributes of its ends alone")
-    if question.kind == "flow" and question.between == "workers":
-        raise ValueError("flows are between employers")
+    if question.kind == "flow" and (question.between == "workers" or question.loops):
+        raise ValueError("flows are between two employers")
+    if question.between == "workers" and (question.directed or question.of_earnings):
+        raise ValueError("pairs of workers have no direction, and no earnings of their own")

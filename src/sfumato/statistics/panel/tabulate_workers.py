@@ -1,7 +1,7 @@
 """Pairs of workers who share an employer, and sums of labels times factors over pairs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
@@ -14,13 +14,12 @@ from sfumato.arrays import Integers
 from sfumato.engine.chunks import positions_of
 from sfumato.engine.connect import Tables
 from sfumato.engine.query import Rows, text, texts
-from sfumato.errors import ReleaseError
 from sfumato.frame import Frame
 from sfumato.noise.factors import ONE, Factors, chosen_employers
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel.graph import MOST_SHARING, Bipartite, pairs_within, parts, refuse_more_sharing
-from sfumato.statistics.panel.question import PairQuestion
-from sfumato.statistics.panel.tabulate_graph import employer_edges, links, numbered, several_employers
+from sfumato.statistics.panel.question import PairQuestion, Selection
+from sfumato.statistics.panel.tabulate_graph import employer_edges, links, numbered, people, several_employers
 
 # Sums of labels times factors over the pairs of each cell.
 
@@ -78,11 +77,17 @@ class PairSums:
             squares=self.squares + other.squares,
         )
 
+    @property
+    def distorted(self) -> Integers:
+        """The sums of labels times factors, in whole units."""
+        whole: Integers = self.whole + self.rest // ONE
+        return whole
+
     def columns(self, *, deviation: float, edges: Integers, available: Integers) -> dict[str, Integers]:
         """The columns that tabulation supplies; `deviation` is the standard deviation of one factor."""
         return {
             "count": self.count,
-            "distorted": self.whole + self.rest // ONE,
+            "distorted": self.distorted,
             "remainder": self.rest % ONE,
             "factors": self.factors,
             "deviation": np.minimum(np.rint(np.sqrt(self.squares) * (deviation * ONE)), _MOST).astype(np.int64),
@@ -109,44 +114,36 @@ def refuse_too_many(frame: Frame, tables: Tables, question: PairQuestion, *, lim
     """Refuse a graph of workers, more of whom share several employers than can be looked at; nothing is answered."""
     if question.between != "workers":
         return
-    with employer_edges(frame, tables) as edges:
+    with employer_edges(frame, tables, replace(question.selection, by=(), loops=False)) as edges:
         shared = edges.select(_shared="CAST(_workers AS DOUBLE)").number("sum(_shared * (_shared - 1) / 2)")
     refuse_more_sharing(shared, limit=limit)
 
 
-def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> Rows:
-    """Every `_worker` with some attributes as text, under the names that are given."""
-    if tables.workers is None or frame.workers is None or not set(columns.values()) <= set(tables.workers.columns):
-        missing = [name for name in columns.values() if tables.workers is None or name not in tables.workers.columns]
-        raise ReleaseError(
-            f"attribute '{missing[0]}'" if missing else "data, workers",
-            expected="a column of the table of workers: pairs and moves are of workers, not of single jobs",
-            found="no table of workers" if tables.workers is None else "an attribute of jobs",
-            do="describe the workers under [data], with this attribute",
-        )
-    register = tables.workers
-    made = {name: text(register, of) for name, of in columns.items()}
-    return register.select(_worker=tables.engine.q(frame.workers.key), **made)
-
-
 def worker_pairs(
-    frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors
+    frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], factors: Factors, *, selected: Selection
 ) -> dict[str, dict[str, Integers]]:
     """Sum pairs of workers, each with the factor of an employer that both have, into the cells of every question.
 
     Pairs are not listed: an employer with n workers of one class and m of another links n·m pairs. Only pairs that
     share several employers are, some thousands at a time, to take the factor of one of them and to count once as an
-    edge. This is done once for all questions.
+    edge. This is done once for all questions, whose jobs are the same: those that are selected, of the workers that may
+    be ends.
     """
+    one = next(iter(questions.values()))
     names = dict.fromkeys(name for question in questions.values() for name in question.attributes)
-    workers = people(frame, tables, {name: name for name in names})
-    with links(frame, tables).kept() as jobs:
+    allowed = ends_of_workers(one)
+    workers = people(frame, tables, {name: name for name in dict.fromkeys([*names, *(name for name, _ in allowed)])})
+    workers = workers.where(*(tables.engine.among(tables.engine.q(name), codes) for name, codes in allowed))
+    with links(frame, tables, selected).kept() as jobs:
         placed = jobs.join(workers, ["_worker"])
         staff = {name: _staff(placed, question) for name, question in questions.items()}
         linked = several_employers(jobs).join(workers, ["_worker"])
         linking = linked.with_columns(**texts(linked, ["_worker", "_workplace"])).fetch()
+        alone = _alone(jobs, workers).fetch() if selected.loops else None
     employers, _ = numbered(next(iter(staff.values()))["_workplace"])  # the same in all
     mended = _corrections(linking, employers, questions, factors)
+    if alone is not None:
+        _add_loops(alone, employers, questions, factors, mended)
     owned = factors.of(hashes(employers))
     columns = {}
     for name, question in questions.items():
@@ -161,6 +158,19 @@ def _staff(placed: Rows, question: PairQuestion) -> pa.Table:
     """The number of workers of every employer by their attributes."""
     counted = placed.group(["_workplace", *question.attributes], _workers="count(*)")
     return counted.with_columns(_workplace=text(counted, "_workplace")).fetch()
+
+
+def ends_of_workers(question: PairQuestion) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The codes of attributes that workers need to be ends of pairs."""
+    asked = {name: codes for name, codes in question.where.items() if name in question.filters}
+    return tuple(sorted((question.filters[name][0], tuple(sorted(codes))) for name, codes in asked.items()))
+
+
+def _alone(jobs: Rows, workers: Rows) -> Rows:
+    """The jobs at employers that have one worker only, which link that worker to nobody else."""
+    only = jobs.group(["_workplace"], _of="count(*)").where("_of = 1")
+    found = jobs.join(only, ["_workplace"], "semi").join(workers, ["_worker"])
+    return found.with_columns(**texts(found, ["_worker", "_workplace"]))
 
 
 def _places(jobs: pa.Table, employers: pa.Array) -> Integers:
@@ -234,6 +244,26 @@ def _corrections(
     return mended
 
 
+def _add_loops(
+    alone: pa.Table,
+    employers: pa.Array,
+    questions: Mapping[str, PairQuestion],
+    factors: Factors,
+    mended: "dict[str, _Corrections]",
+) -> None:
+    """Add a pair with themselves for workers who are alone at an employer; of several, one gives its factor."""
+    workers, worker = numbered(alone["_worker"])
+    persons, employer = hashes(workers)[worker], _places(alone, employers)
+    chosen = chosen_employers(worker, persons, persons, hashes(employers)[employer], keyed=Keyed(key=factors.key))
+    times = np.bincount(worker, minlength=len(workers))
+    for name, question in questions.items():
+        kind, corrections = _kinds(alone, question), mended[name]
+        cell = corrections.cell_of(kind, kind)
+        whole = chosen if question.weight == "edges" else chosen * times[worker]
+        corrections.labels.add(employer, cell, whole.astype(np.int64))
+        np.add.at(corrections.repeats, cell[chosen], -1)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Corrections:
     """What pairs that share several employers add to, or take from, labels that were counted at each employer."""
@@ -241,7 +271,7 @@ class _Corrections:
     classes: int
     labels: "_Labels"
     repeats: Integers
-    """By cell: how many times pairs were met beyond the first."""
+    """By cell: how many times pairs were met beyond the first, less the loops, which were not met."""
 
     @classmethod
     def of(cls, question: PairQuestion, *, employers: int) -> "_Corrections":
