@@ -232,6 +232,27 @@ graph | graph = { attribute = "agency" } | method = "noise-infusion"
 graph_workers | graph = { between = "workers", attribute = "sex", weight = "employers" } | method = "noise-infusion"
 """
 
+SELECTED = """
+loops | graph = { attribute = "state", weight = "workers", loops = true } | method = "noise-infusion"
+loops_edges | graph = { attribute = "agency", loops = true }; by = ["sex"] | method = "noise-infusion", minimum = 0
+women | graph = { attribute = "agency", weight = "workers" }; where = { sex = "F" } | method = "noise-infusion"
+each | graph = { attribute = "state", weight = "workers" }; by = ["PERIOD", "sex"] | method = "noise-infusion"
+half | graph = { attribute = "agency" }; where = { PERIOD = ["2024-Q1", "2024-Q2"] } | method = "noise-infusion"
+one_end | graph = { attribute = "agency" }; where = { second_state = "A" } | method = "noise-infusion"
+both_ends | graph = { attribute = "agency" }; where = { state = "A", agency = ["X", "Z"] } | method = "noise-infusion"
+since | graph = { attribute = "agency", weight = "workers", directed = true } | method = "noise-infusion"
+pay | graph = { attribute = "state", weight = "earnings", loops = true } | method = "noise-infusion"
+since_pay | graph = { attribute = "state", weight = "origin-earnings", directed = true } | method = "noise-infusion"
+ratio | graph = { attribute = "state", weight = "workers" } | method = "noise-infusion", convergence = true
+colleagues | graph = { between = "workers", attribute = "sex", loops = true }; by = ["agency"]; \
+where = { state = "B", PERIOD = "2024-Q3" } | method = "noise-infusion"
+flow_pay | flow = { attribute = "agency", weight = "earnings" }; by = ["PERIOD"] | method = "noise-infusion"
+flow_origin | flow = { attribute = "agency", weight = "origin-earnings" } | method = "noise-infusion", minimum = 1
+flow_ends | flow = { attribute = "agency" }; by = ["PERIOD"]; where = { origin_state = "A", agency = ["X", "Y"] } | \
+method = "noise-infusion", minimum = 0
+exchange_pay | flow = { attribute = "agency", directed = false, weight = "earnings" } | method = "noise-infusion"
+"""
+
 PANEL_OF_YEARS = """
 all | indicators = "all"; by = ["state", "PERIOD", "sex"] | method = "noise-infusion"
 flow | flow = { attribute = ["agency", "state"] }; by = ["PERIOD"] | method = "noise-infusion"
@@ -457,6 +478,7 @@ CASES: Mapping[str, Case] = {
     "jobs_drawn": jobs(KEY, DRAWN),
     "jobs_both": jobs(f"{KEY}\n{WEAK}", BOTH),
     "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
+    "panel_selected": panel("quarter", "2024-Q1", "2025-Q2", SELECTED),
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
     "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
     **{

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,9 @@ from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.panel.indicators import INDICATORS, NAME
+
+if TYPE_CHECKING:  # only a name for types
+    from sfumato.statistics.panel.network import PathLengths
 
 # The rows of a published table, from one file or from the files of its parts, one after the other.
 
@@ -152,6 +156,42 @@ def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where |
         rows=_sums(table, asked, codes) if summed else _in_order(table, asked, names, codes),
         summed=summed,
     )
+
+
+def published_network(bundle: Path, name: str, *, where: Where | None = None) -> "tuple[pa.Table, PathLengths]":
+    """The centralities of the classes of a published flow or graph, and how many steps apart they are.
+
+    Dimensions beside those of the ends need one code in `where`.
+    """
+    from sfumato.statistics.panel.network import ClassNetwork  # noqa: PLC0415 (other questions need no graphs)
+
+    about: dict[str, Any] = next((table for table in _structure(bundle)["tables"] if table["name"] == name), {})
+    asked = about.get("statistic", {}).get("flow") or about.get("statistic", {}).get("graph")
+    if not asked:
+        raise SfumatoError(
+            f"table '{name}'",
+            expected="a table of a flow or graph, whose classes make a network",
+            found="another table, or none of this name",
+            do="name one of the flows and graphs of the bundle",
+        )
+    names = [dimension["name"] for dimension in about["dimensions"]]
+    ends = len(asked["attribute"])
+    found = select_rows(bundle, name, tuple(names[: 2 * ends]), where=where).rows
+    codes = {end: codes_of(bundle, end) for end in names[: 2 * ends]}
+    sizes = tuple(len(codes[end]) for end in names[:ends])
+    places = _places(found, names[: 2 * ends], codes)
+    first, second = (np.ravel_multi_index(places[at : at + ends], sizes) for at in (0, ends))
+    values = found["value"].fill_null(0).to_numpy()
+    directed = names[0].startswith("origin_")
+    network = ClassNetwork.between(first, second, values, classes=prod(sizes), directed=directed)
+    kept = np.unique(np.append(first, second))
+    at = np.unravel_index(kept, sizes)
+    columns = {
+        attribute: pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), pa.array(codes[end], pa.string()))
+        for attribute, end, place in zip(asked["attribute"], names, at, strict=False)
+    }
+    figures = {measure: pa.array(column[kept]) for measure, column in network.measures().items()}
+    return pa.table({**columns, **figures}), network.paths()
 
 
 def _with_codes(rows: pa.Table, kept: Mapping[str, Sequence[str]]) -> pa.Table:

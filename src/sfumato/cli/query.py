@@ -206,6 +206,10 @@ def query(
     edges: Annotated[
         str | None, typer.Option(metavar="0,10,…", help="Where classes begin and end, for --quantile.")
     ] = None,
+    network: Annotated[
+        bool,
+        typer.Option("--network", help="Centralities and path lengths of the classes of a flow or graph."),
+    ] = False,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all rows to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -218,6 +222,10 @@ def query(
     `sfumato query bundle requirements --by education,strength --proportion-within education`
 
     `sfumato query bundle requirements --by strength --quantile education=0.5`
+
+    A flow or a graph is a network of classes, such as states; which of them are in the middle, and how far apart:
+
+    `sfumato query bundle flows_between_states --network --where quarter=2010-Q2`
 
     Only the bundle is read, so nothing is charged.
     """
@@ -234,6 +242,7 @@ def query(
         "quantile": quantile,
         "scores": scores,
         "edges": edges,
+        "network": network or None,
     }
     given = {option: value for option, value in figure.items() if value is not None}
     if name is None:
@@ -252,11 +261,16 @@ def query(
     target = None if csv is None else _target(csv, folder)
     dimensions, kept = None if by is None else _listed(by), _where(folder, part, where or ())
     if part.kind == "table":
+        if given.pop("network", None):
+            _refuse({**given, **({"by": by} if by else {})}, "no option but --where beside --network")
+            show(_network(folder, part, kept, target, as_json=as_json), as_json)
+            return
         _refuse(given, f"no option but --by and --where for a table; '{name}' is not a cube")
         selected = select_rows(folder, name, dimensions, where=kept)
         _write(selected.rows, target)
         show(rows_summary(part, selected, written=target, as_json=as_json), as_json)
         return
+    _refuse({"network": True} if network else {}, f"a table of a flow or graph; '{name}' is a cube")
     cube = open_cube(folder, name)
     what, answer = _ask(cube, dimensions or (), kept, given)
     if target is not None:
@@ -307,6 +321,26 @@ def _ask(
     weighted = "weighted " if cube.is_weighted else ""
     known = {"weighted": "weighted totals" if weighted else "numbers of records", "count": "numbers of records"}
     return known.get(column, f"{weighted}sums of {column}"), cube.totals(by, where=where, column=column)
+
+
+def _network(
+    folder: Path, part: "BundleItem", where: Mapping[str, Sequence[str]], written: Path | None, *, as_json: bool
+) -> Summary:
+    """The classes of a published flow or graph with their centralities, and how far apart they are."""
+    from sfumato.bundle.read import published_network
+
+    rows, paths = published_network(folder, part.name, where=where)
+    _write(rows, written)
+    steps = ", ".join(f"{length}: {share:.1%}" for length, share in enumerate(paths.shares, start=1))
+    notes = [
+        f"Steps from one class to another: {paths.mean:.2f} on average ({steps}); {paths.reached:.1%} of all pairs are "
+        "linked. Cells that are not published count as no link.",
+        "Computed from published values alone: factors and rounding are in every figure.",
+    ]
+    about = {"table": part.name, "title": part.title, "steps": list(paths.shares), "linked": paths.reached}
+    return _text(f"{part.title}: network of its classes", rows, notes, written), about | _data(
+        rows, written, as_json=as_json
+    )
 
 
 def _folder(bundle: Path) -> Path:

@@ -26,6 +26,7 @@ from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, publishe
 from sfumato.statistics.cube.assess_measures import replicates_of
 from sfumato.statistics.kinds import by_kind
 from sfumato.statistics.panel.indicators import BEHIND, CODES
+from sfumato.statistics.panel.network import NetworkComparison
 from sfumato.statistics.panel.tabulate_graph import Network, measure_network
 from sfumato.statistics.people.assess import PeopleAssessment, assess_people
 from sfumato.statistics.people.statistic import People
@@ -77,6 +78,8 @@ class Assessment:
     exposures: tuple[Exposure, ...]
     network: Network | None
     """Of workers and employers, when a table is about their graph."""
+    networks: tuple[NetworkComparison, ...]
+    """Of the classes of every flow and graph."""
     report: Path
     cubes: tuple[CubeAssessment, ...] = ()
     people: tuple[PeopleAssessment, ...] = ()
@@ -112,7 +115,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         counted = ready.count(planned)
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
-        utilities, exposures = [], []
+        utilities, exposures, networks = [], [], []
         estimated = {name: table for name, table in planned.items() if table.estimates}
         clipped: dict[str, int] = {}
         for kind, batch in by_kind(estimated).items():
@@ -130,6 +133,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 utilities.append(measure_utility(view, plan.codelists))
                 exposure = measure_exposure(view)
                 exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
+            networks += [found for found in [table.network(true, given[name])] if found is not None]
             if "status" in given[name].columns:
                 write_cells(table, table.with_true_values(true), given[name], path.with_name(f"{name}.parquet"))
         network = _network(ready.opened, planned.values())
@@ -149,7 +153,10 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
             utilities=tuple(utilities),
             exposures=tuple(exposures),
             network=network,
-            report=write_report(plan, utilities, exposures, network, path, cubes=cubes, people=people),
+            networks=tuple(networks),
+            report=write_report(
+                plan, utilities, exposures, network, path, networks=networks, cubes=cubes, people=people
+            ),
             cubes=tuple(cubes),
             people=tuple(people),
         )

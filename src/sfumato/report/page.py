@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import ceil
+from math import ceil, isnan
 from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
@@ -22,6 +22,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.assess import CubeAssessment
 from sfumato.statistics.cube.assess_report import cube_section
+from sfumato.statistics.panel.network import NetworkComparison, PathLengths
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment, people_section
 from sfumato.statistics.published import CONFIDENCE
@@ -51,6 +52,7 @@ def write_report(
     network: Network | None,
     path: Path,
     *,
+    networks: Sequence[NetworkComparison] = (),
     cubes: Sequence[CubeAssessment] = (),
     people: Sequence[PeopleAssessment] = (),
 ) -> Path:
@@ -67,6 +69,7 @@ def write_report(
 {"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning_of(plan))}
 {_sizes(plan)}
 {_network(network)}
+{"".join(map(_centralities, networks))}
 {"".join(sections)}
 {"".join(map(people_section, people))}
 {"".join(map(cube_section, cubes))}
@@ -184,8 +187,40 @@ def _network(network: Network | None) -> str:
         ("workers that such a pair shares: median, largest", _middle(network.multiplicities)),
         ("components", f"{network.components:,}"),
         ("employers in the largest component", f"{network.largest_component:.1%}"),
+        (f"steps between two employers, from {network.paths.sources:,} of them", _steps(network.paths)),
     ]
-    return "<h2>The graph</h2>" + table("Workers and employers", ("what", "found"), rows)
+    spread = (
+        (name, f"{found.median:.3g}", f"{found.largest:.3g}", f"{found.top:.1%}")
+        for name, found in network.centralities.items()
+    )
+    headings = ("centrality of an employer", "median", "largest", "the highest 1% have")
+    return (
+        "<h2>The graph</h2>"
+        + table("Workers and employers", ("what", "found"), rows)
+        + table("Who is in the middle", headings, spread)
+    )
+
+
+def _steps(paths: PathLengths) -> str:
+    """How many steps apart nodes are, in short."""
+    shares = "; ".join(f"{steps}: {share:.1%}" for steps, share in enumerate(paths.shares, start=1))
+    return f"{paths.mean:.2f} on average ({shares}); {paths.reached:.1%} are linked at all"
+
+
+def _centralities(found: NetworkComparison) -> str:
+    """What protection does to the graph between the classes of a table."""
+    rows = [
+        (name, _known(order, ".3f"), _known(relative, ".1%")) for name, (order, relative) in found.centralities.items()
+    ]
+    true, published = found.paths
+    caption = f"{found.title}: the graph of its {found.classes:,} classes, true and published"
+    text = f"Steps from one class to another: {_steps(true)}; published: {_steps(published)}."
+    headings = ("centrality", "rank correlation", "off by, of the whole")
+    return table(caption, headings, rows) + f"<p>{escape(text)}</p>"
+
+
+def _known(value: float, form: str) -> str:
+    return "" if isnan(value) else format(value, form)
 
 
 def _middle(spread: tuple[float, int]) -> str:

@@ -213,6 +213,10 @@ class PublishedTable(TableStatistic):
         """The attacks on it that need all its cells at once."""
         return ()
 
+    def network(self, counted: Cells, answer: Cells) -> Any:  # noqa: ARG002 (some kinds are graphs)
+        """How the graph between classes that it is compares with the true one; None where it is none."""
+        return None
+
     @classmethod
     def clipped(cls, batch: Mapping[str, Self], data: Any) -> dict[str, int]:  # noqa: ARG003 (some kinds clip)
         """How many records count with a bound instead of their value, by measure: confidential."""

@@ -1,7 +1,6 @@
 """Attacks on flows and graphs: cells that hold the factor of one employer alone."""
 
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
@@ -49,7 +48,7 @@ class _Blocks:
         least = np.where(filled, blocks(own), np.iinfo(np.int64).max).min(axis=(1, 2))
         most = np.where(filled, blocks(own), 0).max(axis=(1, 2))
         seen = answer["status"] == 0
-        classes = prod(map(len, question.by[:ends]))
+        classes = question.classes
         there = np.arange(len(least), dtype=np.int64)
         return cls(
             published=blocks(np.where(seen, answer["value"], 0)),

@@ -18,8 +18,10 @@ from sfumato.noise.factors import ONE
 from sfumato.statistic import Surroundings
 from sfumato.statistics.panel.attack_pairs import attack_pairs
 from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
+from sfumato.statistics.panel.network import ClassNetwork, NetworkComparison, compare_networks
 from sfumato.statistics.panel.question import EARNINGS, PairQuestion, Weight
 from sfumato.statistics.panel.statistic import PanelStatistic
+from sfumato.statistics.panel.tabulate_graph import people, refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
 from sfumato.statistics.published import NOISED, Columns
@@ -143,11 +145,17 @@ class Pairs(PanelStatistic):
 
     @classmethod
     def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenJobs) -> None:
-        """Refuse identifiers that the rule of an edge cannot read, and graphs of workers that take too long."""
+        """Refuse what would fail later: identifiers, attributes of jobs, earnings beyond 64 bits, too many workers."""
         if any(one.question.rule == "twelve-characters" for one in batch.values()):
             refuse_other_lengths(data.frame, data.tables)
-        for one in batch.values():
-            refuse_too_many(data.frame, data.tables, one.question)
+        for question in (one.question for one in batch.values()):
+            asked = question.looks_at - {data.frame.jobs.period}
+            about = {name: name for name in asked if not data.frame.is_public(name)}
+            if about:
+                people(data.frame, data.tables, about)
+            refuse_too_many(data.frame, data.tables, question)
+            if question.kind == "graph" and question.of_earnings:
+                refuse_large_earnings(data.frame, data.tables, question.selection)
 
     @classmethod
     def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
@@ -163,6 +171,14 @@ class Pairs(PanelStatistic):
         ends = (int((secret.a - 1) * ONE), int((secret.b - 1) * ONE))
         base = bases[1] if self.rounds_earnings else bases[0]
         return attack_pairs(self.question, counted, answer, period=self.period, base=base, within=ends)
+
+    def network(self, counted: Cells, answer: Cells) -> NetworkComparison:
+        """How centralities and path lengths between classes compare with the true ones."""
+        true, published = (
+            ClassNetwork.of(self.question, cells, cells[column])
+            for cells, column in ((counted, "count"), (answer, "value"))
+        )
+        return compare_networks(self.title, true, published)
 
     @property
     def attacked(self) -> str:
@@ -206,6 +222,11 @@ class Pairs(PanelStatistic):
         """What each published column says."""
         texts = super().column_texts(plan)
         return {**texts, **({"convergence_ratio": CONVERGENCE} if self.method.convergence else {})}
+
+    def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:
+        """The table in the structure of a bundle, the ends of its filters in one order."""
+        where = {name: list(codes) for name, codes in self.question.where.items()}
+        return {**super().describe(plan, chunks), "where": where}
 
     @property
     def is_listed_once(self) -> bool:

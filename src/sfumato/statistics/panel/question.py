@@ -105,6 +105,11 @@ class PairQuestion:
         return tuple(dimension.name for dimension in self.by[2 * len(self.attributes) :])
 
     @property
+    def classes(self) -> int:
+        """The number of classes of each end."""
+        return prod(len(dimension) for dimension in self.by[: len(self.attributes)])
+
+    @property
     def of_earnings(self) -> bool:
         """Whether pairs are weighted by earnings."""
         return self.weight in EARNINGS
@@ -124,6 +129,5 @@ class PairQuestion:
     @property
     def cells(self) -> int:
         """The number of cells that are listed."""
-        ends = prod(len(dimension) for dimension in self.by[: len(self.attributes)])
-        others = prod(len(dimension) for dimension in self.by[2 * len(self.attributes) :])
+        ends, others = self.classes, prod(len(dimension) for dimension in self.by[2 * len(self.attributes) :])
         return others * (ends * ends if self.directed else ends * (ends + 1) // 2)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
 from sfumato.engine.query import Rows, text, texts, total
-from sfumato.errors import ReleaseError
+from sfumato.errors import DataError, ReleaseError
 from sfumato.frame import Frame
 from sfumato.statistics.panel.graph import Bipartite
+from sfumato.statistics.panel.network import Centrality, PathLengths, measure_paths
 from sfumato.statistics.panel.question import EVERY_JOB, Selection
 
 # The graph of jobs, from the records: who works where, and which employers share workers.
@@ -139,6 +140,23 @@ def people(frame: Frame, tables: Tables, columns: Mapping[str, str]) -> Rows:
     return register.select(_worker=tables.engine.q(frame.workers.key), **made)
 
 
+_MOST_EARNINGS = 2**60
+"""Sums of earnings over all edges must stay below this, to fit 64 bits."""
+
+
+def refuse_large_earnings(frame: Frame, tables: Tables, selected: Selection) -> None:
+    """Refuse earnings that are too large to be added up over edges, at each of which a worker counts again."""
+    jobs = links(frame, tables, replace(selected, by=(), directed=False))
+    of_workers = jobs.group(["_worker"], _held="count(*)", _paid="sum(CAST(_earnings AS DOUBLE))")
+    if of_workers.number("sum(_held * _paid)") >= _MOST_EARNINGS:
+        raise DataError(
+            f"jobs, earnings '{frame.jobs.earnings}'",
+            expected=f"earnings that add up to less than {_MOST_EARNINGS:.2g} over all pairs of employers of workers",
+            found="more",
+            do="store them in a larger unit, or weight by workers",
+        )
+
+
 def several_employers(jobs: Rows, apart: Sequence[str] = ("_worker",), *, alone: bool = False) -> Rows:
     """The jobs of the workers who have more than one, which alone link employers; or of those who are in one alone."""
     held = jobs.group(apart, _least="min(_workplace)", _most="max(_workplace)")
@@ -175,12 +193,16 @@ class Network:
     components: int
     largest_component: float
     """The share of employers in the largest part of the graph that jobs link."""
+    paths: PathLengths
+    """How many steps apart employers are, from one to the next that it shares workers with."""
+    centralities: Mapping[str, Centrality]
 
 
 def measure_network(frame: Frame, tables: Tables) -> Network:
     """Measure the graph of all jobs of a frame."""
     graph = bipartite(frame, tables).graph
     edges, degrees, parts = graph.employer_edges(), graph.employer_degrees(), graph.components()
+    paths, centralities = measure_paths(edges, graph.employers)
     return Network(
         workers=graph.workers,
         employers=graph.employers,
@@ -191,6 +213,8 @@ def measure_network(frame: Frame, tables: Tables) -> Network:
         multiplicities=_middle(edges.multiplicity),
         components=parts.number,
         largest_component=float(np.bincount(parts.employers).max() / graph.employers) if graph.employers else 0.0,
+        paths=paths,
+        centralities=centralities,
     )
 
 
