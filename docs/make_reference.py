@@ -20,7 +20,8 @@ from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
 from sfumato.statistics.cube.section import ControlSection, CubeSection, RulesSection, SamplingSection
-from sfumato.statistics.table import Bins, Flow, Graph, Predict, Protection, Quantiles, Table
+from sfumato.statistics.panel.section import Flow, Graph
+from sfumato.statistics.table import Bins, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
 SECTIONS: dict[str, type[BaseModel]] = {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -15,6 +15,7 @@ from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.question import EARNINGS
+from sfumato.statistics.panel.section import ENDS, Flow, Graph
 from sfumato.statistics.registry import for_people, is_keyed
 
 StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
@@ -23,8 +24,6 @@ FOR_TOTALS = ("top-contributors", "perturbed-values")
 """The methods of totals of records, whose classes are loaded when a release names them."""
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
-ENDS = {True: ("origin", "destination"), False: ("first", "second")}
-"""What the two ends of a pair are called, directed and not."""
 
 
 class Protection(Described):
@@ -53,71 +52,6 @@ class Protection(Described):
     def options(self) -> dict[str, Any]:
         """What only the chosen method knows, such as delta."""
         return dict(self.model_extra or {})
-
-
-def _refuse_one_end(weight: str, *, directed: bool) -> None:
-    if weight in EARNINGS[1:] and not directed:
-        raise ValueError(f"pairs without a direction have no origin or destination: write earnings, not {weight}")
-
-
-class Flow(Described):
-    """Moves of workers who left one employer and joined another in the same period, by an attribute of both."""
-
-    attribute: tuple[str, ...] = Field(
-        min_length=1, description="attribute of workplaces, or several, that classifies origin and destination"
-    )
-    weight: Literal["edges", "workers", "earnings", "origin-earnings", "destination-earnings"] = Field(
-        "workers",
-        description="count workers who moved, or pairs of employers with a move; or add up what movers earned in the "
-        "period of the move, at both employers or at one",
-    )
-    directed: bool = Field(True, description="whether moves there and back are told apart")
-
-    @field_validator("attribute", mode="before")
-    @classmethod
-    def _accepts_one(cls, attribute: object) -> object:
-        return (attribute,) if isinstance(attribute, str) else attribute
-
-    @model_validator(mode="after")
-    def _earns_somewhere(self) -> Self:
-        _refuse_one_end(self.weight, directed=self.directed)
-        return self
-
-
-class Graph(Described):
-    """Pairs of employers that share a worker, or of workers that share an employer, in the jobs that `where` keeps."""
-
-    LATER: ClassVar[tuple[str, ...]] = ("directed", "loops")
-    between: Literal["employers", "workers"] = Field("employers", description="what the pairs are made of")
-    attribute: tuple[str, ...] = Field(
-        min_length=1, description="attribute of employers or workers, or several, that classifies both ends"
-    )
-    weight: Literal["edges", "workers", "employers", "earnings", "origin-earnings", "destination-earnings"] = Field(
-        "edges",
-        description="count pairs once, or by the workers (or employers) that both share, or by what shared workers "
-        "earned at both employers or, directed, at one",
-    )
-    directed: bool = Field(
-        False, description="tell apart where shared workers were first, by the first period with earnings; of a panel"
-    )
-    loops: bool = Field(
-        False, description="add pairs of an employer with itself, made by workers who have no other; or of a worker"
-    )
-
-    @field_validator("attribute", mode="before")
-    @classmethod
-    def _accepts_one(cls, attribute: object) -> object:
-        return (attribute,) if isinstance(attribute, str) else attribute
-
-    @model_validator(mode="after")
-    def _counts_what_is_shared(self) -> Self:
-        if self.weight == self.between:
-            shared = "workers" if self.between == "employers" else "employers"
-            raise ValueError(f"pairs of {self.between} share {shared}: `weight` is edges or {shared}")
-        if self.between == "workers" and (self.directed or self.weight in EARNINGS):
-            raise ValueError("pairs of workers have no direction, and no earnings: ask for those of employers")
-        _refuse_one_end(self.weight, directed=self.directed)
-        return self
 
 
 class Predict(Described):

@@ -25,8 +25,8 @@ from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, Ser
 from sfumato.serve.core.selection import GroupingSection, of_dimension
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
+from sfumato.statistics.panel.section import ENDS
 from sfumato.statistics.people.question import AT
-from sfumato.statistics.table import ENDS
 from sfumato.statistics.totals.question import TOTAL
 
 # The metrics of a table or cube: which figures its cells have, in words, with units and digits.

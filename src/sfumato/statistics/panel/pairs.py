@@ -20,13 +20,14 @@ from sfumato.statistics.panel.attack_pairs import attack_pairs
 from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
 from sfumato.statistics.panel.network import ClassNetwork, NetworkComparison, compare_networks
 from sfumato.statistics.panel.question import EARNINGS, PairQuestion, Weight
+from sfumato.statistics.panel.section import ENDS
 from sfumato.statistics.panel.statistic import PanelStatistic
 from sfumato.statistics.panel.tabulate_graph import people, refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
 from sfumato.statistics.published import NOISED, Columns
 from sfumato.statistics.registry import build
-from sfumato.statistics.table import ENDS, Table, epsilon_of, used_options
+from sfumato.statistics.table import Table, epsilon_of, used_options
 
 CONVERGENCE = (
     "published value for each distinct factor in the cell, rounded down to 1, 1.5, 2, 3, 5, 7, 10, …; empty where the "
