@@ -14,8 +14,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact, Frame
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
-from sfumato.statistics.panel.question import EARNINGS
-from sfumato.statistics.panel.section import ENDS, Flow, Graph
+from sfumato.statistics.panel.section import EARNINGS, ENDS, Flow, Graph
 from sfumato.statistics.registry import for_people, is_keyed
 
 StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]

@@ -19,8 +19,8 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.panel.attack_pairs import attack_pairs
 from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
 from sfumato.statistics.panel.network import ClassNetwork, NetworkComparison, compare_networks
-from sfumato.statistics.panel.question import EARNINGS, PairQuestion, Weight
-from sfumato.statistics.panel.section import ENDS
+from sfumato.statistics.panel.question import PairQuestion
+from sfumato.statistics.panel.section import EARNINGS, ENDS, Weight
 from sfumato.statistics.panel.statistic import PanelStatistic
 from sfumato.statistics.panel.tabulate_graph import people, refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths

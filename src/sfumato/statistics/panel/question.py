@@ -6,6 +6,7 @@ from math import prod
 from typing import Literal
 
 from sfumato.cells import Dimension
+from sfumato.statistics.panel.section import EARNINGS, Weight
 
 SUMS = frozenset({"count", "distorted", "remainder", "factors", "deviation", "available"})
 """The columns that tabulation supplies for indicators, flows and graphs.
@@ -38,11 +39,6 @@ class IndicatorQuestion:
     def cells(self) -> int:
         """The number of cells, those without any establishment included."""
         return prod(map(len, self.by))
-
-
-Weight = Literal["edges", "multiplicity", "earnings", "origin-earnings", "destination-earnings"]
-EARNINGS: tuple[Weight, ...] = ("earnings", "origin-earnings", "destination-earnings")
-"""The weights that are sums of earnings: at both employers of a pair, or at one of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

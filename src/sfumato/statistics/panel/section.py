@@ -5,8 +5,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.frame import Described
-from sfumato.statistics.panel.question import EARNINGS
 
+Weight = Literal["edges", "multiplicity", "earnings", "origin-earnings", "destination-earnings"]
+EARNINGS: tuple[Weight, ...] = ("earnings", "origin-earnings", "destination-earnings")
+"""The weights that are sums of earnings: at both employers of a pair, or at one of them."""
 ENDS = {True: ("origin", "destination"), False: ("first", "second")}
 """What the two ends of a pair are called, directed and not."""
 
