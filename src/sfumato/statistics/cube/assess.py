@@ -37,6 +37,7 @@ from sfumato.statistics.cube.attacks import (
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.cube_query import CubeAnswer, Rules
 from sfumato.statistics.cube.figures import ColumnNoise, Figures, Sampling, Scale
+from sfumato.statistics.cube.linkage import Linkage, linkage_attacks
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
@@ -115,6 +116,8 @@ class CubeAssessment:
     """Which cells hold records, as far as other columns than the counts tell."""
     weights: tuple[AttackResult, ...]
     """What count and weighted count together tell of the weights of records that are alone in their cell."""
+    linkage: tuple[Linkage, ...]
+    """What intruders learn who know some codes of a record."""
     by_dimension: tuple[Dimensionality, ...]
     associations: tuple[Pair, ...]
     replicates: tuple[ReplicateErrors, ...] = field(default=())
@@ -174,6 +177,7 @@ def assess_cube(
         odds=odds_of_records(planned.guarantee),
         told=attack_cube(published.cube, published.figures, true, planned.section),
         weights=weights_attack(published.cube, published.figures, true) if WEIGHTED in true.columns else (),
+        linkage=linkage_attacks(published, true, planned.section),
         by_dimension=tuple(
             _compared(cubes, size, chosen) for size in range(len(true.names) + 1) if (chosen := sampled(true, size))
         ),

@@ -17,6 +17,7 @@ from sfumato.measures.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCE
 from sfumato.statistics.cube.assess import MOST_CELLS, CubeAssessment, Dimensionality
 from sfumato.statistics.cube.assess_measures import PERCENT, SHARES, Beside, Measures, ReplicateErrors
 from sfumato.statistics.cube.attacks import CellRisk
+from sfumato.statistics.cube.linkage import RECORDS
 
 _ERRORS = (
     *("figures", "mean absolute difference", "all together", "beside the reference", "root mean square", "expected"),
@@ -52,7 +53,8 @@ protection, {found.rules_before}; after it, by noisy numbers, {found.rules}.</p>
 {_meanings(found.risk)}
 {_odds(found)}
 {_attacks(found)}
-{attacks_table("Weights of records that are alone in their cell, from count and weighted count", found.weights)}"""
+{attacks_table("Weights of records that are alone in their cell, from count and weighted count", found.weights)}
+{_linkage(found)}"""
 
 
 def cube_data(found: CubeAssessment) -> dict[str, Any]:
@@ -72,6 +74,13 @@ def cube_words(found: CubeAssessment) -> str:
     lines += [
         f"The attack '{part.attack}' reads {part.successes:,} of {part.targets:,} weights; a guess {part.guessed:,}."
         for part in found.weights
+    ]
+    lines += [
+        f"The attack by {part.attack} of an intruder who knows {', '.join(part.known)} is right for "
+        f"{part.disclosed / part.targets:.1%} of {part.targets:,} targets; {part.unprotected / part.targets:.1%} "
+        f"without protection, {part.guessed / part.targets:.1%} by guessing."
+        for part in found.linkage
+        if part.attack == RECORDS  # the page has the others
     ]
     lines.append(f"Publishable before: {found.rules_before}; after: {found.rules}.")
     for part in found.by_dimension:
@@ -320,6 +329,20 @@ def _attacks(found: CubeAssessment) -> str:
     )
     headings = ("attack", "column", "cells with records", "found by the attack", "found wrongly", "right by chance")
     return table("Which cells hold records, read off digits of a column, or of two", headings, rows)
+
+
+def _linkage(found: CubeAssessment) -> str:
+    rows = (
+        (
+            part.attack,
+            ", ".join(part.known),
+            f"{part.targets:,}",
+            *(f"{part_of / part.targets:.1%}" for part_of in (part.unprotected, part.disclosed, part.guessed)),
+        )
+        for part in found.linkage
+    )
+    headings = ("attack", "known", "targets", "disclosed without protection", "disclosed", "right by guessing")
+    return table("Records that are the only ones with what is known of them: what else is learnt", headings, rows)
 
 
 def _number(value: float) -> str:

@@ -173,6 +173,11 @@ class CubeSection(Described):
     least_weighted: Exact = Field(
         Fraction(0), ge=0, description="it also marks figures based on a smaller weighted count, by the noisy one"
     )
+    identifying: tuple[str, ...] = Field(
+        (),
+        description="attributes that an intruder may know of a record, such as its occupation: the confidential report "
+        "tries to learn the others; when not given, those with most codes, one after the other",
+    )
     rules_before: RulesSection | None = Field(
         None,
         description="the rules for figures without noise, such as { least_count = 30, largest_cv = 0.2 }: the "
@@ -186,7 +191,7 @@ class CubeSection(Described):
             raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
         return name
 
-    @field_validator("by", "measures")
+    @field_validator("by", "measures", "identifying")
     @classmethod
     def _lists_each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         return _listed_once(names)
@@ -268,6 +273,15 @@ class CubeSection(Described):
             raise ValueError('`measures` are for sensitivity = "record": nothing bounds what one record adds to them')
         if self.nonnegative and self.calibration == "raking":
             raise ValueError('`nonnegative` is for calibration = "least-squares"')
+        return self
+
+    @model_validator(mode="after")
+    def _leaves_something_to_learn(self) -> Self:
+        if self.identifying and not set(self.identifying) < set(self.by):
+            raise ValueError(
+                f"`identifying` are some attributes of the cube ({', '.join(self.by)}), and not all: what is left is "
+                "what intruders want to learn"
+            )
         return self
 
     @model_validator(mode="after")
