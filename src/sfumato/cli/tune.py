@@ -210,6 +210,55 @@ def percentiles(
     )
 
 
+@tune_app.command()
+def cube(
+    file: ReleaseFile,
+    accuracy: Annotated[
+        str,
+        typer.Option(
+            help="Such as `90% of cells of at least 100 records within 10%`, or `mean error below 5 records`."
+        ),
+    ],
+    cube: Annotated[str | None, typer.Option(help="The cube; not needed where there is only one.")] = None,
+    dimensions: Annotated[int, typer.Option(help="The tables that are meant: those with so many dimensions.")] = 2,
+    delta: Annotated[
+        str | None, typer.Option(help="What all caps together may leave to chance; as in the file when not given.")
+    ] = None,
+    from_confidential_data: Annotated[
+        bool, typer.Option("--from-confidential-data", help="Use the true cells: what is found is then confidential.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest epsilon and cap that give the tables of a cube a stated accuracy.
+
+    Controls and levels of the release file keep their share of epsilon. Weighted counts have the same accuracy where
+    records have the average weight. It is worked out from the parameters; no data are read unless that is told.
+    """
+    from sfumato.checking import check, checked
+    from sfumato.cli.tune_summaries import tuned_cube_summary
+    from sfumato.release import load
+    from sfumato.statistics.cube.tune import find_cube, tune_cube
+    from sfumato.statistics.jobs.tune import read_accuracy
+
+    release, wanted = load(file), read_accuracy(accuracy, "records")
+    planned = find_cube(check(release, data=False).plan.cubes, cube)
+    section = next(one for one in release.cubes if one.name == planned.name)
+    counts = None
+    if from_confidential_data:
+        with checked(release, everything=True) as ready:
+            ((_, (true, _sampling)),) = ready.tabulate({planned.name: planned})
+            counts = true["count"]
+    found = tune_cube(
+        planned,
+        section,
+        accuracy=wanted,
+        dimensions=dimensions,
+        delta=planned.method.spends().delta if delta is None else typed_number("delta", delta),
+        counts=counts,
+    )
+    show(tuned_cube_summary(found), as_json)
+
+
 def _whole(name: str, text: str) -> int:
     """A whole number that was typed after an option."""
     from sfumato.errors import SfumatoError

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
+from sfumato.statistics.cube.tune import TunedCube
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
 from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable, TunedTails
@@ -55,7 +56,7 @@ def tuned_summary(tuned: Tuned, table: str) -> tuple[RenderableType, dict[str, A
     }
 
 
-def _chart(tuned: Tuned) -> Table:
+def _chart(tuned: Tuned | TunedCube) -> Table:
     """Bars of the error, or of the share of cells within the limit, against epsilon."""
     heading = "mean error" if tuned.accuracy.share is None else "cells within the limit"
     table = Table(box=None, title=f"{heading} against epsilon", title_justify="left")
@@ -67,7 +68,7 @@ def _chart(tuned: Tuned) -> Table:
     return table
 
 
-def _line(tuned: Tuned, point: Point, top: float) -> tuple[RenderableType, RenderableType]:
+def _line(tuned: Tuned | TunedCube, point: Point, top: float) -> tuple[RenderableType, RenderableType]:
     if point.figure is None:
         return "", Text("the method does not exist here", style="dim")
     length = point.figure / top * _BAR
@@ -76,6 +77,38 @@ def _line(tuned: Tuned, point: Point, top: float) -> tuple[RenderableType, Rende
     shown = f"{point.figure:.1%}" if in_percent else f"{point.figure:,.2f}"
     mark = "  ◀" if point.epsilon == tuned.epsilon else ""
     return shown, Text((bar or "▏") + mark, style="dark_orange3" if point.meets else "dim")
+
+
+def tuned_cube_summary(tuned: TunedCube) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding about a cube as text for people and as data for machines."""
+    cap = tuned.section.cap
+    lines: list[RenderableType] = [
+        Text(
+            f"epsilon = {plain(tuned.epsilon)} with a cap of {cap} is the least that meets: {tuned.accuracy}.",
+            style="bold",
+        ),
+        Text(
+            f"Cube {tuned.cube.name}, tables of {tuned.dimensions} dimensions: {tuned.guarantee}.\n{tuned.assumption}.",
+            style="bold red" if tuned.confidential else "",
+        ),
+        _chart(tuned),
+        Text("To use it:\n" + "\n".join(f"{key} = {value}" for key, value in tuned.lines().items())),
+    ]
+    return Group(*spaced(lines)), {
+        "cube": tuned.cube.name,
+        "dimensions": tuned.dimensions,
+        "accuracy": str(tuned.accuracy),
+        "noisiest": list(tuned.noisiest),
+        "confidential": tuned.confidential,
+        "epsilon": number(tuned.epsilon),
+        "cap": cap,
+        "figure": tuned.figure,
+        "guarantee": tuned.guarantee.described(),
+        "lines": tuned.lines(),
+        "curve": [
+            {"epsilon": number(point.epsilon), "figure": point.figure, "meets": point.meets} for point in tuned.curve
+        ],
+    }
 
 
 def _protect(tuned: Tuned) -> str:

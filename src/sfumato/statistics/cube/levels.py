@@ -392,16 +392,8 @@ def compared(
     known, it is not `calibrated`, and they are not counted on.
     """
     names = [dimension.name for dimension in dimensions]
-    noisy = {control.by: control.counts for control in method.controls if control.counts is not None}
-    told = {by: noise.variance for by, noise in noisy.items()}
-    told |= dict.fromkeys([control.by for control in method.exact_controls] + list(public), 0.0)
-    measured = [
-        MeasuredMargin(axes=tuple(sorted(names.index(name) for name in by)), variance=variance)
-        for by, variance in told.items()
-        if calibrated
-    ]
-    measured.append(MeasuredMargin(axes=tuple(range(len(names))), variance=method.counts.variance))
-    spent = [method.counts, *noisy.values()]
+    measured = measured_counts(names, method, public=public if calibrated else None)
+    spent = [method.counts, *(control.counts for control in method.controls if control.counts is not None)]
     few = [size for size in _FEW if size < len(names)] or [len(names)]
     sizes = tuple(dict.fromkeys([*few, len(names)]))
     candidates = recommended(
@@ -418,6 +410,23 @@ def compared(
         several_levels=errors_by_dimension(dimensions, levels.design.measured_levels, *sizes),
         levels=levels,
     )
+
+
+def measured_counts(
+    names: Sequence[str], method: TruncatedLaplace, *, public: Sequence[By] | None
+) -> list[MeasuredMargin]:
+    """All that is known of the counts of a cube: its controls, `public` tables and, last, its own cells.
+
+    None for `public` leaves out controls, too, where it is not known what they do to the noise.
+    """
+    told = {control.by: control.counts.variance for control in method.controls if control.counts is not None}
+    told |= dict.fromkeys([control.by for control in method.exact_controls] + list(public or ()), 0.0)
+    measured = [
+        MeasuredMargin(axes=tuple(sorted(names.index(name) for name in by)), variance=variance)
+        for by, variance in told.items()
+        if public is not None
+    ]
+    return [*measured, MeasuredMargin(axes=tuple(range(len(names))), variance=method.counts.variance)]
 
 
 def _families(dimensions: Sequence[Dimension], workload: Mapping[By, float]) -> dict[str, list[By]]:

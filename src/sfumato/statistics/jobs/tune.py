@@ -36,9 +36,9 @@ DEFAULT_JOBS = 100
 _NUMBER = r"(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
 _SIZE = (
     r"(?:(?:in|of|with)\s+)?(?:cells?\s+)?(?:of|with)\s+"
-    rf"(?P<{{0}}bound>at least|at most)\s+(?P<{{0}}jobs>{_NUMBER})\s+jobs?"
+    rf"(?P<{{0}}bound>at least|at most)\s+(?P<{{0}}jobs>{_NUMBER})\s+(?:jobs?|records?)"
 )
-_LIMIT = rf"(?P<limit>{_NUMBER})\s*(?P<unit>%|jobs?)?"
+_LIMIT = rf"(?P<limit>{_NUMBER})\s*(?P<unit>%|jobs?|records?)?"
 _MEAN = re.compile(rf"mean error\s+(?:of\s+)?(?:below|under|up to|at most)?\s*{_LIMIT}(?:\s+{_SIZE.format('')})?")
 _SHARE = re.compile(
     rf"(?P<share>{_NUMBER})\s*%(?:\s+(?:of\s+(?:all\s+)?)?cells)?(?:\s+{_SIZE.format('')})?\s+within\s+{_LIMIT}"
@@ -57,14 +57,16 @@ class Accuracy:
     """Relative accuracy is meant for cells of at least so many jobs, accuracy in jobs for cells of at most so many."""
     share: Fraction | None = None
     """The share of cells within the limit; None asks for the mean error to be below it."""
+    counted: str = "jobs"
+    """What is counted: jobs, or the records of a cube."""
 
     def __post_init__(self) -> None:
         if self.limit <= 0 or self.jobs < 1 or (self.share is not None and not 0 < self.share < 1):
-            raise _not_understood(str(self))
+            raise _not_understood(str(self), self.counted)
 
     def __str__(self) -> str:
-        limit = f"{plain(100 * self.limit)}%" if self.relative else f"{plain(self.limit)} jobs"
-        cells = f"cells of {'at least' if self.relative else 'at most'} {self.jobs:,} jobs"
+        limit = f"{plain(100 * self.limit)}%" if self.relative else f"{plain(self.limit)} {self.counted}"
+        cells = f"cells of {'at least' if self.relative else 'at most'} {self.jobs:,} {self.counted}"
         if self.share is None:
             return f"mean error below {limit} in {cells}"
         return f"{plain(100 * self.share)}% of {cells} within {limit}"
@@ -75,53 +77,55 @@ class Accuracy:
         return float(self.limit * self.jobs if self.relative else self.limit)
 
 
-def read_accuracy(text: str) -> Accuracy:
-    """Understand a sentence about accuracy.
+def read_accuracy(text: str, counted: str = "jobs") -> Accuracy:
+    """Understand a sentence about accuracy, of jobs or of what else is counted.
 
     >>> print(read_accuracy("90% within 10%"))
     90% of cells of at least 100 jobs within 10%
     """
     words = " ".join(text.lower().split())
     found = _MEAN.fullmatch(words) or _SHARE.fullmatch(words)
-    if found is None:
-        raise _not_understood(text)
+    if found is None or ("records" if counted == "jobs" else "jobs").rstrip("s") in words:
+        raise _not_understood(text, counted)
     parts = found.groupdict()
     relative = parts["unit"] == "%"
     bound = parts["bound"] or parts.get("after_bound")
     if bound and bound != ("at least" if relative else "at most"):
         raise SfumatoError(
             f"accuracy {text!r}",
-            expected="cells of at least so many jobs with a limit in %, or of at most so many with a limit in jobs",
-            found=f"{bound} so many jobs with a limit in {'%' if relative else 'jobs'}, which no method can keep",
-            do=f"say it as in: {EXAMPLES[2]}",
+            expected=f"cells of at least so many {counted} with a limit in %, or of at most so many with a limit in "
+            f"{counted}",
+            found=f"{bound} so many {counted} with a limit in {'%' if relative else counted}, which no method can keep",
+            do=f"say it as in: {EXAMPLES[2].replace('jobs', counted)}",
         )
     jobs = parts["jobs"] or parts.get("after_jobs")
-    limit = _number(parts["limit"])
+    limit = _number(parts["limit"], counted)
     return Accuracy(
         limit=limit / 100 if relative else limit,
         relative=relative,
-        jobs=_whole(jobs) if jobs else DEFAULT_JOBS,
-        share=_number(parts["share"]) / 100 if parts.get("share") else None,
+        jobs=_whole(jobs, counted) if jobs else DEFAULT_JOBS,
+        share=_number(parts["share"], counted) / 100 if parts.get("share") else None,
+        counted=counted,
     )
 
 
-def _number(text: str) -> Fraction:
+def _number(text: str, counted: str) -> Fraction:
     if not re.fullmatch(r"\d{1,3}(,\d{3}){0,4}(\.\d{1,6})?|\d{1,15}(\.\d{1,6})?", text):
-        raise _not_understood(text)
+        raise _not_understood(text, counted)
     return Fraction(text.replace(",", ""))
 
 
-def _whole(text: str) -> int:
-    number = _number(text)
+def _whole(text: str, counted: str) -> int:
+    number = _number(text, counted)
     if number.denominator != 1 or number < 1:
-        raise _not_understood(f"{text} jobs")
+        raise _not_understood(f"{text} {counted}", counted)
     return int(number)
 
 
-def _not_understood(text: str) -> SfumatoError:
+def _not_understood(text: str, counted: str) -> SfumatoError:
     return SfumatoError(
         f"accuracy {text!r}",
-        expected="a sentence such as: " + "; or: ".join(EXAMPLES),
+        expected="a sentence such as: " + "; or: ".join(EXAMPLES).replace("jobs", counted),
         found="something else",
         do="say it in one of these ways",
     )
@@ -256,11 +260,25 @@ def tune(build: Build, *, accuracy: Accuracy, largest_share: Fraction = Fraction
         except MethodError:
             return Point(epsilon=epsilon, figure=None, meets=False)
         figure = measure(method, accuracy, assumption)
-        return Point(epsilon=epsilon, figure=figure, meets=_meets(figure, accuracy))
+        return Point(epsilon=epsilon, figure=figure, meets=meets(figure, accuracy))
 
     last = build(LADDER[-1])  # refuses parameters at which the method never exists
     if not at(LADDER[-1]).meets:
         raise cannot_tell(last, f"no epsilon up to {float(LADDER[-1]):g} meets: {accuracy}")
+    best, curve = searched(at)
+    assert best.figure is not None
+    return Tuned(
+        accuracy=accuracy,
+        assumption=assumption,
+        method=build(best.epsilon),
+        epsilon=best.epsilon,
+        figure=best.figure,
+        curve=curve,
+    )
+
+
+def searched(at: Callable[[Fraction], Point]) -> tuple[Point, tuple[Point, ...]]:
+    """The smallest epsilon of three digits that will do, and the curve around it; the largest of all must do."""
     # Some methods change their mechanism with epsilon, so that more of it may be worse: the first rung that will do is
     # looked for from below, and only between it and the one before is the interval halved.
     rungs = [*range(0, len(LADDER), _STRIDE), len(LADDER) - 1]
@@ -270,16 +288,8 @@ def tune(build: Build, *, accuracy: Accuracy, largest_share: Fraction = Fraction
         middle = (low + high) // 2
         low, high = (low, middle) if at(LADDER[middle]).meets else (middle, high)
     best = at(LADDER[high])
-    assert best.figure is not None
     around = sorted({_digits(float(best.epsilon) * _STEP**step) for step in range(*_CURVE)} | {best.epsilon})
-    return Tuned(
-        accuracy=accuracy,
-        assumption=assumption,
-        method=build(best.epsilon),
-        epsilon=best.epsilon,
-        figure=best.figure,
-        curve=tuple(at(epsilon) for epsilon in around),
-    )
+    return best, tuple(at(epsilon) for epsilon in around)
 
 
 def measure(method: Method, accuracy: Accuracy, assumption: Assumption) -> float:
@@ -296,7 +306,8 @@ def measure(method: Method, accuracy: Accuracy, assumption: Assumption) -> float
     return float(np.mean(np.abs(drawn - cells["count"]) <= accuracy.tolerance))
 
 
-def _meets(figure: float, accuracy: Accuracy) -> bool:
+def meets(figure: float, accuracy: Accuracy) -> bool:
+    """Whether a mean error, or a share of cells within the limit, is as good as asked for."""
     return figure <= float(accuracy.limit) if accuracy.share is None else figure >= float(accuracy.share)
 
 
@@ -389,7 +400,7 @@ def protect_line(method: str, epsilon: Fraction, options: Mapping[str, Any]) -> 
     'protect = { method = "mose", epsilon = 10, count_epsilon = 0.2, classes = ["state"], clip = false }'
     """
     written = {"method": method, "epsilon": epsilon, **options}
-    return f"protect = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in written.items())} }}"
+    return f"protect = {{ {', '.join(f'{name} = {in_toml(value)}' for name, value in written.items())} }}"
 
 
 def budget_line(epsilon: Fraction, *, conditional: bool) -> str:
@@ -399,14 +410,15 @@ def budget_line(epsilon: Fraction, *, conditional: bool) -> str:
     'budget = { epsilon = 4.5, definition = "individuals" }'
     """
     accepted = ", conditional = true" if conditional else ""
-    return f'budget = {{ epsilon = {_toml(epsilon)}, definition = "individuals"{accepted} }}'
+    return f'budget = {{ epsilon = {in_toml(epsilon)}, definition = "individuals"{accepted} }}'
 
 
-def _toml(value: Any) -> str:
+def in_toml(value: Any) -> str:
+    """A value as a release file writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(in_toml, value))}]"
     if isinstance(value, int | float | Decimal | Fraction):
         text = plain(exact(value))
         return f'"{text}"' if "/" in text else text
