@@ -15,8 +15,8 @@ PACKAGE = Path(sfumato.__file__).parent
 ORDER = (
     "errors",
     "arrays",
-    "charts",
     "durable",
+    "charts",
     "content",
     "cells",
     "chunks",

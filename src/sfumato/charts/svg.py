@@ -5,8 +5,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import count, pairwise, takewhile
 from math import copysign, floor, isfinite, log1p, log10
+from pathlib import Path
 from textwrap import wrap
 from typing import Literal, NamedTuple
+
+from sfumato.durable import write_durably
+from sfumato.errors import MethodError
 
 # Scales: straight, logarithmic, or logarithmic on both sides of zero.
 
@@ -234,6 +238,20 @@ def svg(parts: Sequence[str], *, width: float, height: float, name: str, descrip
 def on_paper(drawing: str) -> str:
     """A drawing as a file of its own: on light paper, because no page gives it colours for a dark one."""
     return drawing.replace("<title>", f'<rect width="100%" height="100%" fill="{PAPER}"/><title>', 1)
+
+
+def write_drawing(drawing: str, file: Path, *, title: str) -> Path:
+    """Write a drawing as an SVG picture, or as an HTML page with it."""
+    if file.suffix not in (".svg", ".html"):
+        raise MethodError(
+            str(file), expected="a file that ends in .svg or .html", found=file.suffix or "no ending", do="rename it"
+        )
+    drawn = on_paper(drawing)
+    if file.suffix == ".html":
+        head = f'<meta charset="utf-8"><title>{escape(title)}</title>'
+        drawn = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{drawn}</body></html>\n'
+    write_durably(file, drawn.encode())
+    return file
 
 
 # Labels that fit into a width and still tell apart what they name: what all have in common is shortened first.

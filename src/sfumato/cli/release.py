@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +28,7 @@ from sfumato.cli.screen import (
     spaced,
     whole,
 )
+from sfumato.errors import ReleaseError
 from sfumato.method import LARGEST
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.statistics.published import number
@@ -35,7 +36,7 @@ from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.checking import Findings
-    from sfumato.measures.risk import Exposure
+    from sfumato.measures.risk import Exposure, SizeOdds
     from sfumato.measures.utility import Utility
     from sfumato.plan import Plan
     from sfumato.report.assess import Assessment
@@ -302,10 +303,7 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
     return {
         **figures,
         **revealed,
-        "odds": [
-            asdict(pair) | {"factor": pair.factor if isfinite(pair.factor) else None, "belief": pair.belief}
-            for pair in exposure.odds
-        ],
+        "odds": [odds_data(pair) for pair in exposure.odds],
         "attacks": [found.data() for found in exposure.attacks],
     }
 
@@ -323,24 +321,95 @@ def _in_words(utility: "Utility", exposure: "Exposure") -> str:
     return f"{order}{attacks}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
 
 
+# What `sfumato check --sizes` says of two sizes of an establishment, by the guarantees alone.
+
+MOST_WORKERS = 10**7
+"""Of an establishment whose size is compared."""
+
+
+def _two_sizes(text: str | None, chart: Path | None) -> tuple[int, int] | None:
+    """Two numbers of workers, from `100,150`."""
+    words = [] if text is None else [word.strip() for word in text.split(",")]
+    if text is None and chart is None:
+        return None
+    if len(words) != 2 or not all(word.isdecimal() and 0 < int(word) <= MOST_WORKERS for word in words):
+        raise ReleaseError(
+            "--sizes",
+            expected=f"two numbers of workers from 1 to {MOST_WORKERS:,}, such as 100,150",
+            found="none" if text is None else repr(text),
+            do="write --sizes 100,150",
+        )
+    return int(words[0]), int(words[1])
+
+
+def odds_summary(plan: "Plan", pair: tuple[int, int], chart: Path | None) -> Summary:
+    """By how much the odds between two sizes of an establishment can change, of each table and of all together."""
+    from sfumato.charts.svg import write_drawing
+    from sfumato.measures.drawing import odds_by_size
+    from sfumato.measures.risk import size_odds
+
+    if not plan.release.data.of_jobs:
+        raise ReleaseError(
+            "--sizes", expected="tables of jobs, which have establishments", found="records", do="leave it out"
+        )
+    low, high = sorted(pair)
+    guarantees = {one.name: one.guarantee for one in plan.statistics} | {"all tables together": plan.guarantee}
+    found = {name: size_odds(guarantee, smaller=low, larger=high) for name, guarantee in guarantees.items()}
+    table = columns("table", "neighbour steps", "the odds change at most by a factor of", "50% becomes at most")
+    for name, odds in found.items():
+        bounded = odds.steps is not None and odds.delta < 1
+        factor = f"{ceil(100 * odds.factor) / 100:,.2f}" if odds.factor < 10**6 else f"over {10**6:,}"
+        failing = f", but for a probability of {odds.delta:.2g}" if odds.delta else ""
+        words = (factor + failing, f"{ceil(10_000 * odds.belief) / 100:.2f}%") if bounded else ("no bound", "100%")
+        table.add_row(name, str(odds.steps or "") if bounded else "", *words)
+    title = f"An establishment of {pair[0]:,} workers, or of {pair[1]:,}"
+    lines: list[RenderableType] = [Text(title, style="bold"), table]
+    drawn = "" if chart is None else odds_by_size(plan.guarantee, *pair, title=f"{title}: all tables together")
+    if chart is not None and drawn:
+        lines.append(Text(f"Drawn to {near(write_drawing(drawn, chart, title=title))}."))
+    elif chart is not None:
+        lines.append(Text("Nothing is drawn: without a formal guarantee there is no bound."))
+    facts = [{"table": name, **odds_data(odds)} for name, odds in found.items()]
+    return Group(*lines), {"sizes": list(pair), "odds": facts, "chart": str(chart) if drawn else None}
+
+
+def odds_data(odds: "SizeOdds") -> dict[str, Any]:
+    """The bound between two sizes for machines; a factor without any bound is null."""
+    return asdict(odds) | {"factor": odds.factor if isfinite(odds.factor) else None, "belief": odds.belief}
+
+
 ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
 
 
 def check(
     file: ReleaseFile,
     data: Annotated[bool, typer.Option(help="Also validate the data; --no-data opens the release file only.")] = True,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Two sizes of an establishment such as `100,150`: how well each table tells them apart."),
+    ] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(help="With --sizes: draw what may be learned of the first size to this SVG or HTML file."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Validate a release and show, per table and in total, the guarantee, the charge, the cells and the expected error.
 
-    Nothing is charged and nothing is published.
+    Nothing is charged and nothing is published. With --sizes it also bounds the Bayes factor between two sizes of an
+    establishment: by how much the odds of any reader can change, of each table and of all together.
     """
     from sfumato.checking import check as check_release
     from sfumato.release import load
 
+    pair = _two_sizes(sizes, chart)
     with progress(hidden=as_json) as update:
         found = check_release(load(file), data=data, progress=_steps(update))
-    show(plan_summary(found), as_json)
+    shown, facts = plan_summary(found)
+    if pair is not None:
+        odds, odds_facts = odds_summary(found.plan, pair, chart)
+        shown, facts = Group(shown, Text(""), odds), facts | odds_facts
+    show((shown, facts), as_json)
     if found.refusal is not None:
         raise typer.Exit(1)
 
@@ -363,14 +432,37 @@ def run(file: ReleaseFile, as_json: AsJson = False) -> None:
 def assess(
     file: ReleaseFile,
     report: Annotated[Path | None, typer.Option(help="Where to write the page.")] = None,
+    strata: Annotated[
+        list[str] | None,
+        typer.Option(help="Break errors down by this public attribute too, whatever the tables are by; repeatable."),
+    ] = None,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(help="The release file of an earlier period: attack growth with its tables of the same names."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="A release file of the same data with another protection: compare errors with its tables."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the confidential report of a published release: true against protected values, error by size of cell."""
+    """Write the confidential report of a published release: true against protected values, error by size of cell.
+
+    The releases named by --earlier and --reference were published before, each with its own ledger and bundle. Their
+    tables are taken where name, attributes and codes are the same.
+    """
     from sfumato.release import load
     from sfumato.report.assess import assess as assess_release
 
     with progress(hidden=as_json) as update:
-        assessment = assess_release(load(file), report, progress=_steps(update))
+        assessment = assess_release(
+            load(file),
+            report,
+            progress=_steps(update),
+            strata=strata or (),
+            earlier=None if earlier is None else load(earlier),
+            reference=None if reference is None else load(reference),
+        )
     show(assessment_summary(assessment), as_json)
 
 

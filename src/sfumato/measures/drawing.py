@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import isnan
+from math import exp, isnan, log, log1p
 
 import numpy as np
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
+from sfumato.charts.svg import percent
 from sfumato.measures.attacks import AttackResult
+from sfumato.measures.risk import SENSITIVITY_SHARES, Sensitivity, posterior
 from sfumato.measures.utility import ClassUtility, Stratification, Utility
+from sfumato.privacy.guarantee import Guarantee
 
 # Tables of the confidential report.
 
@@ -74,3 +77,43 @@ def _errors(classes: Sequence[ClassUtility], *, unit: str, title: str, axis: str
     across = Axis(title=axis, classes=[c.label for c in classes])
     up = Axis(title=f"mean absolute error, {unit}", kind="symlog")
     return draw_panels([Panel(across, up, marks)], title=title, series=("observed", "expected"), size=(400, 300))
+
+
+def sensitivity_of_cells(found: Sensitivity) -> str:
+    """Draw in how many cells the largest establishment has at most which share of the jobs."""
+    marks = [Mark(kind="steps", x=found.share, y=SENSITIVITY_SHARES, series=0)]
+    across = Axis(title="share of the cell's jobs in its largest establishment", holds=(0, 1), text=percent)
+    up = Axis(title="cells with at most this share", holds=(0, 1), text=percent)
+    return draw_panels([Panel(across, up, marks)], title="What one establishment contributes", size=(340, 300))
+
+
+_LEAST_BELIEF = 1e-6
+
+
+def odds_by_size(guarantee: Guarantee, size: int, other: int | None = None, *, title: str = "") -> str:
+    """Draw how peaked around one size a reader's belief may become at most, all sizes being as likely before.
+
+    Beside it the straight line of ε/ln(1+α), which whole workers do not reach; `other` is a size to mark. Without a
+    formal guarantee there is nothing to draw.
+    """
+    bound = guarantee.bound
+    if bound is None:
+        return ""
+    low, high = min(size, other or size), max(size, other or size)
+    sizes = np.unique(np.geomspace(max(low // 3, 1), 3 * high, 300).astype(np.int64))
+    belief = np.maximum(posterior(guarantee, size=size, others=sizes.tolist()), _LEAST_BELIEF)
+    marks = [Mark(kind="line", x=sizes, y=belief, series=0)]
+    series = ["exactly, in whole workers"]
+    if bound.definition == "strong":
+        slope = float(bound.epsilon) / log1p(float(bound.alpha))
+        straight = [max(exp(-slope * abs(log(each / size))), _LEAST_BELIEF) for each in sizes]
+        marks.append(Mark(kind="line", x=sizes, y=straight, series=1, dash="7 4"))
+        series.append("slope ε/ln(1+α), sizes being continuous")
+    if other is not None:
+        at = posterior(guarantee, size=size, others=[size, other])
+        marks.append(Mark(kind="points", x=(size, other), y=np.maximum(at, _LEAST_BELIEF), series=len(series)))
+        series.append(f"{size:,} and {other:,} workers")
+    across = Axis(title="workers of an establishment", kind="log", zero=False)
+    up = Axis(title=f"belief relative to {size:,} workers, at least", kind="log", zero=False)
+    title = title or f"What may be learned of the size of an establishment of {size:,}"
+    return draw_panels([Panel(across, up, marks)], title=title, series=series, size=(420, 300))

@@ -112,16 +112,23 @@ def utility_loss(*, perturbation: Values, estimate: Values) -> Floats:
     return _divide(np.abs(perturbation), np.abs(estimate))
 
 
-def share_near_reference(*, true: Values, protected: Values, reference: Values, points: float = 10.0) -> float:
+def share_near_reference(
+    *, true: Values, protected: Values, reference: Values, points: float = 10.0, two_sided: bool = False
+) -> float:
     """The share of cells whose relative error is at most so many percentage points above the reference's.
 
-    Being better than the reference by more than that is no fault, so only the upper side counts. Cells that are
-    truly 0 have no relative error and are left out.
+    Being better than the reference by more than that is no fault, so only the upper side counts, unless both are asked
+    for. Cells that are truly 0 have no relative error and are left out.
+
+    >>> both = {"true": np.array([100, 100]), "protected": np.array([100, 105]), "reference": np.array([120, 100])}
+    >>> share_near_reference(**both), share_near_reference(**both, two_sided=True)
+    (1.0, 0.5)
     """
     ours = percentage_difference(true=true, protected=protected)
     theirs = percentage_difference(true=true, protected=reference)
     excess = ours - theirs
-    return mean(excess[~np.isnan(excess)] <= points)
+    excess = excess[~np.isnan(excess)]
+    return mean((np.abs(excess) if two_sided else excess) <= points)
 
 
 def coefficient_of_variation(*, estimate: Values, variance: Values) -> Floats:

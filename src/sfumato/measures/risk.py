@@ -1,5 +1,6 @@
 """Measures of risk: what a table reveals by proof, what suppression would hide, which attacks it withstands."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, prod
 from typing import Any
@@ -7,9 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.arrays import Flags
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
-from sfumato.measures.attacks import BY_CHANCE, AttackResult, pooled, reidentification_attack, shape_attack, size_attack
+from sfumato.measures.attacks import (
+    BY_CHANCE,
+    AttackResult,
+    growth_attack,
+    pooled,
+    reidentification_attack,
+    shape_attack,
+    size_attack,
+)
 from sfumato.measures.formulas import mean
 from sfumato.measures.utility import defined
 from sfumato.measures.views import View
@@ -207,6 +216,7 @@ def size_odds(guarantee: Guarantee, *, smaller: int, larger: int) -> SizeOdds:
     Only the strong definition lets many workers be one step whoever they are; under the others each may be a step.
 
     >>> from fractions import Fraction
+    >>> from sfumato.privacy.guarantee import EmployerEmployee
     >>> tenth = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(2))
     >>> size_odds(tenth, smaller=10, larger=12).steps
     2
@@ -219,6 +229,61 @@ def size_odds(guarantee: Guarantee, *, smaller: int, larger: int) -> SizeOdds:
     found = loss(bound, workforce_steps(bound, size=smaller, added=larger - smaller))
     factor = exp(found.epsilon) if found.epsilon < _LARGEST_EXPONENT else inf
     return SizeOdds(smaller=smaller, larger=larger, steps=found.steps, factor=factor, delta=float(found.delta))
+
+
+def posterior(guarantee: Guarantee, *, size: int, others: Sequence[int]) -> Floats:
+    """The least that a reader must still believe in each of some other sizes, relative to their belief in `size`.
+
+    All are as likely before. Where nothing is bounded it may be nothing. With delta > 0 it holds but for that.
+
+    >>> from fractions import Fraction
+    >>> from sfumato.privacy.guarantee import EmployerEmployee
+    >>> tenth = EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(1))
+    >>> np.log(posterior(tenth, size=100, others=[90, 100, 110, 121]))
+    array([-2.,  0., -1., -2.])
+    """
+    pairs = (size_odds(guarantee, smaller=min(size, other), larger=max(size, other)) for other in others)
+    return np.array([1 / pair.factor for pair in pairs])
+
+
+# Sensitivity: how much of a cell one establishment has, which is what noise has to hide.
+
+SENSITIVITY_SHARES = tuple(percent / 100 for percent in range(0, 101, 5))
+"""The shares of cells at which the distribution is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """Distributions over the cells with jobs, at `SENSITIVITY_SHARES`: so large in that share of cells, or less."""
+
+    cells: int
+    share: tuple[float, ...]
+    """Of the jobs of a cell that are in its largest establishment: what noise that hides whole ones is at least."""
+    largest: tuple[float, ...]
+    """The jobs of the largest establishment."""
+    step: tuple[float, ...] | None
+    """The most that one neighbour step changes a cell, max(α·largest, 1); None where alpha plays no part."""
+
+
+def sensitivity(counted: Cells, guarantee: Guarantee) -> Sensitivity | None:
+    """The distribution of the sensitivity over the cells with jobs; None where there are none."""
+    some = counted["count"] > 0
+    if not some.any():
+        return None
+    largest, bound = counted["largest"][some], guarantee.bound
+    alpha = None if bound is None or bound.definition == "individuals" else float(bound.alpha)
+    return Sensitivity(
+        cells=int(some.sum()),
+        share=_quantiles(largest / counted["count"][some]),
+        largest=_quantiles(largest),
+        step=None if alpha is None else _quantiles(np.maximum(alpha * largest, 1)),
+    )
+
+
+def _quantiles(values: Values) -> tuple[float, ...]:
+    """At every share the least value that so many cells do not exceed."""
+    found: list[float] = np.quantile(values, SENSITIVITY_SHARES, method="inverted_cdf").tolist()
+    return tuple(map(float, found))
 
 
 # Exposure of a table: what it reveals by proof, what chance revealed, and which attacks it withstands.
@@ -240,6 +305,8 @@ class Exposure:
     zero_changes: ZeroChanges
     suppression: Suppression | None
     """None where the largest establishment of a cell is not known."""
+    sensitivity: Sensitivity | None
+    """None where the largest establishment of a cell is not known."""
     odds: tuple[SizeOdds, ...]
     """Empty for tables of records, which are about no establishment's workers."""
     attacks: tuple[AttackResult, ...]
@@ -258,6 +325,7 @@ def measure_exposure(view: View) -> Exposure:
         uniques=uniques(true=true, protected=protected),
         zero_changes=zero_changes(true=true, protected=protected),
         suppression=suppression(counted) if "largest" in counted.columns else None,
+        sensitivity=sensitivity(counted, planned.guarantee) if "largest" in counted.columns else None,
         odds=() if planned.table.of_records else odds_of_sizes(planned.guarantee),
         attacks=attack(counted, protected, rounding=max(planned.roundings or (0,))) if view.indicator is None else (),
     )
@@ -308,6 +376,27 @@ def attack(counted: Cells, protected: NDArray[np.int64], *, rounding: float = 0)
             )
         )
     return tuple(results)
+
+
+def attack_growth(
+    *, before: Cells, after: Cells, published_before: Integers, published_after: Integers, rounding: float = 0
+) -> AttackResult:
+    """Read the growth of establishments off two periods of a table, where one is alone in a workplace cell in both.
+
+    Both have the same dimensions; values were rounded to multiples of `rounding`, or to whole numbers.
+    """
+    _, first, last = np.intersect1d(before.positions, after.positions, assume_unique=True, return_indices=True)
+    common = Cells(dimensions=after.dimensions, positions=after.positions[last])
+    blocks = common.blocks()
+    alone = (before["establishments"][first] == 1) & (after["establishments"][last] == 1)
+    return growth_attack(
+        before=published_before[first][blocks],
+        after=published_after[last][blocks],
+        establishments=alone[blocks[:, 0]].astype(np.int64),
+        true_before=before["count"][first][blocks],
+        true_after=after["count"][last][blocks],
+        rounding=max(rounding, BY_CHANCE),
+    )
 
 
 def _kinds(counted: Cells) -> list[NDArray[np.intp]]:

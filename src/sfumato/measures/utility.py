@@ -19,19 +19,22 @@ from sfumato.measures.formulas import (
     absolute_error,
     by_class,
     cramers_v,
+    error_ratio,
     hellinger_distance,
     jensen_shannon_distance,
     mean,
     proportional_difference,
+    ratio,
     relative_error,
     root_integrated_squared_error,
+    share_near_reference,
     size_classes,
     size_label,
     spearman,
     spread,
     tail_classification,
 )
-from sfumato.measures.views import View
+from sfumato.measures.views import Strata, View
 
 FEW_CODES = 12
 """A public attribute with at most this many codes makes strata that can be read at a glance."""
@@ -53,6 +56,22 @@ class ClassUtility:
     share_difference: float | None
     """The mean of the proportional differences of the cells' shares of the table."""
     share_difference_sd: float | None
+    error_ratio: float | None = None
+    """The mean error divided by that of the reference, where there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstReference:
+    """One table under two protections: how the errors compare, and whether cells have the same order."""
+
+    error_ratio: float | None
+    """The mean error divided by that of the reference; None where the reference has none."""
+    near: float | None
+    """The share of cells whose relative error is at most 10 points above the reference's."""
+    near_either_way: float | None
+    """The share of cells whose relative errors differ by at most 10 points."""
+    spearman: float | None
+    """The rank correlation of the two published tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +133,8 @@ class Utility:
     associations: tuple[Association, ...]
     by_size: tuple[ClassUtility, ...]
     by_stratum: tuple[Stratification, ...]
+    reference: AgainstReference | None = None
+    """The same table under another protection, where one is named."""
 
 
 def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None) -> Utility:
@@ -147,11 +168,37 @@ def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None)
         top_tail=defined(tails.top),
         **_of_shares(view),
         by_size=tuple(_labelled(part, size_label(int(place), bounds)) for place, part in sizes.items()),
-        by_stratum=tuple(
-            _stratification(counted, dimension, cells, (codelists or {}).get(dimension.name))
-            for dimension in counted.dimensions
-            if dimension.public and 1 < len(dimension) <= FEW_CODES
-        ),
+        by_stratum=tuple(_stratification(strata, cells) for strata in (*_dimensions(view, codelists), *view.strata)),
+        reference=_against_reference(view),
+    )
+
+
+def _dimensions(view: View, codelists: Mapping[str, Codelist] | None) -> list[Strata]:
+    """The strata of the public dimensions with few codes that are not asked for anyway."""
+    asked = {strata.attribute for strata in view.strata}
+    return [
+        strata_of(view.counted, dimension, (codelists or {}).get(dimension.name))
+        for dimension in view.counted.dimensions
+        if dimension.public and 1 < len(dimension) <= FEW_CODES and dimension.name not in asked
+    ]
+
+
+def strata_of(counted: Cells, dimension: Dimension, codelist: Codelist | None) -> Strata:
+    """The strata of a dimension of the table, in the words of its codelist."""
+    labels = dict(zip(codelist.codes, codelist.labels, strict=True)) if codelist else {}
+    names = tuple(labels.get(code, code) for code in dimension.codes)
+    return Strata(attribute=dimension.name, labels=names, classes=counted.codes(dimension.name).astype(np.int64))
+
+
+def _against_reference(view: View) -> AgainstReference | None:
+    if view.reference is None:
+        return None
+    both: dict[str, Any] = {"true": view.counted["count"], "protected": view.shown, "reference": view.reference}
+    return AgainstReference(
+        error_ratio=defined(error_ratio(**both)),
+        near=defined(share_near_reference(**both)),
+        near_either_way=defined(share_near_reference(**both, two_sided=True)),
+        spearman=defined(spearman(true=view.reference, protected=view.shown)),
     )
 
 
@@ -169,6 +216,9 @@ def _by_cell(view: View) -> dict[str, NDArray[Any]]:
         "relative": relative_error(true=true, protected=protected),
         "covered": covered,
         "difference": proportional_difference(true=true, protected=protected) if shares else np.full(len(true), np.nan),
+        "others": np.full(len(true), np.nan)
+        if view.reference is None
+        else absolute_error(true=true, protected=view.reference) / view.parts,
     }
 
 
@@ -208,17 +258,11 @@ def defined(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _stratification(
-    counted: Cells, dimension: Dimension, cells: Mapping[str, NDArray[Any]], codelist: Codelist | None
-) -> Stratification:
-    labels = dict(zip(codelist.codes, codelist.labels, strict=True)) if codelist else {}
-    strata = by_class(_class_utility, classes=counted.codes(dimension.name), **cells)
-    names = [dimension.codes[int(place)] for place in strata]
+def _stratification(strata: Strata, cells: Mapping[str, NDArray[Any]]) -> Stratification:
+    parts = by_class(_class_utility, classes=strata.classes, **cells)
     return Stratification(
-        attribute=dimension.name,
-        strata=tuple(
-            _labelled(part, labels.get(name, name)) for name, part in zip(names, strata.values(), strict=True)
-        ),
+        attribute=strata.attribute,
+        strata=tuple(_labelled(part, strata.labels[int(place)]) for place, part in parts.items()),
     )
 
 
@@ -229,6 +273,7 @@ def _class_utility(
     relative: NDArray[Any],
     covered: NDArray[Any],
     difference: NDArray[Any],
+    others: NDArray[Any],
 ) -> dict[str, Any]:
     shares = spread(difference)
     return {
@@ -239,6 +284,7 @@ def _class_utility(
         "covered": _mean_of_defined(covered),
         "share_difference": defined(shares.mean),
         "share_difference_sd": defined(shares.deviation),
+        "error_ratio": defined(ratio(float(np.sum(error)), float(np.sum(others)))),
     }
 
 

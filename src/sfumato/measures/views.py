@@ -10,6 +10,16 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Strata:
+    """Which class of a public attribute every cell belongs to."""
+
+    attribute: str
+    labels: tuple[str, ...]
+    classes: Integers
+    """The place of each cell among the labels."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class View:
     """One statistic of one table: the cells that were published, true and as readers see them.
@@ -35,6 +45,10 @@ class View:
     """Whether the values were changed so that tables agree."""
     margins: "View | None" = None
     """The totals of rows and columns that are published beside the cells."""
+    reference: Integers | None = None
+    """The values of the same cells under another protection, which errors are compared with."""
+    strata: "tuple[Strata, ...]" = ()
+    """Further classes that errors are broken down by."""
 
     @property
     def name(self) -> str:
@@ -43,8 +57,14 @@ class View:
 
     def only(self, chosen: NDArray[np.bool_]) -> "View":
         """Some of its cells."""
-        ends = None if self.interval is None else (self.interval[0][chosen], self.interval[1][chosen])
-        return replace(self, counted=_only(self.counted, chosen), shown=self.shown[chosen], interval=ends)
+        return replace(
+            self,
+            counted=_only(self.counted, chosen),
+            shown=self.shown[chosen],
+            interval=None if self.interval is None else (self.interval[0][chosen], self.interval[1][chosen]),
+            reference=None if self.reference is None else self.reference[chosen],
+            strata=tuple(replace(found, classes=found.classes[chosen]) for found in self.strata),
+        )
 
 
 def _only(cells: Cells, chosen: NDArray[np.bool_]) -> Cells:

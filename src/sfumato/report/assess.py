@@ -1,6 +1,6 @@
 """Assess a release: tabulate the true cells again and compare them with the answers that were published."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -9,19 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.agree.published import agreed_answers, nested_sums
 from sfumato.cells import Cells
-from sfumato.checking import Progress, checked, stored_answers
+from sfumato.checking import Progress
 from sfumato.durable import write_durably
 from sfumato.engine.data import OpenJobs, OpenRecords
-from sfumato.errors import LedgerError, ReleaseError
+from sfumato.errors import ReleaseError
 from sfumato.measures.risk import Exposure, measure_exposure
 from sfumato.measures.utility import Utility, measure_utility
+from sfumato.measures.views import Strata
 from sfumato.method import STATUSES
-from sfumato.plan import MOST_CELLS, Plan
-from sfumato.privacy.ledger import Ledger
+from sfumato.plan import Plan
 from sfumato.release import Release
 from sfumato.report.page import write_report
+from sfumato.report.published import PublishedRelease, other_tables, published_release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
 from sfumato.statistics.kinds import by_kind
@@ -32,6 +32,9 @@ from sfumato.statistics.people.assess import PeopleAssessment, assess_people
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.views import views
+
+MOST_STRATA = 100
+"""An attribute with more codes makes a table that nobody reads."""
 
 # Every cell of a table protected by a key, true beside published, with its expected error: confidential.
 
@@ -86,33 +89,26 @@ class Assessment:
     """Of tables of predictions, means and percentiles of people."""
 
 
-def assess(release: Release, report: Path | None = None, progress: Progress = lambda _: None) -> Assessment:
-    """Write the confidential report of a release that was published; it charges nothing and publishes nothing."""
-    with checked(release, progress, everything=True, remember=False) as ready:
-        answers = stored_answers(release)
-        history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
-        plan = ready.plan
+def assess(
+    release: Release,
+    report: Path | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    strata: Sequence[str] = (),
+    earlier: Release | None = None,
+    reference: Release | None = None,
+) -> Assessment:
+    """Write the confidential report of a release that was published; it charges nothing and publishes nothing.
+
+    Errors of counts of jobs are broken down by the public attributes `strata` too, whatever the tables are by.
+    `earlier` is the release of another period, whose tables of the same names are used to attack growth, and
+    `reference` one of the same data with another protection, whose errors are compared.
+    """
+    with published_release(release, progress) as found:
+        ready, plan, given, counted = found.ready, found.plan, found.given, found.counted
         planned = {table.table.name: table for table in plan.tables}
-        _refuse_too_large(plan)
-        answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
-        kept = {}
-        for part in plan.statistics:
-            question = ready.identity.charge(part).question
-            if question not in answered:
-                raise LedgerError(
-                    f"{'table' if part.name in planned else 'cube'} '{part.name}'",
-                    expected="a table that was published from these data",
-                    found="no stored answer",
-                    do="publish the release first: sfumato run",
-                )
-            kept[part.name] = (question, answered[question])
-        given = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
-        given, shown = (
-            nested_sums(plan.tables, given),
-            agreed_answers(plan.tables, plan.reconciled, given),
-        )  # as published
-        progress("tabulate")
-        counted = ready.count(planned)
+        before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier")
+        others = {} if reference is None else other_tables(reference, plan.tables, progress, option="--reference")
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         utilities, exposures, networks = [], [], []
@@ -125,15 +121,24 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
             assess_people(cast(People, table), counted[name], given[name], clipped, unit=units[name])
             for name, table in estimated.items()
         ]
-        cells = {name: found for name, found in counted.items() if name not in estimated}
+        cells = {name: true for name, true in counted.items() if name not in estimated}
+        classes = _strata(found, strata)
         for name, true in cells.items():
             table = planned[name]
             attacks = table.attacks(true, given[name], plan.secret)
-            for place, view in enumerate(views(table, true, given[name], agreed=shown[name], unit=units[name])):
-                utilities.append(measure_utility(view, plan.codelists))
-                exposure = measure_exposure(view)
-                exposures.append(replace(exposure, attacks=attacks) if attacks and place == 0 else exposure)
-            networks += [found for found in [table.network(true, given[name])] if found is not None]
+            for place, view in enumerate(views(table, true, given[name], agreed=found.shown[name], unit=units[name])):
+                seen = replace(
+                    view,
+                    strata=classes.get(name, ()),
+                    reference=others[name].reference(table, view.counted) if name in others else None,
+                )
+                utilities.append(measure_utility(seen, plan.codelists))
+                exposure = measure_exposure(seen)
+                exposure = replace(exposure, attacks=attacks) if attacks and place == 0 else exposure
+                growth = before[name].growth(table, view.counted, view.shown) if name in before else None
+                more = () if growth is None else (growth,)
+                exposures.append(replace(exposure, attacks=(*exposure.attacks, *more)))
+            networks += [made for made in [table.network(true, given[name])] if made is not None]
             if "status" in given[name].columns:
                 write_cells(table, table.with_true_values(true), given[name], path.with_name(f"{name}.parquet"))
         network = _network(ready.opened, planned.values())
@@ -142,7 +147,7 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
                 cube,
                 true,
                 sampling,
-                published_cube(cube, answers.read_file(*kept[cube.name])),
+                published_cube(cube, found.answers.read_file(*found.kept[cube.name])),
                 replicates_of(cast(OpenRecords, ready.opened), cube),
             )
             for cube in plan.cubes
@@ -162,17 +167,38 @@ def assess(release: Release, report: Path | None = None, progress: Progress = la
         )
 
 
-def _refuse_too_large(plan: Plan) -> None:
-    """Refuse tables that fit into memory in parts only: an assessment looks at all cells at once."""
-    for planned in plan.tables:
-        if planned.cells > MOST_CELLS:
+def _strata(found: PublishedRelease, attributes: Sequence[str]) -> dict[str, tuple[Strata, ...]]:
+    """The strata of every table that has some, by attributes that need not be its own."""
+    data, plan = found.plan.release.data, found.plan
+    for name in attributes:
+        codes = len(plan.codelists[name].codes) if name in data.public else 0
+        if not 1 < codes <= MOST_STRATA:
             raise ReleaseError(
-                f"table '{planned.name}'",
-                expected=f"at most {MOST_CELLS:,} cells, to be assessed as a whole",
-                found=f"{planned.cells:,}",
-                do="assess a trial of it that counts some places or industries only (`where = …`), with a ledger and a "
-                "bundle of its own that nobody else gets",
+                f"strata '{name}'",
+                expected=f"a public attribute of workplaces with 2 to {MOST_STRATA} codes; public are: "
+                f"{', '.join(data.public) or 'none'}",
+                found=f"one with {codes:,}" if codes else f"'{name}', which is none",
+                do="describe a coarser attribute of workplaces, such as a class of population of the place, under "
+                "`public` of [data]",
             )
+    opened = found.ready.opened
+    made = {
+        table.name: tuple(
+            filter(
+                None,
+                (table.strata(name, plan.codelists[name], opened, found.counted[table.name]) for name in attributes),
+            )
+        )
+        for table in plan.tables
+    }
+    if attributes and not any(made.values()):
+        raise ReleaseError(
+            f"strata '{attributes[0]}'",
+            expected="a release with a count of jobs, whose cells have establishments with public attributes",
+            found="none",
+            do="leave it out, or put the attribute into `by`",
+        )
+    return made
 
 
 def _network(opened: OpenJobs | OpenRecords, planned: Iterable[PublishedTable]) -> Network | None:

@@ -7,12 +7,22 @@ from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.durable import write_durably
-from sfumato.measures.drawing import attacks_table, error_by_size, error_by_stratum, table, true_against_protected
+from sfumato.measures.drawing import (
+    attacks_table,
+    error_by_size,
+    error_by_stratum,
+    odds_by_size,
+    sensitivity_of_cells,
+    table,
+    true_against_protected,
+)
 from sfumato.measures.risk import (
     DOMINANCE_PERCENT,
     LEAST_CONTRIBUTORS,
     P_PERCENT,
+    SENSITIVITY_SHARES,
     Exposure,
+    Sensitivity,
     SizeOdds,
     Suppression,
     odds_of_sizes,
@@ -41,6 +51,9 @@ th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
 """
+_DRAWN_SIZE = 100
+"""Of this size it is drawn how well it is told apart from others."""
+_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _LARGEST_FACTOR = 10_000
 """Odds that may change by more than this tell sizes apart; by how much more does not matter."""
 
@@ -82,8 +95,11 @@ def write_report(
 
 def _sizes(plan: Plan) -> str:
     """How well sizes of establishments are hidden; records have none."""
+    if not plan.release.data.of_jobs:
+        return ""
     caption = "Telling two sizes of an establishment apart, all tables together"
-    return _odds(odds_of_sizes(plan.guarantee), caption) if plan.release.data.of_jobs else ""
+    drawn = odds_by_size(plan.guarantee, _DRAWN_SIZE)
+    return _odds(odds_of_sizes(plan.guarantee), caption) + (f"<figure>{drawn}</figure>" if drawn else "")
 
 
 def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
@@ -102,8 +118,10 @@ def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
 {_classes(utility, "Error by true size of the cell", utility.sizes, sizes)}
 {strata}
 {_whole(utility)}
+{_reference(utility)}
 <h3>What it reveals</h3>
 {_revealed(utility, exposure)}
+{_sensitivity(exposure.sensitivity)}
 {_suppression(exposure.suppression)}
 {_attacks(plan, utility, exposure)}
 {_odds(alone, "Telling two sizes of an establishment apart, this table alone")}"""
@@ -138,6 +156,7 @@ def _classes(utility: Utility, caption: str, what: str, classes: Sequence[ClassU
         (f"inside the published {CONFIDENCE:.0%} interval", [_figure(part.covered, ".1%") for part in classes]),
         ("share of the table: mean difference", [_figure(part.share_difference, "+.3f") for part in classes]),
         ("its standard deviation", [_figure(part.share_difference_sd, ".3f") for part in classes]),
+        ("error as a ratio to the reference", [_figure(part.error_ratio, ".3f") for part in classes]),
     ]
     known = [(heading, figures) for heading, figures in columns if any(figures)]
     rows = zip([part.label for part in classes], *(figures for _, figures in known), strict=True)
@@ -171,6 +190,37 @@ def _whole(utility: Utility) -> str:
         for part in utility.associations
     ]
     return table("The table as a whole", ("measure", "figure"), [row for row in rows if row[1]])
+
+
+def _reference(utility: Utility) -> str:
+    """The table beside the same one under another protection."""
+    found = utility.reference
+    if found is None:
+        return ""
+    rows = [
+        ("mean error as a ratio to the reference's; below 1 it is smaller", _figure(found.error_ratio, ".3f")),
+        ("cells whose relative error is at most 10 points above the reference's", _figure(found.near, ".1%")),
+        ("…and not more than 10 points below it either", _figure(found.near_either_way, ".1%")),
+        ("rank correlation of both published tables (Spearman)", _figure(found.spearman, ".4f")),
+    ]
+    return table("Beside the reference protection", ("measure", "figure"), rows)
+
+
+def _sensitivity(found: Sensitivity | None) -> str:
+    """How much of its cell the largest establishment has, over all cells with jobs."""
+    if found is None:
+        return ""
+    at = [SENSITIVITY_SHARES.index(share) for share in _QUANTILES]
+    rows = [
+        ("share of the cell in its largest establishment", *(f"{found.share[place]:.1%}" for place in at)),
+        ("jobs of the largest establishment", *(f"{found.largest[place]:,.0f}" for place in at)),
+    ]
+    if found.step is not None:
+        what = "jobs that one neighbour step changes at most, max(α·largest, 1)"
+        rows.append((what, *(f"{found.step[place]:,.1f}" for place in at)))
+    headings = ("at most so much", *(f"in {share:.0%} of cells" for share in _QUANTILES))
+    caption = f"What one establishment contributes, {found.cells:,} cells with jobs"
+    return f"{table(caption, headings, rows)}<figure>{sensitivity_of_cells(found)}</figure>"
 
 
 def _network(network: Network | None) -> str:

@@ -17,6 +17,7 @@ from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells, Dimension, places
 from sfumato.frame import Codelist, Data
 from sfumato.keys import Secret
+from sfumato.measures.views import Strata
 from sfumato.method import (
     HIDDEN,
     NOT_AVAILABLE,
@@ -215,6 +216,16 @@ class PublishedTable(TableStatistic):
 
     def network(self, counted: Cells, answer: Cells) -> Any:  # noqa: ARG002 (some kinds are graphs)
         """How the graph between classes that it is compares with the true one; None where it is none."""
+        return None
+
+    def strata(
+        self,
+        attribute: str,  # noqa: ARG002 (some kinds look at them)
+        codelist: Codelist,  # noqa: ARG002
+        data: Any,  # noqa: ARG002
+        counted: Cells,  # noqa: ARG002
+    ) -> Strata | None:
+        """The class of a public attribute that every cell belongs to; None where that is not known of such a table."""
         return None
 
     @classmethod

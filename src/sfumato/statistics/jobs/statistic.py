@@ -14,13 +14,14 @@ from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
+from sfumato.measures.views import Strata
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
-from sfumato.statistics.jobs.tabulate import parted, tabulate
+from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, parted, strata, tabulate
 from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
 from sfumato.statistics.registry import METHODS, build, is_keyed, needs
 from sfumato.statistics.table import Table, epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
@@ -178,6 +179,17 @@ class JobCounts(PublishedTable):
     def lists_structural_zeros(self) -> bool:
         """Whether combinations without any establishment are rows: always, where they are cells like others."""
         return self.question.every_cell or super().lists_structural_zeros
+
+    def strata(self, attribute: str, codelist: Codelist, data: OpenJobs, counted: Cells) -> Strata | None:
+        """The class of a public attribute that every cell belongs to, whether it is a dimension of the table or not."""
+        own = next((found for found in self.by if found.name == attribute), None)
+        dimension = own or Dimension(name=attribute, codes=codelist.codes)
+        labels = dict(zip(codelist.codes, codelist.labels, strict=True))
+        return Strata(
+            attribute=attribute,
+            labels=(*(labels.get(code, code) for code in dimension.codes), *FURTHER_STRATA),
+            classes=strata(data.frame, data.tables, self.question, dimension, counted),
+        )
 
     @property
     def lacking_columns(self) -> frozenset[str]:

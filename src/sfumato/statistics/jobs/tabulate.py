@@ -8,7 +8,8 @@ from math import ceil
 import numpy as np
 import pyarrow as pa
 
-from sfumato.cells import Cells
+from sfumato.arrays import Integers
+from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import (
     IN_ONE_PIECE,
     THE_BLOCK,
@@ -239,3 +240,29 @@ def tabulate(
     """
     with parted(frame, tables, questions, {}, factors, in_one_piece=True) as found:
         return {name: part.layout.cells(part.found.fetch()) for name, part in found.items()}
+
+
+# Strata: which code of a public attribute the establishments of a cell have.
+
+FURTHER_STRATA = ("in several of these", "no establishment")
+"""Cells whose establishments have different codes, and cells without any: they come after the codes."""
+
+
+def strata(frame: Frame, tables: Tables, question: Question, attribute: Dimension, cells: Cells) -> Integers:
+    """For every cell the place of the code that all its establishments have, or of one of `FURTHER_STRATA`."""
+    if attribute.name in (dimension.name for dimension in question.by):
+        return cells.codes(attribute.name).astype(np.int64)
+    public = tuple(dimension for dimension in question.by if frame.is_public(dimension.name))
+    where = {name: codes for name, codes in question.where.items() if frame.is_public(name)}
+    asked = Question(by=(*public, attribute), where=where)
+    found = tabulate(frame, tables, {"": asked})[""]
+    block, code = np.divmod(found.positions, len(attribute))
+    there = found["establishments" if "establishments" in found.columns else "count"] > 0
+    blocks, first, codes = np.unique(block[there], return_index=True, return_counts=True)
+    own = np.zeros(len(cells), dtype=np.int64)
+    for dimension in public:
+        own = own * len(dimension) + cells.codes(dimension.name)
+    several, none = len(attribute), len(attribute) + 1
+    stratum = np.where(codes == 1, code[there][first], several)
+    at = np.minimum(np.searchsorted(blocks, own), max(len(blocks) - 1, 0))
+    return np.where(blocks[at] == own, stratum[at], none) if len(blocks) else np.full(len(cells), none)

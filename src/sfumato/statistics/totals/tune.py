@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
-from sfumato.charts.svg import on_paper, percent
-from sfumato.durable import write_durably
+from sfumato.charts.svg import percent, write_drawing
 from sfumato.errors import MethodError
 from sfumato.statistics.totals.calibration import (
     ATTACKS,
@@ -174,10 +173,6 @@ def risk_against_loss(tried: Tried, *, title: str, shown: Sequence[Tuned] = ()) 
 
 def write_chart(answer: Answer, file: Path) -> Path:
     """Draw the curve with the given and the optimal magnitudes on it: an SVG picture, or an HTML page with it."""
-    if file.suffix not in (".svg", ".html"):
-        raise MethodError(
-            str(file), expected="a file that ends in .svg or .html", found=file.suffix or "no ending", do="rename it"
-        )
     asked = answer.question
     shown = [
         Tuned(label=label, loss=found.loss, risk=max(v.risk for v in found.verdicts if v.attack in asked.binding))
@@ -186,11 +181,4 @@ def write_chart(answer: Answer, file: Path) -> Path:
     ]
     numbers = ", ".join(str(attack.number) for attack in asked.binding)
     title = f"Contributors {asked.shape}: the worst of attacks {numbers}"
-    drawn = on_paper(risk_against_loss(answer.tried, title=title, shown=shown))
-    if file.suffix == ".html":
-        drawn = (
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>\n'
-            f"<body>{drawn}</body></html>\n"
-        )
-    write_durably(file, drawn.encode())
-    return file
+    return write_drawing(risk_against_loss(answer.tried, title=title, shown=shown), file, title=title)

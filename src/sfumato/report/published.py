@@ -1,0 +1,161 @@
+"""What was published of a release, read again beside its true cells: confidential."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.agree.published import agreed_answers, nested_sums
+from sfumato.arrays import Integers
+from sfumato.cells import Cells
+from sfumato.checking import Checked, Progress, checked, stored_answers
+from sfumato.errors import LedgerError, ReleaseError
+from sfumato.measures.attacks import AttackResult
+from sfumato.measures.risk import attack_growth
+from sfumato.plan import MOST_CELLS, Plan
+from sfumato.privacy.answers import Answers
+from sfumato.privacy.ledger import Ledger
+from sfumato.release import Release
+from sfumato.statistics.published import PublishedTable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublishedRelease:
+    """A release with its stored answers, its data being open."""
+
+    ready: Checked
+    answers: Answers
+    kept: Mapping[str, tuple[str, str]]
+    """The question of every statistic and the digest of its answer."""
+    given: Mapping[str, Cells]
+    """The answers of tables, as they are published where one lies in a finer one."""
+    shown: Mapping[str, Cells]
+    """The same after tables were made to agree."""
+    counted: Mapping[str, Any]
+    """The true numbers of tables."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the release."""
+        return self.ready.plan
+
+
+@contextmanager
+def published_release(release: Release, progress: Progress) -> Iterator[PublishedRelease]:
+    """Open the data of a release that was published, tabulate its tables, and read what was answered."""
+    with checked(release, progress, everything=True, remember=False) as ready:
+        answers = stored_answers(release)
+        history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
+        plan = ready.plan
+        planned = {table.name: table for table in plan.tables}
+        _refuse_too_large(plan)
+        answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
+        kept = {}
+        for part in plan.statistics:
+            question = ready.identity.charge(part).question
+            if question not in answered:
+                raise LedgerError(
+                    f"{'table' if part.name in planned else 'cube'} '{part.name}'",
+                    expected="a table that was published from these data",
+                    found="no stored answer",
+                    do="publish the release first: sfumato run",
+                )
+            kept[part.name] = (question, answered[question])
+        read = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
+        progress("tabulate")
+        yield PublishedRelease(
+            ready=ready,
+            answers=answers,
+            kept=kept,
+            given=nested_sums(plan.tables, read),
+            shown=agreed_answers(plan.tables, plan.reconciled, read),
+            counted=ready.count(planned),
+        )
+
+
+def _refuse_too_large(plan: Plan) -> None:
+    """Refuse tables that fit into memory in parts only: an assessment looks at all cells at once."""
+    for planned in plan.tables:
+        if planned.cells > MOST_CELLS:
+            raise ReleaseError(
+                f"table '{planned.name}'",
+                expected=f"at most {MOST_CELLS:,} cells, to be assessed as a whole",
+                found=f"{planned.cells:,}",
+                do="assess a trial of it that counts some places or industries only (`where = …`), with a ledger and a "
+                "bundle of its own that nobody else gets",
+            )
+
+
+# The same table in another release: of an earlier period, or of the same data under another protection.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OtherTable:
+    """A table of another release, true and as it was published."""
+
+    planned: PublishedTable
+    counted: Cells
+    shown: Integers
+
+    def growth(self, planned: PublishedTable, counted: Cells, shown: Integers) -> AttackResult | None:
+        """What two periods of the table tell of growth; None where the number of establishments is not known."""
+        if not all("establishments" in cells.columns for cells in (counted, self.counted)):
+            return None
+        bases = (base for table in (planned, self.planned) for base in table.roundings or (0,))
+        return attack_growth(
+            before=self.counted.laid_out(counted.dimensions),
+            after=counted,
+            published_before=self._laid_out(counted),
+            published_after=shown,
+            rounding=max(bases),
+        )
+
+    def reference(self, planned: PublishedTable, counted: Cells) -> Integers:
+        """Its values at the cells of the table that it is a reference for; what it does not list is exactly 0."""
+        own = self.counted.laid_out(counted.dimensions)
+        _, there, here = np.intersect1d(own.positions, counted.positions, assume_unique=True, return_indices=True)
+        true, values = np.zeros(len(counted), dtype=np.int64), np.zeros(len(counted), dtype=np.int64)
+        true[here], values[here] = own["count"][there], self._laid_out(counted)[there]
+        if not np.array_equal(true, counted["count"]):
+            raise ReleaseError(
+                f"table '{planned.name}' of the reference",
+                expected="the same table of the same data, protected otherwise",
+                found="other true cells",
+                do="name a release of the same data files",
+            )
+        return values
+
+    def _laid_out(self, counted: Cells) -> Integers:
+        """The published values in the order of another table's dimensions."""
+        return self.counted.with_column("_shown", self.shown).laid_out(counted.dimensions)["_shown"]
+
+
+def other_tables(
+    release: Release, like: Sequence[PublishedTable], progress: Progress, *, option: str
+) -> dict[str, OtherTable]:
+    """The counts of jobs that two releases have: of the same name, with the same attributes and codes."""
+    wanted = {table.name: _asked(table) for table in like if table.table.count == "jobs"}
+    with published_release(release, progress) as found:
+        tables = {table.name: table for table in found.plan.tables if table.table.count == "jobs"}
+        same = {
+            name: OtherTable(planned=table, counted=found.counted[name], shown=table.shown_values(found.shown[name]))
+            for name, table in tables.items()
+            if wanted.get(name) == _asked(table)
+        }
+    if not same:
+        raise ReleaseError(
+            option,
+            expected="a release with a count of jobs of the same name, attributes and codes as one of these: "
+            f"{', '.join(wanted) or 'there is none'}",
+            found=", ".join(tables) or "no count of jobs",
+            do="give the table the same name, `by` and `where` in both releases, and the attributes the same codes",
+        )
+    return same
+
+
+def _asked(table: PublishedTable) -> object:
+    """What a table counts, in whatever order it is written."""
+    by = {dimension.name: frozenset(dimension.codes) for dimension in table.by}
+    return by, {name: frozenset(codes) for name, codes in table.where.items()}
