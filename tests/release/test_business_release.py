@@ -222,8 +222,16 @@ def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None
     run(load(path))
     assessment = assess(load(path))
     attacks = {found.attack: found for exposure in assessment.exposures for found in exposure.attacks}
-    assert set(attacks) == {"total (within 18 %)", "second contributor (within 11 %)"}
-    assert all(found.targets > 10 for found in attacks.values())
+    for level in ("business", "enterprise"):
+        for words in ("total (within 18 %)", "second contributor (within 11 %)"):
+            found = attacks[f"{words}, {level}"]
+            assert found.targets > 10
+            assert found.risk == pytest.approx(found.success_rate, abs=0.15), "what was seen is one draw of the risk"
+    assert {found.attack for found in assessment.together} == {
+        f"turnover: difference of two cells (within 11 %), {level}" for level in ("business", "enterprise")
+    }
+    file = pq.read_table(assessment.report.with_name(f"{TABLES[0]}.parquet"))
+    assert {"risk_1_business", "risk_3_enterprise"} <= set(file.column_names)
     assert all(utility.expected_error > 0 for utility in assessment.utilities)
 
 

@@ -7,10 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import DataError, ReleaseError
+from sfumato.bundle.compare import compare_rows
+from sfumato.errors import DataError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.live import open_guarded
 from sfumato.release import load
+from sfumato.report.assess import assess
 from sfumato.running import run
 from sfumato.serve.core.selection import Selection
 from sfumato.serve.live.answer_table import live_tables
@@ -148,3 +150,43 @@ def test_the_live_server_offers_no_total_over_months_and_answers_in_each(exports
         found = total.source.figures(Selection(places=((1,), (4,)), metrics=(0,)))
         alone = live.ask(total="paid", by=["month"]).to_pylist()
         assert found.columns[0].values.ravel().tolist() == [row["value"] for row in alone if row["month"] == "2025-02"]
+
+
+def test_the_report_tells_how_far_growth_is_off_and_its_interval_holds(exports: Path) -> None:
+    path = written(exports, "reported")
+    run(load(path))
+    (found,) = assess(load(path)).growth
+    assert found.pairs == 8
+    assert found.mean_error < 3
+    assert found.expected_error == pytest.approx(found.mean_error, rel=1)
+    assert found.half_width < found.readers_half_width / 4, "the same businesses move both months alike"
+    assert found.readers_covered >= 0.8
+
+
+@pytest.mark.slow
+def test_intervals_of_growth_hold_over_keys_as_often_as_they_say(exports: Path, tmp_path: Path) -> None:
+    held = []
+    for key in range(12):
+        folder = tmp_path / str(key)
+        folder.mkdir()
+        (folder / "exports.parquet").write_bytes((exports / "exports.parquet").read_bytes())
+        new_key(folder / "sfumato.key")
+        run(load(written(folder, "keyed")))
+        held += [assess(load(folder / "keyed.toml")).growth[0].covered]
+    assert np.mean(held) >= 0.85
+
+
+def test_readers_compare_two_months_from_published_figures_alone(exports: Path) -> None:
+    bundle = run(load(written(exports, "compared"))).bundle
+    rows = {(row["month"], row["state"]): row for row in pq.read_table(bundle / "tables/exports.parquet").to_pylist()}
+    found = compare_rows(bundle, "exports", "month", ("2025-01", "2025-03")).rows.to_pylist()
+    assert [row["state"] for row in found] == list("ABCD")
+    for row in found:
+        before, after = rows["2025-01", row["state"]], rows["2025-03", row["state"]]
+        assert row["change"] == after["value"] - before["value"]
+        assert (row["change_low"], row["change_high"]) == (after["low"] - before["high"], after["high"] - before["low"])
+        assert row["growth_low"] <= row["growth"] <= row["growth_high"]
+    with pytest.raises(SfumatoError, match="two codes"):
+        compare_rows(bundle, "exports", "month", ("2025-01", "2025-01"))
+    with pytest.raises(SfumatoError, match="codes of its codelist"):
+        compare_rows(bundle, "exports", "month", ("2025-01", "2025-09"))

@@ -31,6 +31,7 @@ from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.cube.stored import read_stored
 from sfumato.statistics.panel.indicators import INDICATORS, NAME
+from sfumato.statistics.totals.question import TOTAL
 
 if TYPE_CHECKING:  # only a name for types
     from sfumato.statistics.panel.network import PathLengths
@@ -71,6 +72,8 @@ Places = NDArray[np.int64]
 
 _ADDITIVE = "noise-infusion-sums"
 """The method whose cells are sums of distorted contributions; naming its class would import much for one word."""
+_OF_VALUES = "perturbed-values"
+"""The method whose cells are sums of values that were changed one by one."""
 _PERIOD = re.compile(r"\d{4}(-?Q[1-4])?")
 _NET_OF_EMPLOYERS = ("job_creation", "job_destruction")
 """What an employer gains in one part and loses in another cancels out in the whole."""
@@ -209,7 +212,12 @@ def _refuse_sums(
     about: Mapping[str, Any], table: pa.Table, summed: Sequence[str], codes: Mapping[str, Sequence[str]]
 ) -> None:
     """Refuse to add up cells whose sum is not what the method would have published."""
-    if about["method"] != _ADDITIVE or "indicators" not in about["statistic"]:
+    if about["method"] == _OF_VALUES and about["additive"]:
+        # Values were changed one by one. A total is not added to its parts.
+        if not any(TOTAL in codes[name] for name in summed):
+            return
+        found = f"a sum over {', '.join(summed)} that counts totals beside their parts"
+    elif about["method"] != _ADDITIVE or "indicators" not in about["statistic"]:
         found = f"a sum over {', '.join(summed)}, and the method {about['method']} protects every cell by itself"
     elif NAME in summed or not _ADDS_UP.issuperset(codes[NAME]):
         found = "indicators that do not add up: averages, gains and losses of employers, or different indicators"

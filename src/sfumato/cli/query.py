@@ -87,6 +87,21 @@ def rows_summary(part: "BundleItem", selected: "Selected", *, written: Path | No
     return _text(f"{part.title} ({selected.unit})", rows, notes, written), data
 
 
+def compared_summary(
+    part: "BundleItem", compared: "Selected", what: str, *, written: Path | None, as_json: bool
+) -> Summary:
+    """Two codes of a dimension side by side, and how to read the intervals."""
+    from sfumato.bundle.compare import TOGETHER
+
+    note = (
+        f"Intervals follow from those of both cells and hold in {TOGETHER:.0%} of cases at least, whatever the two "
+        "have in common; growth is in percent."
+    )
+    about = {"table": part.name, "title": part.title, "unit": compared.unit, "compared": what, "confidence": TOGETHER}
+    data = about | _data(compared.rows, written, as_json=as_json)
+    return _text(f"{part.title} ({compared.unit}): {what}", compared.rows, [note], written), data
+
+
 def _described(part: "BundleItem") -> dict[str, Any]:
     found = {"name": part.name, "title": part.title, "dimensions": dict(part.dimensions), "method": part.method}
     return found | ({"measures": list(part.measures)} if part.kind == "cube" else {})
@@ -210,6 +225,13 @@ def query(
         bool,
         typer.Option("--network", help="Centralities and path lengths of the classes of a flow or graph."),
     ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIMENSION=ONE,OTHER",
+            help="Of a table: the change and growth from one code to the other, with intervals from published figures.",
+        ),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all rows to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -226,6 +248,8 @@ def query(
     A flow or a graph is a network of classes, such as states; which of them are in the middle, and how far apart:
 
     `sfumato query bundle flows_between_states --network --where quarter=2010-Q2`
+
+    And of a table by month: `sfumato query bundle exports --compare month=2025-01,2025-02`
 
     Only the bundle is read, so nothing is charged.
     """
@@ -265,12 +289,19 @@ def query(
             _refuse({**given, **({"by": by} if by else {})}, "no option but --where beside --network")
             show(_network(folder, part, kept, target, as_json=as_json), as_json)
             return
-        _refuse(given, f"no option but --by and --where for a table; '{name}' is not a cube")
+        _refuse(given, f"no option but --by, --where and --compare for a table; '{name}' is not a cube")
+        if compare is not None:
+            _refuse({"by": by} if by else {}, "every dimension of the table beside --compare, which --where can filter")
+            compared = _compared(folder, part, compare, kept)
+            _write(compared.rows, target)
+            show(compared_summary(part, compared, compare, written=target, as_json=as_json), as_json)
+            return
         selected = select_rows(folder, name, dimensions, where=kept)
         _write(selected.rows, target)
         show(rows_summary(part, selected, written=target, as_json=as_json), as_json)
         return
     _refuse({"network": True} if network else {}, f"a table of a flow or graph; '{name}' is a cube")
+    _refuse({"compare": compare} if compare else {}, f"no --compare for a cube; '{name}' is not a table")
     cube = open_cube(folder, name)
     what, answer = _ask(cube, dimensions or (), kept, given)
     if target is not None:
@@ -373,6 +404,22 @@ def _where(bundle: Path, part: "BundleItem", texts: Sequence[str]) -> dict[str, 
         known = codes_of(bundle, name) if name in part.dimensions else ()
         kept[name] = kept.get(name, ()) + ((codes,) if codes in known else _listed(codes))
     return kept
+
+
+def _compared(bundle: Path, part: "BundleItem", text: str, kept: Mapping[str, Sequence[str]]) -> "Selected":
+    """Two codes of a dimension beside each other."""
+    from sfumato.bundle.compare import compare_rows
+
+    dimension, _, codes = (piece.strip() for piece in text.partition("="))
+    both = _listed(codes)
+    if len(both) != 2:
+        raise SfumatoError(
+            "--compare",
+            expected="a dimension and two of its codes, such as month=2025-01,2025-02",
+            found=repr(text),
+            do=f"write --compare {dimension or 'DIMENSION'}=ONE,OTHER",
+        )
+    return compare_rows(bundle, part.name, dimension, (both[0], both[1]), where=kept)
 
 
 def _scores(text: str) -> dict[str, Any]:

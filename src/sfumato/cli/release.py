@@ -36,6 +36,7 @@ from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.checking import Findings
+    from sfumato.measures.attacks import AttackResult
     from sfumato.measures.risk import Exposure, SizeOdds
     from sfumato.measures.utility import Utility
     from sfumato.plan import Plan
@@ -266,11 +267,18 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
         lines += [error_chart(utility), Text(_in_words(utility, exposure))]
+    lines += [Text(_attack_words(found)) for found in assessment.together]
+    lines += [
+        Text(f"{found.title}: growth is off by {found.mean_error:.2f} points on average.")
+        for found in assessment.growth
+    ]
     lines += [Text(people_words(found)) for found in assessment.people]
     lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
     both = zip(assessment.utilities, assessment.exposures, strict=True)
     data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
+    data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
+    data |= {"together": [found.data() for found in assessment.together]} if assessment.together else {}
     data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
     data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*spaced(lines)), data
@@ -308,13 +316,17 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
     }
 
 
+def _attack_words(found: "AttackResult") -> str:
+    text = f"The {found.attack} attack discloses {found.successes:,} of {found.targets:,} targets."
+    if found.limit is None or not found.targets:
+        return text
+    return f"{text[:-1]}, and has a probability above {found.limit:.0%} for {found.above:,}."
+
+
 def _in_words(utility: "Utility", exposure: "Exposure") -> str:
     """The figures of a table that fit into two sentences."""
     order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
-    attacks = "".join(
-        f"The {found.attack} attack discloses {found.successes:,} of {found.targets:,} targets. "
-        for found in exposure.attacks
-    )
+    attacks = "".join(f"{_attack_words(found)} " for found in exposure.attacks)
     if exposure.suppression is None:
         return (order + attacks).strip()
     hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells

@@ -39,6 +39,14 @@ class AttackResult:
     targets: int
     successes: int
     guessed: int
+    risk: float | None = None
+    """The probability over all keys, averaged over the targets, where it can be computed."""
+    limit: float | None = None
+    """The largest probability that is acceptable for a target."""
+    above: int | None = None
+    """How many targets are above it."""
+    worst: tuple[tuple[str, float], ...] = ()
+    """Some of these, the worst first: which cell, and its probability."""
 
     @property
     def success_rate(self) -> float:
@@ -54,7 +62,8 @@ class AttackResult:
         """The same for machines; rates are None when there was nothing to attack."""
         rates = {"success_rate": self.success_rate, "baseline_rate": self.baseline_rate}
         told = rates if self.targets else dict.fromkeys(rates)
-        return {"attack": self.attack, "targets": self.targets, **told}
+        judged = {} if self.limit is None else {"risk": self.risk, "limit": self.limit, "above_limit": self.above}
+        return {"attack": self.attack, "targets": self.targets, **told, **judged}
 
 
 def pooled(results: Iterable[AttackResult]) -> AttackResult:

@@ -34,7 +34,22 @@ def attacks_table(
         (found.attack, f"{found.targets:,}", _rate(found.success_rate), _rate(found.baseline_rate)) for found in attacks
     )
     headings = ("attack", "targets", "disclosed", guess)
-    return table(caption, headings, rows) if attacks else ""
+    if all(found.limit is None for found in attacks):
+        return table(caption, headings, rows) if attacks else ""
+    judged = (
+        ("", "", "") if found.limit is None else (_mean_risk(found), f"{found.limit:.0%}", f"{found.above:,}")
+        for found in attacks
+    )
+    both = [(*row, *other) for row, other in zip(rows, judged, strict=True)]
+    whole = table(caption, (*headings, "probability over all keys", "acceptable", "targets above it"), both)
+    worst = [(found.attack, cell, f"{risk:.1%}") for found in attacks for cell, risk in found.worst]
+    if not worst:
+        return whole
+    return whole + table("Cells above what is acceptable, the worst of each", ("attack", "cell", "probability"), worst)
+
+
+def _mean_risk(found: AttackResult) -> str:
+    return "" if found.risk is None or not found.targets else f"{found.risk:.1%}"
 
 
 def _rate(rate: float) -> str:

@@ -14,6 +14,7 @@ from sfumato.checking import Progress
 from sfumato.durable import write_durably
 from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.errors import ReleaseError
+from sfumato.measures.attacks import AttackResult
 from sfumato.measures.risk import Exposure, measure_exposure
 from sfumato.measures.utility import Utility, measure_utility
 from sfumato.measures.views import Strata
@@ -31,6 +32,7 @@ from sfumato.statistics.panel.tabulate_graph import Network, measure_network
 from sfumato.statistics.people.assess import PeopleAssessment, assess_people
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.totals.growth import GrowthUtility
 from sfumato.statistics.views import views
 
 MOST_STRATA = 100
@@ -52,6 +54,7 @@ def write_cells(planned: PublishedTable, counted: Cells, answer: Cells, path: Pa
         "status": pa.DictionaryArray.from_arrays(answer["status"].astype(np.int32), list(STATUSES)),
         "expected_error": pa.array(planned.method.expected_error(counted)),
     }
+    columns |= {name: pa.array(risk, from_pandas=True) for name, risk in planned.cell_risks(counted, answer).items()}
     if "factors" in counted.columns:
         columns |= _convergence(planned, counted)
     content = pa.BufferOutputStream()
@@ -87,6 +90,10 @@ class Assessment:
     cubes: tuple[CubeAssessment, ...] = ()
     people: tuple[PeopleAssessment, ...] = ()
     """Of tables of predictions, means and percentiles of people."""
+    together: tuple[AttackResult, ...] = ()
+    """Attacks that use several tables."""
+    growth: tuple[GrowthUtility, ...] = ()
+    """Of totals by period."""
 
 
 def assess(
@@ -141,6 +148,13 @@ def assess(
             networks += [made for made in [table.network(true, given[name])] if made is not None]
             if "status" in given[name].columns:
                 write_cells(table, table.with_true_values(true), given[name], path.with_name(f"{name}.parquet"))
+        by_period = (planned[name].growth(cells[name], given[name]) for name in cells)
+        grown = [measured for measured in by_period if measured is not None]
+        together: list[AttackResult] = []
+        for kind, batch in by_kind({name: planned[name] for name in cells}).items():
+            together += kind.attacks_together(
+                {name: (table, cells[name], given[name]) for name, table in batch.items()}
+            )
         network = _network(ready.opened, planned.values())
         cubes = [
             assess_cube(
@@ -160,8 +174,19 @@ def assess(
             network=network,
             networks=tuple(networks),
             report=write_report(
-                plan, utilities, exposures, network, path, networks=networks, cubes=cubes, people=people
+                plan,
+                utilities,
+                exposures,
+                network,
+                path,
+                networks=networks,
+                cubes=cubes,
+                people=people,
+                together=together,
+                growth=grown,
             ),
+            growth=tuple(grown),
+            together=tuple(together),
             cubes=tuple(cubes),
             people=tuple(people),
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.durable import write_durably
+from sfumato.measures.attacks import AttackResult
 from sfumato.measures.drawing import (
     attacks_table,
     error_by_size,
@@ -36,6 +37,7 @@ from sfumato.statistics.panel.network import NetworkComparison, PathLengths
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment, people_section
 from sfumato.statistics.published import CONFIDENCE
+from sfumato.statistics.totals.growth import GrowthUtility
 
 _STYLE = """
 :root { --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; }
@@ -68,6 +70,8 @@ def write_report(
     networks: Sequence[NetworkComparison] = (),
     cubes: Sequence[CubeAssessment] = (),
     people: Sequence[PeopleAssessment] = (),
+    together: Sequence[AttackResult] = (),
+    growth: Sequence[GrowthUtility] = (),
 ) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
@@ -84,6 +88,8 @@ def write_report(
 {_network(network)}
 {"".join(map(_centralities, networks))}
 {"".join(sections)}
+{_together(together)}
+{"".join(table(f"{found.title}: growth from period to period", ("what", "found"), found.rows()) for found in growth)}
 {"".join(map(people_section, people))}
 {"".join(map(cube_section, cubes))}
 </body></html>
@@ -171,6 +177,12 @@ def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
             "Attacks on the largest contributor of a cell", exposure.attacks, guess="disclosed by the true total"
         )
     return attacks_table(f"Attacks on {planned.attacked}", exposure.attacks)
+
+
+def _together(attacks: Sequence[AttackResult]) -> str:
+    """What was tried on all tables of totals together."""
+    found = attacks_table("Cells that differ by one unit, subtracted", attacks, guess="disclosed by the true totals")
+    return f"<h2>All totals together</h2>{found}" if attacks else ""
 
 
 def _whole(utility: Utility) -> str:

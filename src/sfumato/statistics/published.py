@@ -229,6 +229,19 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
+    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:  # noqa: ARG003
+        """The attacks that need all tables of a kind, each with its true cells and its answer."""
+        return ()
+
+    def growth(self, counted: Cells, answer: Cells) -> Any:  # noqa: ARG002 (some kinds know)
+        """How far growth from period to period is off, where that can be told: confidential."""
+        return None
+
+    def cell_risks(self, counted: Cells, answer: Cells) -> dict[str, Floats]:  # noqa: ARG002 (some kinds know)
+        """The probability of attacks cell by cell, where it can be computed: confidential."""
+        return {}
+
+    @classmethod
     def clipped(cls, batch: Mapping[str, Self], data: Any) -> dict[str, int]:  # noqa: ARG003 (some kinds clip)
         """How many records count with a bound instead of their value, by measure: confidential."""
         return {}

@@ -148,6 +148,8 @@ class NoiseSum:
     own: Floats
     other: Floats
     spread: float
+    normal: Floats | None = None
+    """The standard deviation of what is added besides, normal and independent: sampling, or many small contributors."""
 
     def __post_init__(self) -> None:
         if self.own.shape != self.other.shape or self.own.ndim != 2:
@@ -160,14 +162,15 @@ class NoiseSum:
         """The largest value each sum can take, or a little more."""
         own, other = self.own, self.other
         reach: Floats = (np.abs(own + other) + self.spread * (np.abs(own) + np.abs(other))).sum(axis=1)
-        return reach
+        return reach if self.normal is None else reach + _FAR * self.normal
 
-    def probability(self, low: float, high: float) -> Floats:
-        """The probability that each sum lies between two numbers."""
+    def probability(self, low: float | Floats, high: float | Floats) -> Floats:
+        """The probability that each sum lies between two numbers, the same of all or each its own."""
         reach = self.reach
-        found = np.full(len(reach), float(low <= 0 <= high))  # of a sum that is always nothing
+        lows, highs = (np.broadcast_to(np.asarray(end, dtype=np.float64), reach.shape) for end in (low, high))
+        found = ((lows <= 0) & (highs >= 0)).astype(np.float64)  # of a sum that is always nothing
         for rows, frequencies, coefficients in self._series(reach):
-            ends = [np.clip(end, -reach[rows], reach[rows])[:, None] / reach[rows, None] for end in (low, high)]
+            ends = [np.clip(e[rows], -reach[rows], reach[rows])[:, None] / reach[rows, None] for e in (lows, highs)]
             waves = (np.sin(frequencies * ends[1]) - np.sin(frequencies * ends[0])) / frequencies
             whole = (ends[1] - ends[0])[:, 0] + 2 * (coefficients * waves).sum(axis=1)
             found[rows] = np.clip(whole / 2, 0, 1)
@@ -196,7 +199,21 @@ class NoiseSum:
                 for scale in (own, other):
                     if scale.any():
                         coefficients *= np.sinc(scale * self.spread / (2 * pi) * frequencies) ** 2
+            if self.normal is not None:
+                coefficients *= np.exp(-((self.normal[rows, None] / reach[rows, None] * frequencies) ** 2) / 2)
             yield rows, frequencies, coefficients
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves:
+    """What moves each cell: the sizes of its terms, whose directions belong to the units with these words."""
+
+    scales: Floats
+    words: Integers
+    keys: Integers
+    """The noise of a unit is the same in two cells that have the same of these."""
+    normal: Floats
+    """The standard deviation of what many others add, of which each by itself is small."""
 
 
 # How far an estimate may be off: quantiles of the perturbation that was really used, with sampling error beside it.
@@ -205,12 +222,12 @@ class NoiseSum:
 # little. So the interval is not ±1.645 standard deviations but comes from the distribution itself: for every choice of
 # directions the amount is nearly normal around its mean, with the variance of the noise and of sampling.
 
+_FAR = 6.0  # standard deviations: as good as certain
 _HALVINGS = 40
 """Widths are right to this many binary digits of the farthest that a cell may be off."""
 _TANGENTS = 12
 """Steps along the tangent, of which five to nine are enough nearly always; after these the rest is halved."""
 _AT_ONCE_CONTRIBUTOR_INTERVAL = 1 << 13  # cells: their arrays stay in the processor's cache
-_FAR = 6.0  # standard deviations: as good as certain
 _NEVER = 9.0  # standard deviations: beyond them the probability is lost in rounding
 
 
@@ -220,7 +237,11 @@ def half_widths(scales: Floats, sampling: Floats, *, spread: float, confidence: 
     A row of `scales` has m·y·w of the contributors that move the cell; `sampling` is its standard error by sampling.
     The triangular noise is taken as normal of its variance b²/6, which is right to about one percent of coverage.
     """
-    deviation = np.sqrt(sampling**2 + spread**2 / 6 * (scales * scales).sum(axis=1))
+    return widths_around(scales, np.sqrt(sampling**2 + spread**2 / 6 * (scales * scales).sum(axis=1)), confidence)
+
+
+def widths_around(scales: Floats, deviation: Floats, confidence: float) -> Floats:
+    """The same of sums Σ ±scale with normal noise of a given deviation around them."""
     scales = scales[:, scales.any(axis=0)]  # where a contributor moves no cell, its direction does not matter
     moving = np.flatnonzero(deviation > 0)
     found = np.zeros(len(scales))

@@ -53,6 +53,8 @@ class ContributorQuestion:
     ratio: bool = False
     """Whether the sampling error of the mean is asked for too."""
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
+    """The names of the levels of units that are protected, that of a record first."""
     noise: ValueNoise | None = None
     """Asks for the total of values that were perturbed one by one, too."""
 

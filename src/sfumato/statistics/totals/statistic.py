@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, cast
 
@@ -14,6 +14,7 @@ from sfumato.engine.data import OpenRecords
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist
 from sfumato.keys import Secret
+from sfumato.measures.attacks import AttackResult
 from sfumato.method import Method
 from sfumato.microdata import Microdata
 from sfumato.statistic import Surroundings
@@ -30,7 +31,8 @@ from sfumato.statistics.table import (
     refuse_unknown_codes,
     used_options,
 )
-from sfumato.statistics.totals.attacks import attack_totals
+from sfumato.statistics.totals.attacks import Attacked, attack_differences, attack_rest, attack_totals, cell_risks
+from sfumato.statistics.totals.growth import GrowthUtility, measure_growth
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
 from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
@@ -87,7 +89,8 @@ class Totals(PublishedTable):
         return ContributorQuestion(
             by=tuple(by),
             measure=table.measure,
-            contributors=method.contributors,
+            contributors=max(method.contributors, 2),  # the second is an attacker
+            units=data.units,
             margins=table.totals,
             period=data.records.period,
             ratio=table.mean is not None,
@@ -175,8 +178,39 @@ class Totals(PublishedTable):
         return low, high
 
     def attacks(self, counted: Cells, answer: Cells, secret: Secret | None) -> tuple[Any, ...]:  # noqa: ARG002
-        """How near a reader comes to the largest contributors of totals."""
-        return attack_totals(counted, answer) if self.table.total is not None else ()
+        """How near a reader comes to the largest contributors of totals, at every level of units."""
+        if self.table.total is None:
+            return ()
+        table = self._attacked(counted, answer)
+        return (*attack_totals(table, self.question.units), *attack_rest(table))
+
+    def _attacked(self, counted: Cells, answer: Cells) -> Attacked:
+        return Attacked(name=self.name, counted=counted, answer=answer, method=self.method)
+
+    @classmethod
+    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
+        """What readers find by subtracting cells of all totals of a measure from each other."""
+        found: list[AttackResult] = []
+        totals = [one for one in batch.values() if one[0].table.total is not None]
+        for measure in dict.fromkeys(statistic.question.measure for statistic, *_ in totals):
+            tables = [one for one in totals if one[0].question.measure == measure]
+            named = tables[0][0].question.units
+            results = attack_differences([one._attacked(*cells) for one, *cells in tables], named)
+            found += [replace(result, attack=f"{measure}: {result.attack}") for result in results]
+        return tuple(found)
+
+    def growth(self, counted: Cells, answer: Cells) -> GrowthUtility | None:
+        """How far growth from period to period is off, where the table has periods: confidential."""
+        period = self.question.period
+        if self.table.total is None or period not in self.table.by:
+            return None
+        return measure_growth(self._attacked(counted, answer), str(period), title=self.title, confidence=CONFIDENCE)
+
+    def cell_risks(self, counted: Cells, answer: Cells) -> dict[str, Floats]:
+        """The probability of each attack on each cell, over all keys: confidential."""
+        if self.table.total is None:
+            return {}
+        return cell_risks(self._attacked(counted, answer), self.question.units)
 
     @property
     def is_additive(self) -> bool:

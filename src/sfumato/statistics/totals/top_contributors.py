@@ -19,6 +19,7 @@ from sfumato.statistics.totals.calibration import risk_statement
 from sfumato.statistics.totals.cell_keys import CellKeyTable
 from sfumato.statistics.totals.perturbation import (
     CONTRIBUTORS,
+    Moves,
     NoiseSum,
     half_widths,
     interpolated_magnitudes,
@@ -54,6 +55,7 @@ class Level:
     direction: Integers
     noise: Integers
     units: Integers
+    words: Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,7 @@ class TopContributors:
         if self.statistic == "count":
             # A weighted count is moved by what the number of records is, times the mean weight of a record.
             return 0.8 * self._published_scales(cells)[:, 0]
-        moved = self._scales(cells)
+        moved = self.moves(cells).scales
         error = NoiseSum(own=moved, other=np.zeros_like(moved), spread=float(self.spread)).mean_magnitude()
         return self._as_published(error, cells) if self.statistic == "mean" else error
 
@@ -267,6 +269,7 @@ class TopContributors:
             direction=directions(columns("unit_word").view(np.uint64)),
             noise=triangular(columns("cell_word").view(np.uint64), spread=int(self.spread * ONE)),
             units=cells[f"units_{level}"],
+            words=columns("unit_word"),
         )
 
     def _magnitudes(self, level: Level, total: Floats, *, own: bool) -> Floats:
@@ -321,13 +324,22 @@ class TopContributors:
             moved = np.where(decisive == place, amount, moved)
         return moved
 
-    def _scales(self, cells: Cells) -> Floats:
-        """m·y·w of the contributors that move each cell."""
+    @property
+    def spread_of_noise(self) -> float:
+        """The b of the noise on 1 ± b."""
+        return float(self.spread)
+
+    def moves(self, cells: Cells) -> Moves:
+        """What moves each total, unit by unit: confidential."""
         levels, magnitudes, decisive = self._decisive(cells)
-        scales = np.zeros((len(cells), self.contributors))
+        scales: Floats = np.zeros((len(cells), self.contributors))
+        words: Integers = np.zeros((len(cells), self.contributors), dtype=np.int64)
         for place, (level, m) in enumerate(zip(levels, magnitudes, strict=True)):
-            scales = np.where((decisive == place)[:, None], m * level.weighted, scales)
-        return scales
+            chosen = (decisive == place)[:, None]
+            turned = parity(level.units)[:, None] if self.parity else 1
+            scales = np.where(chosen, m * level.weighted * turned, scales)
+            words = np.where(chosen, level.words, words)
+        return Moves(scales=scales, words=words, keys=cells["cell_key_0"], normal=np.zeros(len(cells)))
 
     def _published_scales(self, cells: Cells) -> Floats:
         """The same in the unit of what is published; a count is moved by its table."""
@@ -338,7 +350,7 @@ class TopContributors:
             scales = np.zeros((len(cells), self.contributors))
             scales[:, 0] = weight * np.sqrt(float(self.count_variance))
             return scales
-        scales = self._scales(cells)
+        scales = self.moves(cells).scales
         return (
             np.stack([self._as_published(c, cells) for c in scales.T], axis=1) if self.statistic == "mean" else scales
         )

@@ -17,7 +17,7 @@ from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.totals.calibration import ATTACKS, risks
-from sfumato.statistics.totals.perturbation import NoiseSum, Shape
+from sfumato.statistics.totals.perturbation import Moves, NoiseSum, Shape
 from sfumato.statistics.totals.question import ValueNoise
 from sfumato.statistics.totals.top_contributors import CONFIDENCE, blur, published_cells, whole
 
@@ -122,13 +122,11 @@ class PerturbedValues:
         """The mean size of the perturbation over all keys, from those who asked: confidential."""
         if self.statistic == "count":
             return np.zeros(len(cells))
-        top = self.levels - 1
-        largest = np.stack([np.abs(whole(cells, f"weighted_{top}", rank)) for rank in range(1, CONTRIBUTORS + 1)], 1)
-        rest = np.maximum(cells["asked_root"].astype(np.float64) ** 2 - (largest**2).sum(axis=1), 0.0)
-        scales = float(self.magnitude) * np.column_stack([largest, np.sqrt(rest)])
-        return self._as_published(
-            NoiseSum(own=scales, other=np.zeros_like(scales), spread=float(self.spread)).mean_magnitude(), cells
+        moves = self.moves(cells)
+        noise = NoiseSum(
+            own=moves.scales, other=np.zeros_like(moves.scales), spread=float(self.spread), normal=moves.normal
         )
+        return self._as_published(noise.mean_magnitude(), cells)
 
     def expected_bias(self, cells: Cells) -> Floats:
         """What the key does to each cell, the same in every release: confidential."""
@@ -163,6 +161,26 @@ class PerturbedValues:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         return np.full(len(values), -np.inf), np.full(len(values), np.nan)
+
+    @property
+    def spread_of_noise(self) -> float:
+        """The b of the noise on 1 ± b."""
+        return float(self.spread)
+
+    def moves(self, cells: Cells) -> Moves:
+        """What moves each total: the largest that asked, one by one, and all others together; confidential."""
+        top = self.levels - 1
+        ranks = range(1, CONTRIBUTORS + 1)
+        largest = np.stack([whole(cells, f"weighted_{top}", rank) for rank in ranks], axis=1)
+        rest = np.maximum(cells["asked_root"].astype(np.float64) ** 2 - (largest**2).sum(axis=1), 0.0)
+        # The root is rounded up: what is left of it alone is nobody.
+        rest = np.where(cells["asked"] > np.abs(largest).sum(axis=1) + CONTRIBUTORS, rest, 0.0)
+        return Moves(
+            scales=float(self.magnitude) * largest,
+            words=np.stack([cells[f"unit_word_{top}_{rank}"] for rank in ranks], axis=1),
+            keys=np.zeros(len(cells), dtype=np.int64),
+            normal=float(self.magnitude) * np.sqrt(rest),
+        )
 
     def _value(self, cells: Cells) -> Floats:
         return self._as_published(whole(cells, "weights" if self.statistic == "count" else "perturbed"), cells)
