@@ -22,6 +22,7 @@ ORDER = (
     "chunks",
     "keys",
     "periods",
+    "cluster",
     "frame",
     "microdata",
     "noise",
@@ -137,7 +138,7 @@ def test_methods_and_agreements_see_neither_engine_nor_files_nor_clock_nor_chanc
 
 KINDS = (
     *("Question", "IndicatorQuestion", "PairQuestion", "ContributorQuestion", "SampleQuestion", "CubeQuestion"),
-    *("JobCounts", "Indicators", "Pairs", "Totals", "People", "CubeStatistic", "Frame", "Microdata"),
+    *("JobCounts", "SparseCounts", "Indicators", "Pairs", "Totals", "People", "CubeStatistic", "Frame", "Microdata"),
     *("OpenJobs", "OpenRecords", "EmployerEmployee", "NoFormalGuarantee"),
 )
 """What is asked, of which data, and with which guarantee: each says of itself what follows from that."""

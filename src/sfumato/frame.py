@@ -12,6 +12,7 @@ from unicodedata import category
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from sfumato.cluster import spark_settings
 from sfumato.errors import ReleaseError
 from sfumato.periods import Span
 
@@ -123,6 +124,12 @@ class Attribute(Described):
     label: str = Field("", description="words for people; made from the name when not given")
     codelist: Path | None = Field(None, description="CSV file with the columns code and label")
     codes: Codelist | None = Field(None, description="the codes in order, as a list or as code = label")
+    origin_of: str | None = Field(
+        None,
+        exclude=True,  # it changes no number
+        description="of where workers come from: the attribute of workplaces, with the same codes, that they go to; a "
+        "table by both has flows",
+    )
 
     @field_validator("codes", mode="before")
     @classmethod
@@ -195,43 +202,6 @@ class Unit(Described):
 
     path: str = Field(description="Parquet file, folder of Parquet files, or pattern")
     key: str = Field(description="column that names each unit once")
-
-
-_SECRET = re.compile(
-    r"secret|password|passwd|token|credential|(access|account|private|session)[._-]?key"
-    r"|encryption[._-]?key([._-]|$)|(^|[._-])sas([._-]|$)",
-    re.IGNORECASE,
-)
-_SECRET_INSIDE = re.compile(  # what a value says, such as the options of Java or an address
-    r"(secret|password|passwd|token|credential|signature|access[._-]?key|account[._-]?key)[\w.-]*[\"']?\s*[=:]"
-    r"|\bsig=|-D[^\s=]*key=|://[^/\s:@]*:[^/\s@]+@",
-    re.IGNORECASE,
-)
-
-
-def spark_settings(written: dict[str, Any], within: str = "") -> dict[str, str]:
-    """Settings of Spark by their full names, as texts.
-
-    >>> spark_settings({"master": "spark://head:7077", "spark": {"speculation": True, "executor": {"cores": 2}}})
-    {'master': 'spark://head:7077', 'spark.speculation': 'true', 'spark.executor.cores': '2'}
-    """
-    found: dict[str, str] = {}
-    for key, value in written.items():
-        name = f"{within}{key}"
-        if isinstance(value, dict):
-            found |= spark_settings(value, f"{name}.")
-        elif name != "master" and not name.startswith("spark."):
-            raise ValueError(f"`master`, or a setting whose name begins with spark., but not '{name}'")
-        elif _SECRET.search(name) or _SECRET_INSIDE.search(str(value)):
-            raise ValueError(
-                f"no secrets, as a release file is read by many: '{name}' belongs in the environment or in Spark's own "
-                "configuration (spark-defaults.conf)"
-            )
-        elif isinstance(value, list):
-            raise ValueError(f"one value for '{name}', not a list")
-        else:
-            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
 
 
 class Data(Described, ABC):
@@ -408,6 +378,18 @@ class Frame(Data):
                     f"without a table of workplaces the codes of '{name}' can only be read off the jobs, which are "
                     "confidential: give them as `codes` or `codelist`, or add the workplaces"
                 )
+        for name, attribute in self.attributes.items():
+            end = attribute.origin_of
+            if end is None:
+                continue
+            if self.is_public(name) or end not in self.attributes or not self.is_public(end):
+                raise ValueError(
+                    f"'{name}' is the origin of '{end}', so it describes workers, and '{end}' workplaces: list the "
+                    "second in `public`, and the first not"
+                )
+            other = self.attributes[end]
+            if (attribute.codelist, attribute.codes) != (other.codelist, other.codes):
+                raise ValueError(f"'{name}' and '{end}' are origin and destination: give both the same codes")
         if self.jobs.worker == self.jobs.workplace:
             raise ValueError("jobs link a worker to a workplace: `worker` and `workplace` are two columns")
         if self.jobs.period in self.attributes:

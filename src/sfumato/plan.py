@@ -141,7 +141,7 @@ def plan_table(
         named,
         question,
         do="use fewer or coarser attributes, or split the table with `where`",
-        most=MOST_CELLS_IN_CHUNKS if in_chunks else MOST_CELLS,
+        most=MOST_CELLS_IN_CHUNKS if in_chunks or kind.sparse else MOST_CELLS,
     )
     if in_chunks:
         _refuse_too_wide(named, question)

@@ -11,6 +11,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.method import Biased, Method
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
+from sfumato.statistics.jobs.sparse_laplace import SparseLaplace
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
@@ -26,11 +27,11 @@ COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 6
 
 # The chance of methods for totals is in the keys of the records, not in the randomness that methods are handed.
 # Predictions, means and percentiles are several values of a group with errors of their own, tested in
-# tests/statistics/methods.
+# tests/statistics/methods. Sparse tables are made of workforces, and not of cells one by one; tested there too.
 ESTIMATED = {
     method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity)
 }
-DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name} - ESTIMATED)
+DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name, SparseLaplace.name} - ESTIMATED)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"delta": Fraction(1, 2000)} if name == "smooth-laplace" else {}) for name in DRAWN},
     "log-laplace, tight": ("log-laplace", {"tight": True}),

@@ -45,6 +45,12 @@ by = ["sex", "place"]
 protect = { method = "noise-infusion" }
 
 [[table]]
+name = "sparse"
+count = "jobs"
+by = ["age", "place"]
+protect = { method = "sparse-laplace", epsilon = 1 }
+
+[[table]]
 name = "graph"
 graph = { attribute = ["place", "industry"] }
 protect = { method = "noise-infusion" }

@@ -36,11 +36,15 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
+SINCE = {"sparse"}
+"""The tables that version 0.1 could not make."""
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_the_names_of_version_0_1_can_still_be_told(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(tmp_path, FILES[file], monkeypatch)
     # Version 0.1 rounded to whole numbers and had other bins: so a question is looked for when the ledger has one.
-    tables = [(table.before or table).in_whole_numbers() for table in plan.tables]
+    tables = [(table.before or table).in_whole_numbers() for table in plan.tables if table.name not in SINCE]
     found = {f"{file} {part.name}": part.digest_as_laid_out("da7a") for part in (*tables, *plan.cubes)}
     keyed = {table.name: table for table in tables if table.key}
     found |= {f"{file} {name} any key": t.digest_as_laid_out("da7a", any_key=True) for name, t in keyed.items()}

@@ -259,6 +259,7 @@ def assessment_summary(assessment: "Assessment") -> Summary:
         cube_data,
         cube_words,
     )
+    from sfumato.statistics.jobs.assess_sparse import sparse_data, sparse_words
     from sfumato.statistics.people.assess import (
         people_data,
         people_words,
@@ -272,6 +273,7 @@ def assessment_summary(assessment: "Assessment") -> Summary:
         Text(f"{found.title}: growth is off by {found.mean_error:.2f} points on average.")
         for found in assessment.growth
     ]
+    lines += [Text(sparse_words(found)) for found in assessment.sparse]
     lines += [Text(people_words(found)) for found in assessment.people]
     lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
@@ -279,6 +281,7 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
     data |= {"together": [found.data() for found in assessment.together]} if assessment.together else {}
+    data |= {"sparse": list(map(sparse_data, assessment.sparse))} if assessment.sparse else {}
     data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
     data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*spaced(lines)), data

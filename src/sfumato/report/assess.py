@@ -25,6 +25,7 @@ from sfumato.report.page import write_report
 from sfumato.report.published import PublishedRelease, other_tables, published_release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
+from sfumato.statistics.jobs.assess_sparse import SparseAssessment
 from sfumato.statistics.kinds import by_kind
 from sfumato.statistics.panel.indicators import BEHIND, CODES
 from sfumato.statistics.panel.network import NetworkComparison
@@ -94,6 +95,8 @@ class Assessment:
     """Attacks that use several tables."""
     growth: tuple[GrowthUtility, ...] = ()
     """Of totals by period."""
+    sparse: tuple[SparseAssessment, ...] = ()
+    """Of tables that list values from a threshold on."""
 
 
 def assess(
@@ -129,6 +132,8 @@ def assess(
             for name, table in estimated.items()
         ]
         cells = {name: true for name, true in counted.items() if name not in estimated}
+        listings = [table.listing(found.tabulated[name], given[name]) for name, table in planned.items()]
+        sparse = [made for made in listings if made is not None]
         classes = _strata(found, strata)
         for name, true in cells.items():
             table = planned[name]
@@ -184,11 +189,13 @@ def assess(
                 people=people,
                 together=together,
                 growth=grown,
+                sparse=sparse,
             ),
             growth=tuple(grown),
             together=tuple(together),
             cubes=tuple(cubes),
             people=tuple(people),
+            sparse=tuple(sparse),
         )
 
 

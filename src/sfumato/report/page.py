@@ -33,6 +33,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.assess import CubeAssessment
 from sfumato.statistics.cube.assess_report import cube_section
+from sfumato.statistics.jobs.assess_sparse import SparseAssessment, sparse_section
 from sfumato.statistics.panel.network import NetworkComparison, PathLengths
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment, people_section
@@ -72,6 +73,7 @@ def write_report(
     people: Sequence[PeopleAssessment] = (),
     together: Sequence[AttackResult] = (),
     growth: Sequence[GrowthUtility] = (),
+    sparse: Sequence[SparseAssessment] = (),
 ) -> Path:
     """Write the report, readable by its owner only."""
     about = plan.release.about
@@ -90,6 +92,7 @@ def write_report(
 {"".join(sections)}
 {_together(together)}
 {"".join(table(f"{found.title}: growth from period to period", ("what", "found"), found.rows()) for found in growth)}
+{"".join(map(sparse_section, sparse))}
 {"".join(map(people_section, people))}
 {"".join(map(cube_section, cubes))}
 </body></html>

@@ -34,7 +34,9 @@ class PublishedRelease:
     shown: Mapping[str, Cells]
     """The same after tables were made to agree."""
     counted: Mapping[str, Any]
-    """The true numbers of tables."""
+    """The true numbers of tables, about the same cells as the answers."""
+    tabulated: Mapping[str, Any]
+    """What these were made of."""
 
     @property
     def plan(self) -> Plan:
@@ -65,20 +67,24 @@ def published_release(release: Release, progress: Progress) -> Iterator[Publishe
             kept[part.name] = (question, answered[question])
         read = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
         progress("tabulate")
+        tabulated, given = ready.count(planned), nested_sums(plan.tables, read)
+        aligned = {name: table.aligned(tabulated[name], given[name]) for name, table in planned.items()}
+        shown = agreed_answers(plan.tables, plan.reconciled, read)
         yield PublishedRelease(
             ready=ready,
             answers=answers,
             kept=kept,
-            given=nested_sums(plan.tables, read),
-            shown=agreed_answers(plan.tables, plan.reconciled, read),
-            counted=ready.count(planned),
+            given={name: answer for name, (_, answer) in aligned.items()},
+            shown={name: aligned[name][1] if table.sparse else shown[name] for name, table in planned.items()},
+            counted={name: true for name, (true, _) in aligned.items()},
+            tabulated=tabulated,
         )
 
 
 def _refuse_too_large(plan: Plan) -> None:
     """Refuse tables that fit into memory in parts only: an assessment looks at all cells at once."""
     for planned in plan.tables:
-        if planned.cells > MOST_CELLS:
+        if planned.cells > MOST_CELLS and not planned.sparse:
             raise ReleaseError(
                 f"table '{planned.name}'",
                 expected=f"at most {MOST_CELLS:,} cells, to be assessed as a whole",

@@ -11,7 +11,10 @@ from sfumato.statistic import Statistic
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.table import Table, refuse_other_data
 
-OF_JOBS = ("jobs.statistic:JobCounts", "panel.statistic:Indicators", "panel.pairs:Pairs")
+OF_JOBS = (
+    *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts"),
+    *("panel.statistic:Indicators", "panel.pairs:Pairs"),
+)
 OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +69,8 @@ class PublishedTable(TableStatistic):
     """A table as readers get it; each kind says which columns it has."""
 
     section: Table
+    sparse: ClassVar[bool] = False
+    """Whether only cells with something to list are made, so that there may be very many others."""
 
     @property
     def is_unbiased(self) -> bool:
@@ -194,6 +196,14 @@ class PublishedTable(TableStatistic):
         """Whether its values are estimates for groups, which are assessed by the size of the group."""
         return False
 
+    def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
+        """The true cells and the answer, about the same cells."""
+        return counted, answer
+
+    def listing(self, counted: Any, answer: Cells) -> Any:  # noqa: ARG002 (sparse tables have something to say)
+        """What is listed and what is lost, of tables that list only some of their cells."""
+        return None
+
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: what would be published without protection."""
         return counted
@@ -258,6 +268,7 @@ class PublishedTable(TableStatistic):
             "statistic": {table.statistic: _plain(getattr(table, table.statistic))},
             "unit": self.unit(plan.release.data),
             "dimensions": [_dimension(plan, dimension) for dimension in self.by],
+            **self._flow(plan.release.data),
             **self.design(),
             "where": {name: list(codes) for name, codes in table.where.items()},
             "columns": self.column_texts(plan),
@@ -271,6 +282,13 @@ class PublishedTable(TableStatistic):
             "reconciled": self.name in plan.reconciled,
             "files": self._files(chunks),
         }
+
+    def _flow(self, data: Data) -> dict[str, Any]:
+        """Which dimensions are where something comes from and where it goes to, of tables that have both."""
+        names = [dimension.name for dimension in self.by]
+        ends = {name: data.attributes[name].origin_of for name in names if name in data.attributes}
+        found = [{"origin": name, "destination": end} for name, end in ends.items() if end in names]
+        return {"flow": found[0]} if found else {}
 
     def _files(self, chunks: AnswerChunks | None) -> dict[str, str | int]:
         """Where the rows are: in one file of each kind, or in a folder of so many Parquet files."""

@@ -75,6 +75,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "top-contributors": "totals.top_contributors:TopContributors",
         "perturbed-values": "totals.values:PerturbedValues",
         "vector-pareto": "jobs.vector:VectorPareto",
+        "sparse-laplace": "jobs.sparse_laplace:SparseLaplace",
         "log-box": "jobs.logarithms:LogBox",
         "smooth-box": "jobs.vector:SmoothBox",
         "auto": "jobs.auto:Auto",

@@ -107,12 +107,17 @@ def jobs(
             show_default="one for 20.68 jobs, as published",
         ),
     ] = None,
+    residence: Annotated[
+        bool,
+        typer.Option("--residence", help="Give workers a place of residence too, and publish jobs by home and work."),
+    ] = False,
 ) -> Recipe:
     """Jobs, workers and workplaces of one year, with the sizes and attributes of a real economy: the default."""
     from sfumato_lab.economy.jobs.generate import generate
     from sfumato_lab.economy.jobs.shape import measure
 
-    return Recipe(generate=partial(generate, jobs=jobs, establishments=establishments), measure=measure, making="jobs")
+    make = partial(generate, jobs=jobs, establishments=establishments, residence=residence)
+    return Recipe(generate=make, measure=measure, making="jobs")
 
 
 @kind

@@ -50,6 +50,8 @@ class Purpose(IntEnum):
     UNIVERSITY_CAREERS = 27
     GRADUATES_CELLS = 28
     GRADUATES_PEOPLE = 29
+    PLACES_ON_A_MAP = 30
+    RESIDENCES = 31
 
 
 def stream(seed: int, purpose: Purpose, chunk: int = 0) -> np.random.Generator:

@@ -39,6 +39,7 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     "high": ("high", "Upper end of the 90 % interval"),
     "convergence_ratio": ("other", "Jobs for each employer"),
     "establishments": ("other", "Establishments"),
+    "threshold": ("other", "Least value that is listed"),
     "count": ("other", "Number of people"),
 }
 _UNITS = {
@@ -406,6 +407,7 @@ def _stored(
         columns=tuple(_column(rows[VALUE if metric.kind == "value" else metric.code], order) for metric in metrics),
         status=status,
         mirrored=_mirrored(dimensions) if _is_once(about) else None,
+        value=next(at for at, one in enumerate(metrics) if one.kind == "value") if about.get("sparse") else None,
     )
 
 

@@ -120,9 +120,11 @@ class StoredFigures:
     """The status of every row, the same for all its figures; None if the table has none."""
     mirrored: tuple[int, ...] | None = None
     """For pairs without direction, which are listed once: the axis whose code each axis takes from the other end."""
+    value: int | None = None
+    """In a sparse table the column of the values: without a row the value is 0, and all else is not told."""
 
     def figures(self, selection: Selection) -> Figures:
-        """The rows of a selection; a combination without a row is a structural zero, exactly 0."""
+        """The rows of a selection; a combination without a row is 0, exactly or below a threshold."""
         chosen = [(total,) if p is None else p for p, total in zip(selection.places, self.totals, strict=True)]
         lacking = [axis for axis, places in enumerate(chosen) if places == (None,)]
         if lacking:
@@ -139,7 +141,10 @@ class StoredFigures:
         status = self._status(rows, found, shape)
         return Figures(
             columns=tuple(
-                self._column(self.columns[metric], rows, found, status, shape) for metric in selection.metrics
+                self._column(self.columns[metric], rows, found, status, shape)
+                if self.value in (None, metric)
+                else self._told(self.columns[metric], rows, found, shape)
+                for metric in selection.metrics
             )
         )
 
@@ -188,6 +193,17 @@ class StoredFigures:
         if found is not None:
             status = np.where(found, status, np.int8(0))
         return status.reshape(shape) if status.any() else None
+
+    @staticmethod
+    def _told(column: Column, rows: Places, found: Found, shape: tuple[int, ...]) -> Column:
+        """Figures of the rows that there are, and none elsewhere."""
+        if not len(column.values):
+            return Column(values=np.zeros(shape, dtype=column.values.dtype), missing=np.ones(shape, dtype=np.bool_))
+        missing = np.zeros(len(rows), dtype=np.bool_) if found is None else ~found
+        if column.missing is not None:
+            missing |= column.missing[rows]
+        values = np.where(missing, column.values.dtype.type(0), column.values[rows])
+        return Column(values=values.reshape(shape), missing=missing.reshape(shape) if missing.any() else None)
 
     @staticmethod
     def _column(column: Column, rows: Places, found: Found, status: Marks | None, shape: tuple[int, ...]) -> Column:

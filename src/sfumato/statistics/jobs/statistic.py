@@ -30,6 +30,8 @@ WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
 ESTABLISHMENTS = (1, 10)
 """Whether there is an establishment is compared for one of so many workers."""
+SPARSE = "sparse-laplace"
+"""The method of counts in cells too many to be listed all, which are a kind of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class JobCounts(PublishedTable):
     @classmethod
     def fits(cls, table: Table, data: Any) -> bool:
         """Whether a table of these data is of this kind."""
-        return bool(data.of_jobs) and table.statistic == "count"
+        return bool(data.of_jobs) and table.statistic == "count" and table.protect.method != SPARSE
 
     @classmethod
     def method_name(cls, table: Table, data: Frame) -> str:

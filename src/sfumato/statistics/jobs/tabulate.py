@@ -48,18 +48,18 @@ def parted(
     """
     with establishment_groups(frame, tables, questions, factors) as counted:
         yield {
-            name: _parted(counted, _as_in(frame, asked), parts.get(name), in_one_piece=in_one_piece)
+            name: _parted(counted, as_in(frame, asked), parts.get(name), in_one_piece=in_one_piece)
             for name, asked in questions.items()
         }
 
 
-def _as_in(frame: Frame, question: Question) -> Question:
+def as_in(frame: Frame, question: Question) -> Question:
     """The question with dimensions that are public where the data say so."""
     return replace(question, by=tuple(replace(d, public=frame.is_public(d.name)) for d in question.by))
 
 
 def _parted(counted: EstablishmentGroups, question: Question, parts: int | None, *, in_one_piece: bool) -> Chunked:
-    blocks = _blocks(counted.frame, counted.tables, question)
+    blocks = blocks_of(counted.frame, counted.tables, question)
     layout = _uncut(counted.frame, question)
     if not (in_one_piece or (parts == 1 and question.cells <= IN_ONE_PIECE)):
         layout = replace(layout, starts=_starts(layout, blocks, parts))
@@ -102,7 +102,7 @@ def _bucket(blocks: Rows, width: int) -> str:
     return f"CAST({blocks.engine.quotient('_block', width)} AS BIGINT)"
 
 
-def _blocks(frame: Frame, tables: Tables, question: Question) -> Rows:
+def blocks_of(frame: Frame, tables: Tables, question: Question) -> Rows:
     """The establishments a question is about, each with the workplace cell it belongs to."""
     attributes, engine = question.workplace_attributes(frame), tables.engine
     if tables.workplaces is not None and frame.workplaces is not None:
@@ -134,17 +134,17 @@ def _with_chunks(blocks: Rows, layout: ChunkLayout) -> Rows:
 
 def _cells(counted: EstablishmentGroups, question: Question, places: Rows, layout: ChunkLayout) -> Rows:
     """Sum establishments to the cells that hold a job."""
-    groups = _chosen(counted, question)
-    chosen = groups.select("_workplace", "_jobs", _inside=place_in(layout.inside, groups))
+    groups = chosen(counted, question)
+    found = groups.select("_workplace", "_jobs", _inside=place_in(layout.inside, groups))
     if len(layout.inside) < len(question.worker_attributes(counted.frame)):
-        chosen = chosen.group(["_workplace", "_inside"], _jobs=total("_jobs"))
-    placed = _with_employers(counted, chosen.join(places, ["_workplace"]), layout)
+        found = found.group(["_workplace", "_inside"], _jobs=total("_jobs"))
+    placed = _with_employers(counted, found.join(places, ["_workplace"]), layout)
     return _shaped(placed.group(["_part", "_block", "_inside"], **_sums(question, layout)), layout)
 
 
 def _workplace_cells(counted: EstablishmentGroups, question: Question, places: Rows, layout: ChunkLayout) -> Rows:
     """Sum establishments to workplace cells: every one that has an establishment, with jobs or without."""
-    groups = _chosen(counted, question)
+    groups = chosen(counted, question)
     if question.worker_attributes(counted.frame):
         groups = groups.group(["_workplace"], _jobs=total("_jobs"))
     placed = _with_employers(counted, places.join(groups, ["_workplace"], "left"), layout)
@@ -160,7 +160,7 @@ def _with_employers(counted: EstablishmentGroups, placed: Rows, layout: ChunkLay
         "largest_employer" in layout.columns and not layout.inside
     )
     if needs_total:
-        placed = placed.join(_employers(counted), ["_workplace"], "left")
+        placed = placed.join(employers(counted), ["_workplace"], "left")
     if "distorted" in layout.columns and counted.factors is not None:
         placed = placed.join(counted.factors, ["_workplace"], "left")
     return placed
@@ -176,7 +176,7 @@ def _sums(question: Question, layout: ChunkLayout) -> dict[str, str]:
     return sums
 
 
-def _chosen(counted: EstablishmentGroups, question: Question) -> Rows:
+def chosen(counted: EstablishmentGroups, question: Question) -> Rows:
     """The groups of workers that a question is about, with their places in its own dimensions."""
     groups, known, engine = counted.by(question.worker_attributes(counted.frame)), counted.codes, counted.tables.engine
     for name, codes in question.where.items():
@@ -196,7 +196,7 @@ def _chosen(counted: EstablishmentGroups, question: Question) -> Rows:
     return groups
 
 
-def _employers(counted: EstablishmentGroups) -> Rows:
+def employers(counted: EstablishmentGroups) -> Rows:
     """The whole workforce of every establishment."""
     return counted.by(()).select("_workplace", _total="_jobs")
 
@@ -205,7 +205,7 @@ def _of_blocks(counted: EstablishmentGroups, places: Rows, layout: ChunkLayout) 
     """A row for every workplace cell that has an establishment, with what is the same in all its cells."""
     sums = {"_establishments": "count(*)"}
     if "largest_employer" in layout.columns:
-        places = places.join(_employers(counted), ["_workplace"], "left")
+        places = places.join(employers(counted), ["_workplace"], "left")
         sums["_largest_employer"] = "max(_total)"
     return _shaped(places.group(["_part", "_block"], **sums).with_columns(_inside=str(THE_BLOCK)), layout)
 

@@ -17,6 +17,7 @@ from sfumato_lab.economy.frame import SEEDS, Made, Progress, Purpose, check_requ
 from sfumato_lab.economy.industries import INDUSTRY
 from sfumato_lab.economy.jobs.codelists import AGE, EDUCATION, ETHNICITY, OWNERSHIP, PLACE_SIZE, RACE, SEX, Codelist
 from sfumato_lab.economy.jobs.draws import (
+    CHUNK,
     Establishments,
     Jobs,
     Layout,
@@ -28,7 +29,9 @@ from sfumato_lab.economy.jobs.draws import (
     draw_people,
     draw_places,
     draw_workforces,
+    second,
 )
+from sfumato_lab.economy.jobs.residence import draw_homes
 
 # The register of persons: workers and their jobs, drawn by several threads, written in order, in chunks.
 
@@ -36,6 +39,7 @@ T = TypeVar("T")
 
 _CODES = pa.dictionary(pa.int8(), pa.string())
 _WORKERS = pa.schema([("worker", pa.int64()), *((c.name, _CODES) for c in (AGE, SEX, RACE, ETHNICITY, EDUCATION))])
+_RESIDENCE = pa.field("residence", pa.dictionary(pa.int32(), pa.string()))
 _JOBS = pa.schema([("worker", pa.int64()), ("workplace", pa.int64()), ("earnings", pa.int64())])
 
 
@@ -44,19 +48,27 @@ def write_people(
     *,
     layout: Layout,
     workforces: Workforces,
+    residence: Callable[[int, Jobs], pa.Array] | None = None,
     seed: int,
     threads: int,
     progress: Progress | None,
 ) -> None:
-    """Write every worker and job to the folder, holding no more than a few chunks in memory."""
+    """Write every worker and job to the folder, holding no more than a few chunks in memory.
+
+    `residence` says where the workers of a chunk live, given their jobs.
+    """
 
     def draw(chunk: int) -> tuple[pa.Table, pa.Table]:
         workers, jobs = draw_people(chunk, layout=layout, workforces=workforces, seed=seed)
-        return _workers_table(workers), _jobs_table(jobs)
+        table = _workers_table(workers)
+        if residence is not None:
+            table = table.append_column("residence", residence(chunk, jobs))
+        return table, _jobs_table(jobs)
 
+    schema = _WORKERS if residence is None else _WORKERS.append(_RESIDENCE)
     done = 0
     with (
-        files.open_parquet(folder / files.WORKERS, schema=_WORKERS) as workers_file,
+        files.open_parquet(folder / files.WORKERS, schema=schema) as workers_file,
         files.open_parquet(folder / files.JOBS, schema=_JOBS) as jobs_file,
     ):
         for workers, jobs in _in_order(draw, chunks(layout.jobs), threads=threads):
@@ -149,9 +161,24 @@ protect = { method = "smooth-pareto", epsilon = 1.0 }
 """
 
 
-def release_text(codelists: tuple[Codelist, ...]) -> str:
-    """The text of the release file on data with these attributes."""
-    return _HEAD + attributes_text(codelists) + _TAIL
+_COMMUTING = """
+# Where people live who work in a place. Places are too many to list all pairs of them: only those from a threshold on
+# are, which is public. Of epsilon, 2 more: 4 + 2 = 6.
+[[table]]
+name = "commuting"
+title = "Jobs by place of residence and place of work"
+count = "jobs"
+by = ["residence", "place"]
+protect = { method = "sparse-laplace", epsilon = 2.0 }
+"""
+
+
+def release_text(codelists: tuple[Codelist, ...], *, residence: bool = False) -> str:
+    """The text of the release file on data with these attributes; with `residence` it publishes commuting too."""
+    if not residence:
+        return _HEAD + attributes_text(codelists) + _TAIL
+    home = 'residence = { label = "Place of residence", codelist = "codelists/place.csv", origin_of = "place" }\n'
+    return _HEAD.replace("epsilon = 4.0", "epsilon = 6.0") + attributes_text(codelists) + home + _TAIL + _COMMUTING
 
 
 FEWEST_JOBS = 10_000
@@ -193,6 +220,7 @@ def generate(
     *,
     jobs: int = 1_000_000,
     establishments: int | None = None,
+    residence: bool = False,
     seed: int = 1,
     overwrite: bool = False,
     threads: int = 2,
@@ -201,7 +229,8 @@ def generate(
     """Write an economy with exactly this many jobs to a folder.
 
     The content depends on `jobs`, `establishments` and `seed` alone. `establishments` are those with jobs; without it
-    there are as many as were published for so many jobs. Memory grows with the establishments, never with the jobs.
+    there are as many as were published for so many jobs. With `residence` the workers have a place where they live, and
+    all else is the same. Memory grows with the establishments, never with the jobs.
     `progress` is told how many jobs are done, of how many.
     """
     check_request("economy", jobs=(jobs, FEWEST_JOBS, MOST_JOBS), seed=(seed, *SEEDS), threads=(threads, 1, 64))
@@ -211,13 +240,14 @@ def generate(
     with files.staging(folder, overwrite=overwrite) as aside:
         places = draw_places(jobs=jobs, seed=seed)
         drawn = draw_establishments(places, jobs=jobs, active=establishments, seed=seed)
-        _write_codelists(aside, places)
+        _write_codelists(aside, places, residence=residence)
         _write_workplaces(aside, drawn, places)
         layout = Layout(ends=np.cumsum(drawn.size), start=int(stream(seed, Purpose.LAYOUT).integers(jobs)))
         write_people(
             aside,
             layout=layout,
             workforces=draw_workforces(drawn, places, seed=seed),
+            residence=_residence(places, drawn, seed=seed) if residence else None,
             seed=seed,
             threads=threads,
             progress=progress,
@@ -233,7 +263,20 @@ def generate(
     )
 
 
-def _write_codelists(folder: Path, places: Places) -> None:
+def _residence(places: Places, drawn: Establishments, *, seed: int) -> Callable[[int, Jobs], pa.Array]:
+    """Where the workers of a chunk live, by the place of their first job; the same in whichever order chunks are."""
+    homes, codes = draw_homes(places, seed=seed), pa.array(places.codelist.codes, pa.string())
+
+    def draw(chunk: int, jobs: Jobs) -> pa.Array:
+        side_job = second(np.arange(chunk * CHUNK, chunk * CHUNK + len(jobs.worker)))
+        workplaces = drawn.place[jobs.workplace[~side_job] - 1].astype(np.int64)
+        drawn_homes = homes.draw(workplaces, stream(seed, Purpose.RESIDENCES, chunk))
+        return pa.DictionaryArray.from_arrays(pa.array(drawn_homes), codes)
+
+    return draw
+
+
+def _write_codelists(folder: Path, places: Places, *, residence: bool) -> None:
     files.write_codelist(
         folder / "codelists" / "place.csv",
         places.codelist,
@@ -241,7 +284,7 @@ def _write_codelists(folder: Path, places: Places) -> None:
         place_size=places.sizes,
     )
     files.write_codelists(folder, files.FIXED_CODELISTS)
-    text = release_text((places.codelist, *files.FIXED_CODELISTS))
+    text = release_text((places.codelist, *files.FIXED_CODELISTS), residence=residence)
     (folder / files.RELEASE).write_text(text, encoding="utf-8")
 
 
