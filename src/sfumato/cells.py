@@ -37,6 +37,20 @@ class Dimension:
         return {code: place for place, code in enumerate(self.codes)}
 
 
+def joined(parts: "Sequence[Cells]") -> "Cells":
+    """Cells of one table that were apart, in their order.
+
+    >>> sex = Dimension(name="sex", codes=("F", "M"))
+    >>> cells = Cells(dimensions=(sex,), positions=np.array([0, 1]), columns={"count": np.array([3, 4])})
+    >>> joined([cells.only("sex", "M"), cells.only("sex", "F")]).equals(cells)
+    True
+    """
+    positions = np.concatenate([part.positions for part in parts])
+    order = np.argsort(positions, kind="stable")
+    columns = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0].columns}
+    return Cells(dimensions=parts[0].dimensions, positions=positions[order], columns=columns)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cells:
     """Cells of one table: positions in the product of its dimensions, and integer columns beside them.
@@ -90,6 +104,16 @@ class Cells:
         """Each cell's place in the codelist of one dimension."""
         at = [d.name for d in self.dimensions].index(dimension)
         return _remainder(self.positions // prod(map(len, self.dimensions[at + 1 :])), len(self.dimensions[at]))
+
+    def only(self, dimension: str, code: str) -> "Cells":
+        """The cells with one code of a dimension; dimensions stay as they are."""
+        places = next(d for d in self.dimensions if d.name == dimension).places
+        own = self.codes(dimension) == places[code]
+        return replace(
+            self,
+            positions=self.positions[own],
+            columns={name: column[own] for name, column in self.columns.items()},
+        )
 
     @property
     def worker_cells(self) -> int:

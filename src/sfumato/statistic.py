@@ -343,7 +343,7 @@ class TableStatistic(Statistic):
             **asked,
             "data": data,
             "links": self.links,
-            "method": _method_words(method),
+            "method": method_words(method),
             "key": "" if any_key else self.key,
         }
         return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
@@ -458,7 +458,7 @@ def sorted_codes(dimensions: Iterable[Dimension]) -> list[Any]:
     return sorted([dimension.name, sorted(dimension.codes)] for dimension in dimensions)
 
 
-def _method_words(method: Method) -> str:
+def method_words(method: Method) -> str:
     """A method with its parameters as digests have it for ever: of this package by its class, of others by its name.
 
     Two packages may have classes of one name; methods of one name are refused.

@@ -444,6 +444,14 @@ OF_PEOPLE = (
         tables=table("block side year", method("laplace"), statistic=_COUNT, more="parts = 3"),
     ),
     Case(
+        name="counts of people, an epsilon for each year",
+        before=group(*people(2, year="1"), yearly=True),
+        after=group(*people(2, year="1"), *_THREE_YEARS, yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("laplace", '{ "1" = 0.5, "2" = 0.25, "3" = 1 }'), statistic=_COUNT),
+    ),
+    Case(
         name="noisy-regression",
         before=group(*_LINE),
         after=group(*_LINE, Record(person=22, rank=0, pay=100)),

@@ -387,6 +387,13 @@ scores | {PREDICT}; by = ["title", "year"] | method = "mose", epsilon = 6
 scores_one | {PREDICT}; by = ["title"]; where = {{ year = "2002" }} | method = "noisy-regression", epsilon = 5
 theil_sen | {PREDICT}; by = ["title", "year"]; unknown_errors = "published" | method = "theil-sen", epsilon = 8
 quartiles | {QUARTILES}; by = ["year", "title"]; decimals = 0 | method = "noisy-quantiles", epsilon = 2
+count_each | count = "records"; by = ["title", "year"] | method = "laplace", epsilon = {{ 2001 = 0.5, 2002 = 1 }}
+mean_each | mean = "earnings"; by = ["title", "year"] | \
+method = "mose", epsilon = {{ 2001 = 2, 2002 = 3 }}, count_epsilon = 0.5, chi = 200000
+theil_sen_each | {PREDICT}; by = ["title", "year"]; unknown_errors = "published" | \
+method = "theil-sen", epsilon = {{ 2001 = 2, 2002 = 3 }}
+quartiles_each | {QUARTILES}; by = ["title", "year"]; decimals = 0 | \
+method = "noisy-quantiles", epsilon = {{ 2001 = 0.5, 2002 = 1 }}
 """
 
 

@@ -103,6 +103,14 @@ def report(
     cells: Annotated[
         Path | None, typer.Option(help="CSV file of public cells, with columns `people` and perhaps `mean`.")
     ] = None,
+    each_period: Annotated[
+        bool,
+        typer.Option(
+            "--each-period",
+            help="Meet the target in every period by itself, each with an epsilon of its own; cells must say their "
+            "period: a column of --cells with its name, or the true cells.",
+        ),
+    ] = False,
     from_confidential_data: Annotated[
         bool, typer.Option("--from-confidential-data", help="Use the true cells: what is found is then confidential.")
     ] = False,
@@ -130,15 +138,16 @@ def report(
         Target(threshold=typed_number("threshold", threshold), share=typed_number("share", share)),
     )
     tables = reported(check(release, data=False).plan)
+    period = release.records.records.period
     usual = assumed_mean(tables) if mean is None else typed_number("mean", mean)
     if from_confidential_data:
         with checked(release, everything=True) as ready:
-            found = true_cells(ready.count, tables)
+            found = true_cells(ready.count, tables, period)
     elif cells is not None:
-        found = declared_cells(cells, usual)
+        found = declared_cells(cells, usual, period)
     else:
         found = assumed_cells([_whole("people", size) for size in people.split(",")], usual)
-    show(report_summary(tune_report(release, tables, target, found)), as_json)
+    show(report_summary(tune_report(release, tables, target, found, by_period=each_period)), as_json)
 
 
 @tune_app.command()

@@ -342,12 +342,11 @@ _LISTED = 8
 
 def report_summary(tuned: TunedReport) -> tuple[RenderableType, dict[str, Any]]:
     """The finding as text for people and as data for machines."""
-    terms = " + ".join(plain(table.period_epsilon) for table in tuned.tables)
     lines: list[RenderableType] = [
         Text(f"epsilon = {plain(tuned.epsilon)} in all is the least that meets: {tuned.target}.", style="bold"),
         Text(f"{tuned.cells.source}.", style="bold red" if tuned.cells.confidential else ""),
         _by_table(tuned),
-        Text(f"{len(tuned.periods)} x ({terms}) = {plain(tuned.epsilon)}: a person may be in a cell of every period."),
+        Text(f"{_sum(tuned)} = {plain(tuned.epsilon)}: a person may be in a cell of every period."),
         Text("To use it:\n" + "\n".join(f"{part}: {line}" for part, line in _lines(tuned).items())),
     ]
     return Group(*spaced(lines)), {
@@ -355,7 +354,7 @@ def report_summary(tuned: TunedReport) -> tuple[RenderableType, dict[str, Any]]:
         "share": number(tuned.target.share),
         "cells": {"number": len(tuned.cells), "text": tuned.cells.source, "confidential": tuned.cells.confidential},
         "periods": [
-            {"period": period, "epsilon": {table.name: number(table.period_epsilon) for table in tuned.tables}}
+            {"period": period, "epsilon": {table.name: number(table.epsilons[period]) for table in tuned.tables}}
             for period in tuned.periods
         ],
         "tables": [_table_data(table) for table in tuned.tables],
@@ -364,13 +363,25 @@ def report_summary(tuned: TunedReport) -> tuple[RenderableType, dict[str, Any]]:
     }
 
 
+def _sum(tuned: TunedReport) -> str:
+    """The terms that add up: of one period times their number, or of every period."""
+    terms = [" + ".join(plain(table.epsilons[period]) for table in tuned.tables) for period in tuned.periods]
+    return f"{len(terms)} x ({terms[0]})" if len(set(terms)) == 1 else " + ".join(f"({term})" for term in terms)
+
+
+def _a_period(table: TunedTable) -> str:
+    """What a period spends, or the least and the most."""
+    least, most = min(table.epsilons.values()), max(table.epsilons.values())
+    return plain(least) if least == most else f"{plain(least)} to {plain(most)}"
+
+
 def _by_table(tuned: TunedReport) -> Table:
     shown = printed_table("table", "of", "epsilon a period", "periods", "in all", "cells within", numbers=4)
     for table in tuned.tables:
         shown.add_row(
             table.name,
             table.statistic,
-            plain(table.period_epsilon),
+            _a_period(table),
             f"{len(tuned.periods)}",
             plain(table.epsilon),
             f"{table.share:.1%}",
@@ -388,7 +399,7 @@ def _table_data(table: TunedTable) -> dict[str, Any]:
         "statistic": table.statistic,
         "method": _method_name(table),
         "period_epsilon": number(table.period_epsilon),
-        "periods": table.method.periods,
+        "periods": len(table.epsilons),
         "epsilon": number(table.epsilon),
         "share": table.share,
         "cells": len(table.within),
@@ -397,7 +408,7 @@ def _table_data(table: TunedTable) -> dict[str, Any]:
 
 def _lines(tuned: TunedReport) -> dict[str, str]:
     """The lines of the release file, by the section or the table they belong to."""
-    protects = {table.name: protect_line(_method_name(table), table.epsilon, table.options) for table in tuned.tables}
+    protects = {table.name: protect_line(_method_name(table), table.written, table.options) for table in tuned.tables}
     return {"[release]": budget_line(tuned.epsilon, conditional=tuned.conditional), **protects}
 
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, get_args
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from sfumato.errors import ReleaseError
-from sfumato.frame import Described, Exact, Frame
+from sfumato.frame import Described, Exact, Frame, exact
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.section import EARNINGS, ENDS, Flow, Graph
-from sfumato.statistics.registry import for_people, is_keyed
+from sfumato.statistics.registry import for_people, is_for_people, is_keyed
 
 StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
@@ -32,12 +32,29 @@ class Protection(Described):
 
     method: str = Field("smooth-pareto", description="name of the method of protection")
     epsilon: Exact | None = Field(
-        None, description="what the whole table spends of the budget; not for methods without a formal guarantee"
+        None,
+        description="what the whole table spends of the budget; not for methods without a formal guarantee. Of people "
+        'by period it may be a table of what each period spends, { "2001" = 1, "2002" = 0.5 }, which add up',
+    )
+    by_period: dict[str, Exact] = Field(
+        {}, description="what each period spends, where `epsilon` is written as a table; not written itself"
     )
     alpha: Exact | None = Field(None, description="the budget's alpha when not given")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _adds_up_periods(cls, written: object) -> object:
+        if not isinstance(written, dict) or not isinstance(written.get("epsilon"), dict):
+            return written
+        periods = {str(code): exact(epsilon) for code, epsilon in written["epsilon"].items()}
+        if not periods or min(periods.values()) <= 0:
+            raise ValueError("`epsilon` above 0 for every period")
+        return written | {"epsilon": sum(periods.values(), Fraction(0)), "by_period": periods}
+
     @model_validator(mode="after")
     def _spends(self) -> Self:
+        if self.by_period and sum(self.by_period.values(), Fraction(0)) != self.epsilon:
+            raise ValueError("write what each period spends as a table: epsilon = { … }")
         if not is_keyed(self.method) and self.epsilon is None:
             others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
             raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
@@ -461,4 +478,11 @@ def epsilon_of(table: Table, name: str) -> Fraction | None:
                     found=f"{parameter} = {float(value):g}",
                     do="leave it out",
                 )
+    if table.protect.by_period and not is_for_people(name):
+        raise ReleaseError(
+            f"table '{table.name}', epsilon",
+            expected="one number: only tables of people by period spend an epsilon of its own in each",
+            found="a table of epsilons",
+            do="write one number",
+        )
     return table.protect.epsilon

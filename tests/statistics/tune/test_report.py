@@ -213,3 +213,30 @@ def test_percentiles_of_a_release_without_them_are_refused(release: Release) -> 
 def test_accuracy_of_jobs_is_not_for_people_and_says_what_is(file: Path) -> None:
     words = ("--table", "employment", "--accuracy", "mean error below 5%")
     assert "sfumato tune report" in call("tune", "table", file, *words, code=1).stderr
+
+
+def test_every_year_gets_the_epsilon_that_meets_the_target_in_it(file: Path, tmp_path: Path) -> None:
+    declared = tmp_path / "cells.csv"
+    years = [f"{year},{people}" for year in range(1, 11) for people in (400 // year, 800 // year)]
+    declared.write_text("years,people\n" + "\n".join(years) + "\n", encoding="utf-8")
+    told = json.loads(
+        call("tune", "report", file, "--cells", declared, "--mean", "60000", "--each-period", "--json").stdout
+    )
+    spent = [period["epsilon"]["employment"] for period in told["periods"]]
+    assert spent == sorted(spent)  # fewer people in later years, and more ε for the same share
+    assert spent[-1] > 5 * spent[0]
+    assert told["epsilon"] == pytest.approx(sum(sum(period["epsilon"].values()) for period in told["periods"]))
+    text = file.read_text(encoding="utf-8")
+    for table in ("employment", "earnings"):
+        before = next(line for line in text.split(f'name = "{table}"')[1].splitlines() if line.startswith("protect"))
+        text = text.replace(before, told["lines"][table])
+    again = file.with_name("each.toml")
+    again.write_text(
+        text.replace(next(line for line in text.splitlines() if line.startswith("budget")), told["lines"]["[release]"]),
+        encoding="utf-8",
+    )
+    assert float(check(load(again), data=False).plan.guarantee.epsilon) == pytest.approx(told["epsilon"])
+
+
+def test_cells_that_do_not_say_their_year_give_no_epsilon_of_a_year(file: Path) -> None:
+    assert "cells that do not say their period" in call("tune", "report", file, "--each-period", code=1).stderr

@@ -393,8 +393,8 @@ def _worker_cells(frame: Frame, table: Table) -> int:
 # The lines of a release file that use what was found.
 
 
-def protect_line(method: str, epsilon: Fraction, options: Mapping[str, Any]) -> str:
-    """How a table is protected, with the options of the method that are set.
+def protect_line(method: str, epsilon: Fraction | Mapping[str, Fraction], options: Mapping[str, Any]) -> str:
+    """How a table is protected, with the options of the method that are set; `epsilon` may be one for each period.
 
     >>> protect_line("mose", Fraction(10), {"count_epsilon": Decimal("0.2"), "classes": ["state"], "clip": False})
     'protect = { method = "mose", epsilon = 10, count_epsilon = 0.2, classes = ["state"], clip = false }'
@@ -417,6 +417,8 @@ def in_toml(value: Any) -> str:
     """A value as a release file writes it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_toml(str(name))} = {_toml(part)}' for name, part in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(in_toml, value))}]"
     if isinstance(value, int | float | Decimal | Fraction):

@@ -179,7 +179,12 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
             text += " It is **not differentially private**; " + (
                 "what it is conditional on is stated above." if known else f"it is {_rests_on(guarantee.condition)}."
             )
-        if periods > 1:
+        if planned.table.protect.by_period:
+            spent = ", ".join(
+                f"{plain(epsilon)} in {code}" for code, epsilon in planned.table.protect.by_period.items()
+            )
+            text += f" A person can be in each of {periods} periods, and each spends an epsilon of its own: {spent}."
+        elif periods > 1:
             share = plain(guarantee.epsilon / periods)
             text += f" A person can be in each of {periods} periods, and each spends {share} of the table's epsilon."
     for bound in (asked.x, asked.y):

@@ -93,19 +93,20 @@ def envelopes(planned: "People", counted: Any) -> Iterator[tuple[str, Envelope]]
     if not getattr(method, "observes", False):
         return
     places = [plain(rank) for rank in method.at] or ["mean"]
-    for place, found in zip(places, method.estimates(counted), strict=True):
-        taken = found.status == 0
-        if taken.any():
-            yield (
-                place,
-                Envelope(
-                    people=counted["count"][taken],
-                    classes=np.full(int(taken.sum()), -1) if method.chi else counted["class"][taken],
-                    names=class_names(planned.question),
-                    sensitivity=found.sensitivity[taken],
-                    chi={number: float(chi) for number, chi in found.chi.items()},
-                ),
-            )
+    for period, of_period, part in method.parts(counted):
+        for place, found in zip(places, of_period.estimates(part), strict=True):
+            taken = found.status == 0
+            if taken.any():
+                yield (
+                    ", ".join(filter(None, (place, period))),
+                    Envelope(
+                        people=part["count"][taken],
+                        classes=np.full(int(taken.sum()), -1) if method.chi else part["class"][taken],
+                        names=class_names(planned.question),
+                        sensitivity=found.sensitivity[taken],
+                        chi={number: float(chi) for number, chi in found.chi.items()},
+                    ),
+                )
 
 
 def envelope_chart(edge: Envelope, *, of: str, unit: str, title: str = "") -> str:

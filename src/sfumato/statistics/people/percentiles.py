@@ -1,12 +1,12 @@
 """Percentiles of small cells, such as graduates' earnings, from noisy counts in public bins."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy
@@ -193,6 +193,10 @@ class NoisyQuantiles:
         """The true number of people of every cell: confidential."""
         found: Integers = counted["count"].reshape(-1, len(self.bins)).sum(axis=1)
         return found
+
+    def in_order(self) -> Self:
+        """The same method with its percentiles in one order."""
+        return replace(self, at=tuple(sorted(self.at)))
 
     def attacks(self, counted: Cells, answer: Cells) -> tuple[AttackResult, ...]:  # noqa: ARG002
         """None is known: everything follows from noisy counts."""

@@ -1,6 +1,7 @@
 """What the methods for small groups share: their records and bounds, and counts of people with Laplace noise."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -8,6 +9,7 @@ from math import floor, prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
@@ -76,6 +78,17 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.listed)
+
+    def codes(self, dimension: str) -> NDArray[np.intp]:
+        """The place of every listed group in the codelist of one dimension."""
+        return Cells(dimensions=self.dimensions, positions=self.listed).codes(dimension)
+
+    def only(self, dimension: str, code: str) -> "Samples":
+        """The groups with one code of a dimension, and their records."""
+        places = next(d for d in self.dimensions if d.name == dimension).places
+        groups = self.listed[self.codes(dimension) == places[code]]
+        own = np.isin(self.positions, groups)
+        return replace(self, positions=self.positions[own], x=self.x[own], y=self.y[own], groups=groups)
 
     def sums(self) -> Cells:
         """The sums of values by group."""
@@ -176,6 +189,14 @@ class SmallSamples(ABC):
         """The same method with so many times its ε."""
         return replace(self, epsilon=self.epsilon * factor)
 
+    def of_one_period(self) -> Self:
+        """The method that a period has, as if there were no other."""
+        return replace(self, epsilon=self.period_epsilon, periods=1)
+
+    def in_order(self) -> Self:
+        """The same method with the places it predicts at in one order."""
+        return replace(self, at=tuple(sorted(self.at)))
+
     def planned_error(self) -> PlannedError:
         """It falls with the number of people, and no one figure stands for all; `planned_errors` has it by size."""
         return PlannedError(floor=0.0, floor_size=0, share=None, of="its people")
@@ -197,6 +218,10 @@ class SmallSamples(ABC):
     def tells_errors(self) -> bool:
         """Whether the error of a value can be told from what is published."""
         return True
+
+    def parts(self, counted: Any) -> Iterator[tuple[str, Self, Any]]:
+        """What is protected as a table of its own: all of it, under no name."""
+        yield "", self, counted
 
     def attacks(self, counted: Any, answer: Cells) -> tuple[AttackResult, ...]:  # noqa: ARG002 (most know of none)
         """What a reader gets out of the published groups; the truth is used to judge: confidential."""
@@ -364,6 +389,18 @@ class RecordLaplace(Laplace):
     def true_value(self, counted: Cells) -> Floats:
         """The same, as what a published value is compared with."""
         return counted["count"].astype(np.float64)
+
+    def spending(self, factor: Fraction) -> Self:
+        """The same method with so many times its ε."""
+        return replace(self, epsilon=self.epsilon * factor)
+
+    def of_one_period(self) -> Self:
+        """The method that a period has, as if there were no other."""
+        return replace(self, epsilon=self.epsilon / self.periods, periods=1)
+
+    def in_order(self) -> Self:
+        """The same: it has no places."""
+        return self
 
     def with_value_epsilon(self, epsilon: Fraction) -> "RecordLaplace":
         """The same method with so much ε for each count of a period."""

@@ -30,6 +30,7 @@ from sfumato.statistics.people.describe import (
     people_leave_open,
     people_text,
 )
+from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.percentiles import bins_of_guess
 from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR
@@ -43,7 +44,7 @@ from sfumato.statistics.people.tabulate import (
     sampled,
     samples,
 )
-from sfumato.statistics.published import COLUMNS, NOISED, Columns, PublishedTable, is_hidden
+from sfumato.statistics.published import COLUMNS, NOISED, Columns, PublishedTable, is_hidden, number
 from sfumato.statistics.registry import build, known_of_table, needs
 from sfumato.statistics.table import (
     Bins,
@@ -138,13 +139,27 @@ class People(PublishedTable):
         """The method that protects a table, with its parameters; `alpha` is the budget's."""
         name = cls.method_name(table, data)
         used = ("form", "classes") if "class" in question.needs else ("form",)
-        method: Any = build(
-            name,
-            alpha=alpha if table.protect.alpha is None else table.protect.alpha,
-            epsilon=epsilon_of(table, name),
-            options=used_options(table, *used),
-            of_table=_known(table, data, question, name),
-        )
+        known = _known(table, data, question, name)
+
+        def built(epsilon: Fraction | None, **periods: int) -> Any:
+            return build(
+                name,
+                alpha=alpha if table.protect.alpha is None else table.protect.alpha,
+                epsilon=epsilon,
+                options=used_options(table, *used),
+                of_table=known | periods,
+            )
+
+        method = built(epsilon_of(table, name))
+        if table.protect.by_period:
+            of_period = next((d for d in question.groups if d.name == data.records.period), None)
+            method = each_period(
+                table.name,
+                None if of_period is None else of_period.name,
+                () if of_period is None else of_period.codes,
+                table.protect.by_period,
+                built,
+            )
         if not getattr(method, "tells_errors", True) and table.unknown_errors == "withheld":
             raise ReleaseError(
                 f"table '{table.name}', method '{name}'",
@@ -166,6 +181,8 @@ class People(PublishedTable):
     @classmethod
     def why_whole(cls, table: Table, question: SampleQuestion, *, reconciled: bool) -> str | None:
         """Why a table cannot be made in chunks, as words that follow "found"; None when it can."""
+        if table.protect.by_period:
+            return "an epsilon of its own for every period: only tables with one epsilon are tabulated in parts"
         if not is_plain_count(question):
             return f"the statistic {table.statistic} of people: only counts of people are tabulated in parts"
         if reconciled:
@@ -188,8 +205,7 @@ class People(PublishedTable):
 
     def method_in_order(self) -> Method:
         """The same method with the places it predicts at in one order."""
-        method: Any = self.method
-        found: Method = replace(method, at=tuple(sorted(method.at))) if hasattr(method, "at") else method
+        found: Method = self.method.in_order()
         return found
 
     def as_asked_before(self, build_again: Any) -> "People | None":
@@ -201,6 +217,8 @@ class People(PublishedTable):
         if quantiles is None or of is None:
             return None
         bins, question = quantiles.bins, None
+        if self.table.protect.by_period:
+            return None  # version 0.1.0 had one ε for all periods
         if bins.median is None or bins.sigma is None or bins.number is None:
             question = self.question
         else:
@@ -296,7 +314,13 @@ class People(PublishedTable):
             **({"edges": list(asked.edges)} if asked.edges else {}),
             **({"unknown_errors": self.table.unknown_errors} if asked.statistic in ("predict", "mean") else {}),
             **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
+            **({"period_epsilons": self._period_epsilons} if self.table.protect.by_period else {}),
         }
+
+    @property
+    def _period_epsilons(self) -> dict[str, float | int]:
+        """What each period spends, where the release file says it."""
+        return {code: number(epsilon) for code, epsilon in self.table.protect.by_period.items()}
 
     def column_texts(self, plan: Surroundings) -> dict[str, str]:  # noqa: ARG002 (other kinds look at it)
         """What each published column says."""

@@ -26,7 +26,7 @@ LEAST = 10
 """Groups of fewer people have no value worth naming, and would fill the tails with chance."""
 SIZES: Bounds = ((0, 9), (10, 19), (20, 49), (50, 99), (100, 299), (300, None))
 """Classes of groups by their people."""
-THRESHOLDS = (10, 20, 50, 100)
+THRESHOLDS = (20, 50, 100)
 """Rules of suppression hide all groups with fewer people, and publish the others as they are."""
 FACTORS = tuple(Fraction(2) ** power for power in range(-3, 4))
 """Times the ε of the release, at which tails are looked at besides."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
@@ -21,6 +22,7 @@ from sfumato.frame import exact
 from sfumato.privacy.guarantee import plain
 from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.tune import LADDER
+from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
 from sfumato.statistics.people.small_samples import RecordLaplace
@@ -44,6 +46,8 @@ class ReportCells:
     source: str
     """Where they come from, in words."""
     confidential: bool = False
+    periods: NDArray[np.str_] | None = None
+    """The period of each cell, where it is known."""
 
     def __post_init__(self) -> None:
         if not len(self.people) or int(self.people.min()) < 1 or int(self.people.max()) > _MOST:
@@ -53,6 +57,19 @@ class ReportCells:
 
     def __len__(self) -> int:
         return len(self.people)
+
+    def of(self, period: str) -> "ReportCells":
+        """The cells of one period."""
+        if self.periods is None or not (self.periods == period).any():
+            raise SfumatoError(
+                "cells of the report",
+                expected="cells of every period, for an epsilon of its own in each",
+                found=f"none of {period}" if self.periods is not None else "cells that do not say their period",
+                do="add a column with the period to the file of --cells, or use --from-confidential-data",
+            )
+        own = self.periods == period
+        mean = None if self.mean is None else self.mean[own]
+        return replace(self, people=self.people[own], mean=mean, periods=self.periods[own])
 
 
 def assumed_cells(people: Sequence[int], mean: Fraction | None) -> ReportCells:
@@ -68,13 +85,17 @@ def assumed_cells(people: Sequence[int], mean: Fraction | None) -> ReportCells:
     )
 
 
-def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
-    """Cells of a CSV file with a column `people` and, unless all have one mean, `mean`: such as an earlier report."""
+def declared_cells(path: Path, mean: Fraction | None, period: str | None = None) -> ReportCells:
+    """Cells of a CSV file with a column `people` and, unless all have one mean, `mean`: such as an earlier report.
+
+    A column of the name of the period tells the period of every cell.
+    """
     try:
         with path.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
         people = [int(row[PEOPLE]) for row in rows]
         means = [float(exact(row[MEAN])) for row in rows] if rows and MEAN in rows[0] else None
+        periods = np.array([row[period] for row in rows]) if rows and period in rows[0] else None
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(
             f"cells {path}",
@@ -89,21 +110,26 @@ def declared_cells(path: Path, mean: Fraction | None) -> ReportCells:
         people=np.array(people, dtype=np.int64),
         mean=found,
         source=f"Declared in {path.name}, which must be public: {len(people):,} cells",
+        periods=periods,
     )
 
 
-def true_cells(count: Callable[[Mapping[str, Any]], Mapping[str, Any]], tables: Sequence[People]) -> ReportCells:
+def true_cells(
+    count: Callable[[Mapping[str, Any]], Mapping[str, Any]], tables: Sequence[People], period: str | None = None
+) -> ReportCells:
     """The true cells of a report, of its means where it has some: confidential, as is whatever is found from them."""
     asked = max(tables, key=lambda table: table.table.statistic == "mean")
     cells = count({asked.name: asked})[asked.name]
     of_means = asked.table.statistic == "mean"
     filled = (cells["count"] > 0) & ((cells["sum_y"] > 0) if of_means else True)
     people = cells["count"][filled]
+    codes = next((np.array(d.codes) for d in cells.dimensions if d.name == period), None)
     return ReportCells(
         people=people,
         mean=cells["sum_y"][filled] / people if of_means else None,
         source=f"CONFIDENTIAL, from the true data: {len(people):,} cells with people",
         confidential=True,
+        periods=None if codes is None or period is None else codes[cells.codes(period)[filled]],
     )
 
 
@@ -140,21 +166,29 @@ class TunedTable:
 
     name: str
     statistic: str
-    method: Reported
+    method: Any
+    """With the ε of all periods, even or of their own."""
     options: dict[str, object]
     """Of the method, as the release file is to state them."""
     within: Floats
     """Of each cell that is published, the probability to be within the threshold."""
+    epsilons: dict[str, Fraction]
+    """What each period spends."""
 
     @property
     def epsilon(self) -> Fraction:
-        """What the whole table spends on one person."""
-        return self.method.epsilon
+        """What the whole table spends on one person: the sum over periods."""
+        return sum(self.epsilons.values(), Fraction(0))
 
     @property
     def period_epsilon(self) -> Fraction:
-        """What it spends in one period."""
-        return self.method.epsilon / self.method.periods
+        """What it spends in one period, on average."""
+        return self.epsilon / len(self.epsilons)
+
+    @property
+    def written(self) -> Fraction | dict[str, Fraction]:
+        """ε as the release file is to state it: one number, or one for each period where they differ."""
+        return self.epsilon if len(set(self.epsilons.values())) == 1 else self.epsilons
 
     @property
     def share(self) -> float:
@@ -201,8 +235,13 @@ def assumed_mean(tables: Sequence[People]) -> Fraction | None:
     return min((m.low_y + Fraction(m.high_y - m.low_y, 10) for m in methods), default=None)
 
 
-def tune_report(release: Any, tables: Sequence[People], target: Target, cells: ReportCells) -> TunedReport:
-    """The smallest ε of three digits for each table, by the distribution of its noise and nothing else."""
+def tune_report(
+    release: Any, tables: Sequence[People], target: Target, cells: ReportCells, *, by_period: bool = False
+) -> TunedReport:
+    """The smallest ε of three digits for each table, by the distribution of its noise and nothing else.
+
+    With `by_period` the target is to be met in every period by itself, and each gets an ε of its own.
+    """
     first, period = tables[0].question, release.records.records.period
     periods = next((d.codes for d in first.groups if d.name == period), ("all",))
     assert len(periods) == periods_of(release.records, first)
@@ -210,42 +249,69 @@ def tune_report(release: Any, tables: Sequence[People], target: Target, cells: R
         target=target,
         cells=cells,
         periods=periods,
-        tables=tuple(_tuned(table, target, cells) for table in tables),
+        tables=tuple(_tuned(table, target, cells, periods, by_period=by_period) for table in tables),
     )
 
 
-def _tuned(planned: People, target: Target, cells: ReportCells) -> TunedTable:
-    method = planned.method
+def _tuned(
+    planned: People, target: Target, cells: ReportCells, periods: Sequence[str], *, by_period: bool
+) -> TunedTable:
+    one = planned.method.of_one_period()
     options = dict(planned.table.protect.options)
-    if planned.table.statistic == "mean" and not method.chi:
+    if planned.table.statistic == "mean" and not one.chi:
         # Whatever the data, n times the sensitivity of a mean is below the range of the outcome.
-        method = replace(method, chi=Fraction(method.high_y - method.low_y))
-        options = {name: value for name, value in options.items() if name != "classes"} | {"chi": method.chi}
+        one = replace(one, chi=Fraction(one.high_y - one.low_y))
+        options = {name: value for name, value in options.items() if name != "classes"} | {"chi": one.chi}
+    parts = {period: cells.of(period) if by_period else cells for period in periods}
+    if by_period:
+        found = {period: _least(planned.name, one, target, part) for period, part in parts.items()}
+    else:
+        found = dict.fromkeys(periods, _least(planned.name, one, target, cells))
+    within = [
+        found[period].probability_within(target.threshold, part.people, part.mean) for period, part in parts.items()
+    ]
+    return TunedTable(
+        name=planned.name,
+        statistic=planned.table.statistic,
+        method=_together(planned, found),
+        options=options,
+        within=np.concatenate(within) if by_period else within[0],
+        epsilons={period: method.epsilon for period, method in found.items()},
+    )
+
+
+def _together(planned: People, found: Mapping[str, Any]) -> Any:
+    """The method of all periods: one that divides ε evenly, or has an ε of its own for each."""
+    one, epsilons = next(iter(found.values())), {period: method.epsilon for period, method in found.items()}
+    return each_period(
+        planned.name,
+        "period",
+        tuple(found),
+        epsilons,
+        lambda epsilon, periods: replace(one, epsilon=epsilon, periods=periods),
+    )
+
+
+def _least(table: str, one: Reported, target: Target, cells: ReportCells) -> Reported:
+    """The method of one period with the least ε that meets the target for these cells."""
 
     def share(epsilon: Fraction) -> float:
-        within = method.with_value_epsilon(epsilon).probability_within(target.threshold, cells.people, cells.mean)
+        within = one.with_value_epsilon(epsilon).probability_within(target.threshold, cells.people, cells.mean)
         if not len(within):
             raise MethodError(
-                planned.name, expected="a cell that is published", found="too few people in all", do="assume more"
+                table, expected="a cell that is published", found="too few people in all", do="assume more"
             )
         return float(within.mean())
 
     place = bisect_left(LADDER, float(target.share), key=share)
     if place == len(LADDER):
         raise MethodError(
-            f"table '{planned.name}'",
+            f"table '{table}'",
             expected=f"a target that epsilon up to {plain(LADDER[-1])} meets",
             found=f"{target}",
             do="allow a larger threshold or a smaller share, or make larger cells",
         )
-    found = method.with_value_epsilon(LADDER[place])
-    return TunedTable(
-        name=planned.name,
-        statistic=planned.table.statistic,
-        method=found,
-        options=options,
-        within=found.probability_within(target.threshold, cells.people, cells.mean),
-    )
+    return one.with_value_epsilon(LADDER[place])
 
 
 # The least ε at which groups in the tails of predictions or means are found, from the true groups.
