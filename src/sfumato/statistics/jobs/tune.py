@@ -418,7 +418,7 @@ def in_toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_toml(str(name))} = {_toml(part)}' for name, part in value.items())} }}"
+        return f"{{ {', '.join(f'{in_toml(str(name))} = {in_toml(part)}' for name, part in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(in_toml, value))}]"
     if isinstance(value, int | float | Decimal | Fraction):
