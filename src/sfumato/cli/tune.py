@@ -173,7 +173,7 @@ def tails(
     from sfumato.cli.tune_summaries import tails_summary
     from sfumato.errors import SfumatoError
     from sfumato.release import load
-    from sfumato.statistics.people.tune import tailed, tune_tails
+    from sfumato.statistics.people.tune_tails import tailed, tune_tails
 
     release = load(file)
     planned = tailed(check(release, data=False).plan, table)

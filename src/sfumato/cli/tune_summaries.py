@@ -16,7 +16,8 @@ from sfumato.privacy.guarantee import plain
 from sfumato.statistics.cube.tune import TunedCube
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
 from sfumato.statistics.people.percentiles import CURVES
-from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable, TunedTails
+from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable
+from sfumato.statistics.people.tune_tails import TunedTails
 from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
 from sfumato.statistics.totals.tune import Answer
