@@ -1,7 +1,7 @@
 """Both tables of the paper, protected with one key after the other, beside its Table 1."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,11 +23,14 @@ from sfumato.noise.factors import Factors, Rule, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.noise.randomness import Repeatable
 from sfumato.release import Release
-from sfumato.statistics.panel.tabulate_graph import employer_edges
+from sfumato.statistics.panel.question import Selection
+from sfumato.statistics.panel.tabulate_graph import employer_edges, links
 
 # The two tables of the paper: edges between employers by the states of both ends, and the workers on these edges.
 
 ATTRIBUTE = "state"
+LOOPED = " with loops"
+"""Ends the names of tables in which the workers of one employer alone are its edge with itself."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,6 +48,10 @@ class Edges:
     """The pair of states of each edge, whichever comes first."""
     cells: int
     """The number of such pairs, a state with itself included."""
+    states: Integers
+    """The state of each employer."""
+    persons: int
+    jobs: int
 
     def __len__(self) -> int:
         return len(self.workers)
@@ -54,13 +61,19 @@ class Edges:
         """The number of cells with an edge."""
         return len(np.unique(self.cell))
 
+    def without_loops(self) -> "Edges":
+        """The edges between two employers; a loop has the workers whom one employer alone has."""
+        two = self.first != self.second
+        columns = {name: getattr(self, name)[two] for name in ("first", "second", "workers", "cell")}
+        return replace(self, **columns)
+
     def sums(self, weights: Integers) -> Integers:
         """The sum of a whole number of every edge in every cell, exact below 2^53."""
         return np.bincount(self.cell, weights=weights, minlength=self.cells).astype(np.int64)
 
 
 def read_edges(release: Release) -> Edges:
-    """Project the jobs of a workforce onto its employers."""
+    """Project the jobs of a workforce onto its employers, loops included."""
     frame = release.frame
     if frame.joined or frame.jobs.worker is None or not frame.is_public(ATTRIBUTE):
         raise DataError(
@@ -74,8 +87,10 @@ def read_edges(release: Release) -> Edges:
         assert tables.workplaces is not None
         q = tables.engine.q
         employers = tables.workplaces.select(employer=q(frame.workplaces.key), state=q(ATTRIBUTE)).fetch()
-        with employer_edges(frame, tables) as linked:
+        with employer_edges(frame, tables, Selection(loops=True)) as linked:
             edges = linked.fetch()
+        held = links(frame, tables)
+        jobs, persons = held.number(), held.group(["_worker"]).number()
     employers = employers.sort_by("employer")
     names = employers["employer"].combine_chunks()
     state = employers[ATTRIBUTE].cast(pa.string()).combine_chunks().dictionary_encode()
@@ -91,6 +106,9 @@ def read_edges(release: Release) -> Edges:
         workers=edges["_workers"].to_numpy().astype(np.int64)[order],
         cell=cell[order],
         cells=cells,
+        states=of_state,
+        persons=persons,
+        jobs=jobs,
     )
 
 
@@ -161,9 +179,11 @@ def evaluate(
     rule: Rule = "twelve-characters",
     progress: Progress = lambda *_: None,
 ) -> list[Measured]:
-    """Every figure of the paper's table, under so many keys."""
-    labels = {"edge": np.ones(len(edges), dtype=np.int64), "worker": edges.workers}
-    size = edges.sums(labels["edge"])
+    """Every figure of the paper's table, under so many keys; of edges with loops, in tables named so."""
+    looped = bool(np.any(edges.first == edges.second))
+    names = (f"edge{LOOPED}", f"worker{LOOPED}") if looped else ("edge", "worker")
+    labels = dict(zip(names, (np.ones(len(edges), dtype=np.int64), edges.workers), strict=True))
+    size = edges.sums(labels[names[0]])
     drawn: dict[tuple[str, str, str], list[float]] = {}
     for key in range(keys):
         progress("protecting with a key", key, keys)
@@ -181,9 +201,14 @@ def evaluate(
 def edge_factors(edges: Edges, *, key: bytes, rule: Rule) -> Integers:
     """The factor of every edge in millionths: that of one of its two employers."""
     factors = Factors(key=key, least=LEAST, most=MOST).of(hashes(edges.employers))
+    return factors[edge_givers(edges, key=key, rule=rule)]
+
+
+def edge_givers(edges: Edges, *, key: bytes, rule: Rule) -> Integers:
+    """Which employer gives its factor to every edge."""
     first, second = (edges.employers.take(end) for end in (edges.first, edges.second))
     taken = takes_first(first, second, rule=rule, keyed=Keyed(key=key))
-    return np.where(taken, factors[edges.first], factors[edges.second])
+    return np.where(taken, edges.first, edges.second)
 
 
 def _figures(

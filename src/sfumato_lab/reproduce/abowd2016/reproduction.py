@@ -15,10 +15,19 @@ from rich.text import Text
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.cli.screen import spaced
 from sfumato.noise.factors import Rule
+from sfumato.noise.randomness import Repeatable
 from sfumato.release import load
 from sfumato_lab.economy.federal.generate import PERSONS, generate_federal
 from sfumato_lab.economy.files import RELEASE
-from sfumato_lab.reproduce.abowd2016.evaluate import Classes, Measured, Progress, evaluate, figure, read_edges
+from sfumato_lab.reproduce.abowd2016.evaluate import LOOPED, Classes, Measured, Progress, evaluate, figure, read_edges
+from sfumato_lab.reproduce.abowd2016.graph_figures import (
+    EQUAL,
+    MINIMUM,
+    OF_EIGHT,
+    PRINTED,
+    factor_density,
+    further_figures,
+)
 from sfumato_lab.reproduce.page import (
     Finding,
     Page,
@@ -69,6 +78,28 @@ PUBLISHED: Final[dict[tuple[str, PaperTable, str], float]] = {
 }
 """By quantity, table and size class."""
 
+FURTHER: Final[dict[tuple[str, str, str], float]] = {
+    **{("example", name, EQUAL): float(len(printed) ** 2) for name, printed in PRINTED.items()},
+    ("example", "A^F", "edges"): 2,
+    ("example", "P^F", "workers on edges"): 3,
+    ("example", "P^F", "loops"): 2,
+    ("example", "A^F", "largest degree"): 2,
+    ("example", "A^W", "edges"): 7,
+    ("example", "A^W", OF_EIGHT): 6,
+    ("factor", "ramp", "least distortion"): 0.15,
+    ("factor", "ramp", "greatest distortion"): 0.25,
+    ("factor", "ramp", "mean"): 1,
+    ("workforce", ALL, "persons"): 2_172_359,
+    ("workforce", ALL, "employers"): 7_341,
+    ("workforce", ALL, "jobs"): 2_634_324,
+    ("workforce", ALL, "share with one employer"): 0.85,
+    ("workforce", ALL, "edges"): 123_930,
+    ("workforce", ALL, "workers on edges and loops"): 2_465_461,
+    ("workforce", ALL, "pairs of states"): 1_326,
+    **{(quantity, f"{table}{LOOPED}", size): value for (quantity, table, size), value in PUBLISHED.items()},
+}
+"""What else the paper prints: example, ends of factors, sample. It does not say whether Table 1 has loops."""
+
 AIMED_DISTANCES: Final[dict[PaperTable, tuple[float, float]]] = {"edge": (0.005, 0.02), "worker": (0.015, 0.045)}
 """Between these the Jensen-Shannon distance of a workforce of the published shape must come out."""
 MOST_MEAN: Final[dict[PaperTable, float]] = {"edge": 0.01, "worker": 0.03}
@@ -83,7 +114,13 @@ _DIGITS = 3
 
 def findings(measured: Sequence[Measured]) -> list[Finding]:
     """Every finding that the cells of this workforce can answer."""
-    return [*_distances(measured), *_means(measured), *_dispersion(measured), *_order_of_tables(measured)]
+    return [
+        *_distances(measured),
+        *_means(measured),
+        *_dispersion(measured),
+        *_order_of_tables(measured),
+        *_graphs(measured),
+    ]
 
 
 def _about(measured: Sequence[Measured], quantity: str, table: PaperTable) -> list[Measured]:
@@ -158,6 +195,39 @@ def _order_of_tables(measured: Sequence[Measured]) -> Iterator[Finding]:
         )
 
 
+def _graphs(measured: Sequence[Measured]) -> Iterator[Finding]:
+    """What the paper says of graphs in words."""
+    for table in ("job", *TABLES):
+        row = figure(measured, "convergence_ratio", table, ALL)
+        if row is not None:
+            yield Finding(
+                source="section 5",
+                what=f"convergence ratio of the {table} graph",
+                stated="above 1",
+                ours=f"{row.ours:,.1f}",
+                holds=row.ours > 1,
+            )
+    rows = [figure(measured, "jsd", f"edge, {done}", f"below {MINIMUM}") for done in ("suppressed", "synthesised")]
+    if rows[0] is not None and rows[1] is not None:
+        yield Finding(
+            source="section 7",
+            what=f"cells below {MINIMUM}: synthesised, shares are nearer to the true ones than suppressed",
+            stated="preserves a large portion of the information",
+            ours=f"{rows[1].ours:.3f} and {rows[0].ours:.3f}",
+            holds=rows[1].ours < rows[0].ours,
+        )
+    for table in TABLES:
+        row = figure(measured, "rank_correlation", table, "closeness")
+        if row is not None:
+            yield Finding(
+                source="section 7",
+                what=f"{table} table: closeness of states, rank correlation of true and protected",
+                stated="may or may not make sense",
+                ours=f"{row.ours:.3f}",
+                holds=None,
+            )
+
+
 PAPER = "abowd2016"
 KEYS, QUICK_KEYS = 20, 5
 CLASSES = Classes(names=SIZE_CLASSES, ends=CLASS_ENDS, whole=ALL)
@@ -178,11 +248,16 @@ class Reproduction:
     findings: tuple[Finding, ...]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One object for every figure of the paper's table: what was published, and ours with its range over keys.
+        """One object for every figure: what was published, and ours with its range over keys.
 
-        Where no cell of this workforce is of a class, ours is None.
+        First those of the paper's table; where no cell of this workforce is of a class, ours is None. Then all others;
+        where nothing was published, that is None.
         """
-        for (quantity, table, size_class), published in PUBLISHED.items():
+        about: dict[tuple[str, str, str], float | None] = {(*key,): value for key, value in PUBLISHED.items()}
+        for one in self.measured:
+            key = (one.quantity, one.table, one.size_class)
+            about.setdefault(key, FURTHER.get(key))
+        for (quantity, table, size_class), published in about.items():
             row = figure(self.measured, quantity, table, size_class)
             yield {
                 "quantity": quantity,
@@ -215,8 +290,10 @@ def reproduce(
 
     with economy_folder(data, make) as folder:
         progress("linking employers", 0, 1)
-        edges = read_edges(load(folder / RELEASE))
-    measured = evaluate(edges, classes=CLASSES, keys=keys, seed=seed, rule=rule, progress=progress)
+        linked = read_edges(load(folder / RELEASE))
+    edges = linked.without_loops()
+    asked: dict[str, Any] = {"classes": CLASSES, "keys": keys, "seed": seed, "rule": rule, "progress": progress}
+    measured = [*evaluate(edges, **asked), *further_figures(linked, **asked), *evaluate(linked, **asked)]
     return Reproduction(
         employers=len(edges.employers),
         edges=len(edges),
@@ -251,6 +328,19 @@ def dispersion(found: Reproduction) -> str:
     return draw_panels(panels, title=title, series=("published", "here"), size=(300, 230))
 
 
+def factors_chart() -> str:
+    """The density of Figure 5, and that of factors from a key."""
+    places, density, ours = factor_density(Repeatable(1, "abowd2016", 0).key)
+    half = len(places) // 2
+    marks = [
+        Mark(kind="line", x=places[side].tolist(), y=values[side].tolist(), series=series)
+        for side in (slice(0, half), slice(half, None))
+        for series, values in enumerate((density, ours))
+    ]
+    panel = Panel(Axis(title="factor"), Axis(title="density"), marks, "ramp distribution")
+    return draw_panels([panel], title="Density of the factors", series=("published", "here"), size=(420, 230))
+
+
 # The page of the reproduction.
 
 _HEADING = "Noise infusion for graphs, published and measured again"
@@ -269,8 +359,12 @@ them: one key is one draw, and the paper had one.</p>
 {findings_table(found.findings)}
 <h2>Dispersion by size of the cell</h2>
 <figure>{dispersion(found)}</figure>
+<h2>Figure 5</h2>
+<figure>{factors_chart()}</figure>
 <h2>Table 1</h2>
-{"".join(_tables(found))}"""
+{"".join(_tables(found))}
+<h2>Everything else</h2>
+{_others(found)}"""
 
 
 def _tables(found: Reproduction) -> Iterator[str]:
@@ -284,6 +378,20 @@ def _tables(found: Reproduction) -> Iterator[str]:
         )
         shown = rows_table(("edges in the cell", "", "published", "here", "range"), lines, numbers=(2, 3, 4))
         yield f"<h3>{table.capitalize()} table</h3>{shown}"
+
+
+def _others(found: Reproduction) -> str:
+    """Figures beside those of Table 1, published and ours."""
+    lines = (
+        (row["quantity"], row["table"], row["size_class"], _short(row["published"]), _short(row["ours"]))
+        for row in found.rows()
+        if (row["quantity"], row["table"], row["size_class"]) not in PUBLISHED
+    )
+    return rows_table(("quantity", "table", "about", "published", "here"), lines, numbers=(3, 4))
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _ours(row: dict[str, float]) -> tuple[str, str]:
