@@ -209,7 +209,7 @@ def _refuse_two_noises(plan: Plan) -> None:
         one, other = list(noises.values())[:2]
         raise ReleaseError(
             f"tables '{one}' and '{other}'",
-            expected="one method with the same options in all tables of totals, but for `suppress`: two "
+            expected="one method with the same options in all tables of totals, but for what is withheld: two "
             "perturbations of the same cells, made of the same directions and sizes, can be solved for the truth",
             found="different ones",
             do="write the same method and options in every table",

@@ -312,6 +312,7 @@ CONTRIBUTOR_OPTIONS = {
     "parity": ("", ", parity = true"),
     "weight_relief": (', weight = "weight"', ", weight_relief = true"),
     "counts": (', weight = "weight"', ", count_variance = 2, count_deviation = 4"),
+    "withheld": (', weight = "weight"', ", most_perturbation = 0.9"),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 from sfumato.checking import check
 from sfumato.errors import DataError, KeyFileError, ReleaseError, SfumatoError
 from sfumato.keys import new_key, read_key
+from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
@@ -307,3 +308,25 @@ def test_exact_fractions_are_read_for_magnitudes(survey: Path) -> None:
     two = ('"top-contributors" }', '"top-contributors", magnitudes = [0.1, 0.2] }')
     method = check(load(release(survey, "exact", two, two, two))).plan.tables[0].method
     assert method.magnitudes == (Fraction(1, 10), Fraction(1, 5))
+
+
+def test_a_question_that_was_answered_stays_answered_when_its_statement_tells_other_risks(survey: Path) -> None:
+    path = release(
+        survey, "stated", ('method = "top-contributors" }', 'method = "top-contributors", by_shape = true }')
+    )
+    text = path.read_text().replace('"top-contributors" }', '"top-contributors", by_shape = true }')
+    path.write_text(text)
+    for table in check(load(path)).plan.tables:
+        assert table.may_have_cost(NoFormalGuarantee(statement="what an earlier version computed"))
+        assert not table.may_have_cost(None)
+
+
+def test_withholding_by_share_of_the_variance_needs_weights(survey: Path) -> None:
+    path = release(
+        survey,
+        "unweighted",
+        ('method = "top-contributors" }', 'method = "top-contributors", most_perturbation = 0.9 }'),
+        (', weight = "weight", replicates = { columns = "rw_*", rule = "jackknife" }', ""),
+    )
+    with pytest.raises(ReleaseError, match="most_perturbation"):
+        check(load(path))

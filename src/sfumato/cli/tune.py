@@ -61,10 +61,19 @@ def top_contributors(
     step: Annotated[float, typer.Option(help="The steps in which magnitudes are tried.")] = 0.05,
     largest: Annotated[float, typer.Option(help="The largest magnitude that is tried.")] = 1.0,
     spread: Annotated[float, typer.Option(help="The noise is triangular on 1 ± this.")] = 0.3,
+    weight: Annotated[
+        float, typer.Option(help="Sampling weight of the contributors: what `weight_relief` leaves, and its risk.")
+    ] = 1.0,
+    sampling_error: Annotated[
+        float, typer.Option(help="Relative standard error of the total: what `sampling_relief` leaves, and its risk.")
+    ] = 0.0,
     chart: Annotated[Path | None, typer.Option(help="Draw risk against loss to this SVG or HTML file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what magnitudes reveal and cost for a cell of a given shape, and find those that cost least.
+
+    Beside them stand the magnitudes that `by_shape` gives such a cell, with their risk; and with --weight or
+    --sampling-error, what is left of magnitudes under `weight_relief` and `sampling_relief`.
 
     It is computed from the method alone, for attackers who know the weights; no data are read.
     """
@@ -83,6 +92,8 @@ def top_contributors(
         step=step,
         largest=largest,
         falling=falling,
+        weight=weight,
+        sampling_error=sampling_error,
     )
     answer = tune_contributors(question, given)
     drawn = None if chart is None else write_chart(answer, chart)

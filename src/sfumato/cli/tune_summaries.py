@@ -20,7 +20,7 @@ from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedT
 from sfumato.statistics.people.tune_tails import TunedTails
 from sfumato.statistics.published import number
 from sfumato.statistics.totals.calibration import Evaluation, Tried, frontier
-from sfumato.statistics.totals.tune import Answer
+from sfumato.statistics.totals.tune import Answer, Relieved
 
 # What `sfumato tune` says: the epsilon, the assumption behind it, and the curve around it.
 
@@ -145,6 +145,9 @@ def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[Ren
         lines += _evaluation(answer, answer.optimal, f"Least loss that withstands {_attacks(answer)}")
     if answer.refusal is not None:
         lines.append(Text(str(answer.refusal), style="red"))
+    lines += list(_evaluation(answer, answer.by_shape, "By shape, from the published optima"))[:2]
+    if answer.relieved is not None:
+        lines += _relief(answer, answer.relieved)
     if best.worst_risk.min() <= _LEVELS[0]:
         lines.append(_curve(answer, best))
     if chart is not None:
@@ -159,6 +162,8 @@ def contributors_summary(answer: Answer, chart: Path | None = None) -> tuple[Ren
         "falling": asked.falling,
         "given": None if answer.given is None else _data(answer, answer.given),
         "optimal": None if answer.optimal is None else _data(answer, answer.optimal),
+        "by_shape": _data(answer, answer.by_shape),
+        "relieved": None if answer.relieved is None else _relief_data(answer, answer.relieved),
         "refusal": None if answer.refusal is None else str(answer.refusal),
         "curve": [
             {"m": m.tolist(), "loss": float(loss), "risk": float(risk)}
@@ -183,6 +188,23 @@ def _evaluation(answer: Answer, found: Evaluation, words: str) -> Iterator[Rende
     yield table
     rule = "Without" if answer.question.parity else "With"
     yield Text(f"{rule} the parity rule the risk of attack 2 would be {_other(answer, found):.3f}.")
+
+
+def _relief(answer: Answer, found: Relieved) -> Iterator[RenderableType]:
+    asked = answer.question
+    words = f"Relieved by a weight of {asked.weight:g} and a sampling error of {asked.sampling_error:.1%}"
+    yield from list(_evaluation(answer, found.evaluation, words))[:2]
+    unsure = ", ".join(f"{risk:.3f}" for risk in found.sample_unknown)
+    yield Text(
+        "These readers know that the target was sampled, and its weight. One who takes the weight for one succeeds by "
+        f"attack 1 with {found.weight_unknown:.3f}; who does not know whether it was sampled, with {unsure}."
+    )
+
+
+def _relief_data(answer: Answer, found: Relieved) -> dict[str, Any]:
+    unsure = {"weight_unknown": found.weight_unknown, "sample_unknown": list(found.sample_unknown)}
+    asked = {"weight": answer.question.weight, "sampling_error": answer.question.sampling_error}
+    return {**asked, **_data(answer, found.evaluation), **unsure}
 
 
 def _curve(answer: Answer, best: Tried) -> Table:

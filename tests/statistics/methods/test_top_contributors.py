@@ -275,3 +275,16 @@ def test_the_text_of_the_method_holds_no_secret() -> None:
     method = TopContributors(magnitudes=(Fraction("0.3713"),), spread=Fraction("0.271"))
     assert "371" not in repr(method)
     assert "271" not in repr(method)
+
+
+def test_cells_whose_variance_is_mostly_perturbation_are_withheld_beyond_the_stated_share() -> None:
+    cells = [dominated(others=5)] * 2
+    sampled = [cells_of(cells[:1], sampling=sampling) for sampling in (10.0, 10_000.0)]
+    plain, strict = TopContributors(), TopContributors(most_perturbation=Fraction("0.8"))
+    assert [int(plain.protect(one, OperatingSystem())["status"][0]) for one in sampled] == [MOSTLY_PERTURBATION, 0]
+    assert [int(strict.protect(one, OperatingSystem())["status"][0]) for one in sampled] == [SUPPRESSED, 0]
+    assert "beyond a limit" in strict.description
+    assert "beyond a limit" not in plain.description
+    assert strict.noise_options == plain.noise_options, "it moves nothing: tables may differ in it"
+    with pytest.raises(MethodError, match="a share above 0"):
+        TopContributors(most_perturbation=Fraction(0))

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 from sfumato.errors import MethodError
 from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.totals.calibration import ATTACKS, Attack, evaluate, losses, risks
-from sfumato.statistics.totals.perturbation import ACCURACY, NoiseSum, Shape, parity, perturbation
+from sfumato.statistics.totals.calibration import ATTACKS, Attack, evaluate, losses, risk_statement, risks
+from sfumato.statistics.totals.perturbation import (
+    ACCURACY,
+    PUBLISHED_OPTIMA,
+    NoiseSum,
+    Shape,
+    magnitudes_by_shape,
+    parity,
+    perturbation,
+)
+from sfumato.statistics.totals.tune import Question, relieved
 
 DRAWS = 200_000
 CASES = [
@@ -132,3 +141,35 @@ def test_magnitudes_that_make_no_sense_are_refused(magnitudes: tuple[float, ...]
 def test_an_attack_needs_shares(within: float, limit: float) -> None:
     with pytest.raises(MethodError, match="not percentages"):
         Attack(number=2, words="", within=within, limit=limit)
+
+
+def test_magnitudes_by_shape_are_others_without_the_target_and_their_risk_says_so() -> None:
+    shape = Shape.read("70,20,10")
+    own, without = magnitudes_by_shape(shape)
+    assert own == pytest.approx(PUBLISHED_OPTIMA["70,20,10"], abs=1e-6)
+    assert without[0] > own[0], "two contributors of 20 and 10 are a more even cell"
+    alike, apart = (evaluate(shape, own, without=other).verdicts[1].risk for other in (None, without))
+    rng = np.random.default_rng(1)
+    draws = 200_000
+    d = rng.choice([-1, 1], (draws, 3))
+    h, again = (1 + rng.triangular(-0.3, 0, 0.3, (draws, 3)) for _ in range(2))
+    sizes = np.array(shape.sizes)
+    second = np.array([0.0, without[0], without[1]])
+    difference = (np.array(own) * d * h * sizes).sum(axis=1) - (second * d * again * sizes).sum(axis=1)
+    assert apart == pytest.approx((np.abs(difference) <= 0.11 * sizes[0]).mean(), abs=0.005)
+    assert alike == pytest.approx(0.052, abs=0.001)
+    assert apart > 0.15, "what the statement of such a release says"
+    assert "25 %" in risk_statement(None, spread=0.3, parity=False)
+
+
+def test_relief_by_weight_and_sampling_error_is_told_with_its_risk() -> None:
+    question = Question(shape=Shape.read("90,5,5"), weight=16.0)
+    found = relieved(question, (0.4, 0.3, 0.2))
+    assert found.evaluation.magnitudes == pytest.approx((0.1, 0.075, 0.05))
+    assert found.evaluation.verdicts[0].risk > 0.5, "who knows the weight divides by it"
+    assert found.weight_unknown == 0, "who does not, is off by fifteen times the target"
+    assert found.sample_unknown[0] == pytest.approx(found.evaluation.verdicts[0].risk / 16)
+    sampled = relieved(Question(shape=Shape.read("90,5,5"), sampling_error=0.9), (0.4, 0.3, 0.2))
+    assert sampled.evaluation.magnitudes == pytest.approx((0.2, 0.15, 0.1)), "never by more than half"
+    with pytest.raises(MethodError, match="a weight from 1 on"):
+        Question(shape=Shape.read("90,5,5"), weight=0.5)

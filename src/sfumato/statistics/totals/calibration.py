@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.arrays import Floats
 from sfumato.errors import MethodError
-from sfumato.statistics.totals.perturbation import ACCURACY, PUBLISHED_OPTIMA, NoiseSum, Optima, Shape
+from sfumato.statistics.totals.perturbation import (
+    ACCURACY,
+    PUBLISHED_OPTIMA,
+    NoiseSum,
+    Optima,
+    Shape,
+    magnitudes_by_shape,
+)
 
 # What attackers learn about the largest contributor, and what the perturbation costs in accuracy.
 
@@ -84,8 +91,9 @@ def evaluate(
     attacks: Sequence[Attack] = ATTACKS,
     parity: bool = False,
     spread: float = SPREAD,
+    without: Sequence[float] | None = None,
 ) -> Evaluation:
-    """Loss and risks of one set of magnitudes.
+    """Loss and risks of one set of magnitudes; `without` are those of the cell that lacks the target, if others.
 
     >>> found = evaluate(Shape.read("90,5,5"), (0.15, 0.1, 0.1))
     >>> round(found.loss, 3), [round(verdict.risk, 2) for verdict in found.verdicts]
@@ -95,7 +103,10 @@ def evaluate(
         magnitudes=tuple(float(magnitude) for magnitude in magnitudes),
         loss=float(losses(shape, magnitudes, spread=spread)[0]),
         verdicts=tuple(
-            Verdict(attack=attack, risk=float(risks(shape, magnitudes, attack, parity=parity, spread=spread)[0]))
+            Verdict(
+                attack=attack,
+                risk=float(risks(shape, magnitudes, attack, parity=parity, spread=spread, without=without)[0]),
+            )
             for attack in attacks
         ),
     )
@@ -108,16 +119,25 @@ def losses(shape: Shape, magnitudes: ArrayLike, *, spread: float = SPREAD) -> Fl
 
 
 def risks(
-    shape: Shape, magnitudes: ArrayLike, attack: Attack, *, parity: bool = False, spread: float = SPREAD
+    shape: Shape,
+    magnitudes: ArrayLike,
+    attack: Attack,
+    *,
+    parity: bool = False,
+    spread: float = SPREAD,
+    without: ArrayLike | None = None,
 ) -> Floats:
     """The probability that the attack comes within V of the largest contributor, for every row of magnitudes.
 
     With the parity rule all directions are turned around when the number of contributors changes by one; it plays a
-    part in attack 2 alone, which compares two such cells.
+    part in attack 2 alone, which compares two such cells. So do magnitudes `without` the target, where they depend on
+    the shape of a cell; otherwise both cells have the same.
     """
     rows = _rows(magnitudes)
     if attack.number == 2:
-        return _difference(shape, rows, spread, parity).probability(-attack.within, attack.within)
+        return _difference(shape, rows, rows if without is None else _rows(without), spread, parity).probability(
+            -attack.within, attack.within
+        )
     second = shape.sizes[1] if attack.number == 3 and len(shape.sizes) > 1 else 0.0
     # What the attacker's estimate contains beside the target and the noise, as a multiple of the target.
     others = (shape.total - shape.sizes[0] - second) / shape.sizes[0]
@@ -130,7 +150,7 @@ def _noise(shape: Shape, rows: Floats, spread: float) -> NoiseSum:
     return NoiseSum(own=own, other=np.zeros_like(own), spread=spread)
 
 
-def _difference(shape: Shape, rows: Floats, spread: float, parity: bool) -> NoiseSum:
+def _difference(shape: Shape, rows: Floats, without: Floats, spread: float, parity: bool) -> NoiseSum:
     """P* less the P* of the cell without the largest contributor, as a multiple of that contributor.
 
     Without it every other contributor moves up a rank, so it has the magnitude of the one before; one more joins the
@@ -139,7 +159,7 @@ def _difference(shape: Shape, rows: Floats, spread: float, parity: bool) -> Nois
     sizes = shape.to_largest(rows.shape[1] + 1)
     own, other = (np.zeros((len(rows), len(sizes))) for _ in range(2))
     own[:, :-1] = rows * sizes[:-1]
-    other[:, 1:] = rows * sizes[1:]
+    other[:, 1:] = without * sizes[1:]
     return NoiseSum(own=own, other=other if parity else -other, spread=spread)
 
 
@@ -417,17 +437,19 @@ _WORDS = {
 
 
 def risk_statement(magnitudes: Sequence[float] | None, *, spread: float, parity: bool) -> str:
-    """How often each attack succeeds at most, over cells of nine shapes; None takes the best magnitudes of each shape.
+    """How often each attack succeeds at most, over cells of nine shapes; None takes magnitudes by shape.
 
-    Weights are one, so the figures are for units that were taken for sure.
+    Weights are one, so the figures are for units that were taken for sure. Without the target a cell has another shape,
+    and where magnitudes are by shape, others than before.
     """
+    found = []
+    for shape in map(Shape.read, PUBLISHED_OPTIMA):
+        own, without = magnitudes_by_shape(shape) if magnitudes is None else (magnitudes, None)
+        found.append(evaluate(shape, own, parity=parity, spread=spread, without=without))
     worst = {}
-    for attack in ATTACKS:
-        found = [
-            risks(Shape.read(shape), best if magnitudes is None else magnitudes, attack, parity=parity, spread=spread)
-            for shape, best in PUBLISHED_OPTIMA.items()
-        ]
-        worst[attack.number] = min(_STEP * ceil(100 * max(float(risk[0]) for risk in found) / _STEP), 100)
+    for place, attack in enumerate(ATTACKS):
+        most = max(one.verdicts[place].risk for one in found)
+        worst[attack.number] = min(_STEP * ceil(100 * most / _STEP), 100)
     sentences = (
         f"{_WORDS[attack.number].format(within=attack.within)} in at most {worst[attack.number]} % of cases"
         for attack in ATTACKS

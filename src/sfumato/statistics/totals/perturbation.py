@@ -71,6 +71,9 @@ def read_numbers(where: str, text: str) -> tuple[float, ...]:
         ) from error
 
 
+LEAST_RELIEF = 0.5
+"""Sampling error never takes the place of more than half of the perturbation."""
+
 # The perturbation of a total by its largest contributors; docs/tune-top-contributors.md says how it is chosen.
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -371,6 +374,21 @@ PUBLISHED_OPTIMA: dict[str, tuple[float, ...]] = {
 """By the relative sizes of a cell's contributors; for the three largest, where there are so many."""
 CONTRIBUTORS = 3
 """How many contributors these magnitudes are for."""
+
+
+def magnitudes_by_shape(shape: Shape) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The magnitudes that `by_shape` gives a cell of a shape, and the same cell without its largest contributor.
+
+    >>> magnitudes_by_shape(Shape.read("60,40"))[0][:2]
+    (0.25, 0.15)
+    """
+    sizes = [abs(size) for size in shape.sizes] + [0.0] * CONTRIBUTORS
+    cells = []
+    for begin in (0, 1):
+        largest = sizes[begin : begin + CONTRIBUTORS]
+        cells.append([*largest, sum(sizes[begin + CONTRIBUTORS :]) + abs(shape.rest)])
+    found = interpolated_magnitudes(np.array(cells), published_optima()).round(6)
+    return tuple(found[0].tolist()), tuple(found[1].tolist())
 
 
 def published_optima() -> Optima:

@@ -17,6 +17,7 @@ from sfumato.keys import Secret
 from sfumato.measures.attacks import AttackResult
 from sfumato.method import Method
 from sfumato.microdata import Microdata
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import Surroundings
 from sfumato.statistics.published import CONFIDENCE, Columns, PublishedTable, typical
 from sfumato.statistics.registry import build
@@ -121,6 +122,13 @@ class Totals(PublishedTable):
                 found="none",
                 do="give `replicates` in [data.records], or leave `sampling_relief` out",
             )
+        if "most_perturbation" in table.protect.options and data.records.weight is None:
+            raise ReleaseError(
+                f"table '{table.name}', most_perturbation",
+                expected="weights, and with them a sampling error to compare perturbation with",
+                found="records without weights, whose only error is perturbation",
+                do="give `weight` in [data.records], or leave `most_perturbation` out",
+            )
         decimals = table.decimals if table.statistic == "mean" else 0
         known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
         return cast(TopContributors | PerturbedValues, build(name, options=used_options(table, "form"), of_table=known))
@@ -134,6 +142,10 @@ class Totals(PublishedTable):
     def why_whole(cls, table: Table, question: ContributorQuestion, *, reconciled: bool) -> str | None:  # noqa: ARG003
         """Why a table cannot be made in chunks."""
         return f"a {table.statistic} of records: the largest contributors are found for all cells together"
+
+    def may_have_cost(self, guarantee: Guarantee | None) -> bool:
+        """Any without a bound: the answer is the same whatever risks an earlier version computed for its statement."""
+        return guarantee is not None and guarantee.bound is None
 
     def statistic_words(self) -> list[Any]:
         """What is added up, beside the dimensions."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
+from sfumato.method import ADDED, MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
 from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
@@ -19,6 +19,7 @@ from sfumato.statistics.totals.calibration import risk_statement
 from sfumato.statistics.totals.cell_keys import CellKeyTable
 from sfumato.statistics.totals.perturbation import (
     CONTRIBUTORS,
+    LEAST_RELIEF,
     Moves,
     NoiseSum,
     half_widths,
@@ -35,8 +36,6 @@ UNKNOWN = np.iinfo(np.int64).min
 """Stands for a limit that is not told."""
 MOSTLY = 0.5
 """A cell is marked when perturbation makes up more than this share of its variance."""
-LEAST_RELIEF = 0.5
-"""Sampling error never takes the place of more than half of the perturbation."""
 STATEMENT = (
     "every published figure was changed by an amount that follows from its largest contributors and a secret key, the "
     "same whenever the same contributors are asked about. Nothing about it can be proved; what can be computed is how "
@@ -98,9 +97,12 @@ class TopContributors:
     count_deviation: int = field(default=5, repr=False)
     decimals: int = of_table(0)
     """Of a mean: values are published in units of 10^−decimals."""
+    most_perturbation: Fraction = field(default=Fraction(1), repr=False, metadata={ADDED: True})
+    """Cells in which perturbation makes up more than this share of the variance are not published."""
 
     def __post_init__(self) -> None:
         rules = (
+            (0 < self.most_perturbation <= 1, "most_perturbation", "a share above 0, up to 1"),
             (1 <= len(self.magnitudes) <= 6, "magnitudes", "one to six numbers"),
             (all(0 < m <= 2 for m in self.magnitudes), "magnitudes", "numbers above 0, up to 2"),
             (not self.by_shape or len(self.magnitudes) == CONTRIBUTORS, "magnitudes", "three numbers with by_shape"),
@@ -132,6 +134,11 @@ class TopContributors:
             "key, counts by a few units (of weighted counts, a few times the average weight), and cells "
             + ("with very few contributors" if self.suppress else "without any contributor, and no others,")
             + " are not published"
+            + (
+                ", nor are cells whose error is due to that more than to sampling, beyond a limit"
+                if self.most_perturbation < 1
+                else ""
+            )
         )
 
     def guarantee(self) -> NoFormalGuarantee:
@@ -196,6 +203,9 @@ class TopContributors:
             spread=float(self.spread),
             confidence=CONFIDENCE,
         )
+        moved, whole = perturbing + counting, sampling + perturbing + counting
+        # An interval of sampling error says less of such cells the more of their variance is perturbation.
+        hidden = self._hidden(cells) | (moved > float(self.most_perturbation) * whole)
         return published_cells(
             cells,
             value=np.rint(self._value(cells)),
@@ -203,7 +213,7 @@ class TopContributors:
             deviation=np.sqrt(perturbing + counting),
             width=width,
             blurred=blur(cells),
-            hidden=np.where(self._hidden(cells), SUPPRESSED, 0),
+            hidden=np.where(hidden, SUPPRESSED, 0),
         )
 
     def published_error(self, values: Integers) -> Floats:

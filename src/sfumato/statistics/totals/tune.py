@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from sfumato.statistics.totals.calibration import (
     optimum,
     tradeoff,
 )
-from sfumato.statistics.totals.perturbation import Shape
+from sfumato.statistics.totals.perturbation import LEAST_RELIEF, NoiseSum, Shape, magnitudes_by_shape
 
 TOP = 3
 """How many contributors are perturbed unless something else is said; the paper finds little use in more."""
@@ -43,8 +44,19 @@ class Question:
     step: float = STEP
     largest: float = LARGEST
     falling: bool = False
+    weight: float = 1.0
+    """The weight of the contributors, by the root of which `weight_relief` divides magnitudes."""
+    sampling_error: float = 0.0
+    """The relative standard error of the total by sampling, which `sampling_relief` counts as protection."""
 
     def __post_init__(self) -> None:
+        if not (self.weight >= 1 and 0 <= self.sampling_error <= 1):
+            raise MethodError(
+                "relief",
+                expected="a weight from 1 on, and a sampling error from 0 to 1, as a share of the total",
+                found=f"{self.weight:g} and {self.sampling_error:g}",
+                do="write --weight 16, or --sampling-error 0.05 for five percent",
+            )
         known = {attack.number for attack in self.attacks}
         if not self.withstand or not set(self.withstand) <= known:
             raise MethodError(
@@ -78,6 +90,44 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Relieved:
+    """What is left of magnitudes where weights or sampling error reduce them, and what readers then find."""
+
+    evaluation: Evaluation
+    """By readers who know that the target was sampled, and its weight."""
+    weight_unknown: float
+    """The risk of attack 1 by a reader who takes the weight for one."""
+    sample_unknown: tuple[float, ...]
+    """The risks of readers who do not know whether the target was sampled: it is with a probability of 1/weight."""
+
+
+def relieved(question: Question, magnitudes: Sequence[float]) -> Relieved:
+    """Reduce magnitudes as `weight_relief` and `sampling_relief` do, and evaluate them.
+
+    A reader who knows the weight divides by it, so that the risk is that of the reduced magnitudes.
+    """
+    shape, weight = question.shape, question.weight
+    reduced = np.asarray(magnitudes, dtype=np.float64) / sqrt(weight)
+    sizes = shape.to_largest(len(reduced)) * (shape.sizes[0] / shape.total)
+    wanted = (1 + question.spread**2 / 6) * float(((reduced * sizes) ** 2).sum())
+    if wanted > 0:
+        left = max(wanted - question.sampling_error**2, 0.0) / wanted
+        reduced = reduced * (max(sqrt(left), LEAST_RELIEF) if question.sampling_error else 1.0)
+    found = question.evaluate(reduced.round(6).tolist())
+    first = question.attacks[0]
+    # Of the weighted total, the target itself is one part in so many: all else lies between guess and target.
+    near = first.within * abs(shape.sizes[0])
+    off = shape.sizes[0] - weight * shape.total
+    scales = weight * (reduced * shape.to_largest(len(reduced)) * shape.sizes[0])[None, :]
+    noise = NoiseSum(own=scales, other=np.zeros_like(scales), spread=question.spread)
+    return Relieved(
+        evaluation=found,
+        weight_unknown=float(noise.probability(off - near, off + near)[0]),
+        sample_unknown=tuple(verdict.risk / weight for verdict in found.verdicts),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """What was asked about, what the given magnitudes do, and the best ones where there are any."""
 
@@ -88,6 +138,10 @@ class Answer:
     """Why there are no best ones; raised where nothing else was asked."""
     tried: Tried
     """Loss and risk of every set of magnitudes on a grid, for the curve."""
+    by_shape: Evaluation
+    """What `by_shape` gives a cell of this shape: the published optima, interpolated."""
+    relieved: Relieved | None = None
+    """What weights or sampling error leave of the given magnitudes, or of the best ones."""
 
 
 def tune_contributors(question: Question, magnitudes: Sequence[float] | None = None) -> Answer:
@@ -106,9 +160,22 @@ def tune_contributors(question: Question, magnitudes: Sequence[float] | None = N
         if magnitudes is None:
             raise
         refusal = error
+    given = None if magnitudes is None else question.evaluate(magnitudes)
+    own, without = magnitudes_by_shape(question.shape)
+    reduces = question.weight > 1 or question.sampling_error > 0
+    used = given or optimal
     return Answer(
         question=question,
-        given=None if magnitudes is None else question.evaluate(magnitudes),
+        given=given,
+        by_shape=evaluate(
+            question.shape,
+            own,
+            attacks=question.attacks,
+            parity=question.parity,
+            spread=question.spread,
+            without=without,
+        ),
+        relieved=relieved(question, used.magnitudes) if reduces and used is not None else None,
         optimal=optimal,
         refusal=refusal,
         tried=tradeoff(
