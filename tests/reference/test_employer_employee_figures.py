@@ -9,6 +9,7 @@ import pytest
 from sfumato.errors import MethodError
 from sfumato.statistics.jobs.logarithms import LogLaplace
 from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, smallest_epsilon
+from sfumato_lab.reproduce.haney2017.losses import EPSILON, PARALLEL, exact_loss
 
 # Table 2. The paper heads the first block δ = .05 (it is .005) and prints 2.13 for the last entry.
 SMALLEST_EPSILON = [
@@ -64,6 +65,12 @@ def test_errors_of_tight_smooth_gamma_are_those_of_its_page(
     at = {"alpha": Fraction(alpha), "epsilon": Fraction(epsilon)}
     assert f"{SmoothGamma(**at).error_in_scales:.2f}" == published
     assert f"{SmoothGamma(**at, tight=True).error_in_scales:.2f}" == tight
+
+
+def test_worker_cells_that_each_get_the_whole_epsilon_lose_more_than_that_in_one_strong_step() -> None:
+    """Theorem 7.5: 100 workers, one of them male, and ten more males, which is one step at α = 0.1."""
+    assert exact_loss(PARALLEL, (99, 1), (99, 11)) > 2 * EPSILON
+    assert exact_loss("vector-pareto", (99, 1), (99, 11)) <= EPSILON + Fraction(1, 10**9)
 
 
 def test_the_mean_magnitude_of_the_quartic_density_is_one_over_the_root_of_two() -> None:

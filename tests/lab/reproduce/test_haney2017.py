@@ -19,7 +19,7 @@ from sfumato_lab.reproduce.haney2017.reproduction import (
 )
 from tests.cli.test_cli import call
 from tests.lab.economy.conftest import JOBS
-from tests.lab.reproduce.figures import written
+from tests.lab.reproduce.figures import rows, written
 
 BASE = (Fraction("0.1"), Fraction(2))
 
@@ -102,12 +102,38 @@ def test_the_figures_are_one_object_a_page_and_a_csv_with_what_was_published_bes
 ) -> None:
     data, _ = written(found, write_reproduction, reproduction_summary, tmp_path, paper="haney2017", charts=10)
     for row in data["rows"]:
-        assert "method" in row
         if row["quantity"] in ("l1_ratio", "spearman"):
-            assert {"workload", "alpha", "epsilon", "stratum"} <= row.keys()
+            assert {"workload", "method", "alpha", "epsilon", "stratum"} <= row.keys()
     stated = [row for row in data["rows"] if row["published"] is not None]
-    assert {row["quantity"] for row in stated} == {"l1_ratio", "spearman", "share_within_10_points"}
+    measured = {"l1_ratio", "spearman", "share_within_10_points", "share_within_10_points_either_way"}
+    assert {row["quantity"] for row in stated if "source" not in row} == measured
+    assert {row["source"] for row in stated if "source" in row} == {
+        *("Table 1", "Table 2", "Figure 1", "Figure 2", "Section 6", "Theorem 7.1", "Theorem 7.2", "Theorem 7.5")
+    }
     assert all("relation" in row for row in stated)
+
+
+def test_what_is_within_ten_points_either_way_is_within_them(found: Reproduction) -> None:
+    shares = {
+        quantity: rows(found, quantity) for quantity in ("share_within_10_points", "share_within_10_points_either_way")
+    }
+    for one_sided, two_sided in zip(*shares.values(), strict=True):
+        assert (one_sided["ours"] is None) == (two_sided["ours"] is None)
+        assert one_sided["ours"] is None or one_sided["ours"] >= two_sided["ours"]
+
+
+def test_shapes_and_worker_cells_lose_more_than_the_theorems_say_and_no_more_than_their_steps(
+    found: Reproduction,
+) -> None:
+    shapes = rows(found, "shape_loss")
+    assert {row["method"] for row in shapes} == {"vector-pareto", "scalar", "smooth-box", "log-box"}
+    assert all(row["published"] < row["ours"] <= row["steps"] * row["epsilon"] for row in shapes)
+    (parallel,) = rows(found, "parallel_loss")
+    assert parallel["ours"] > 2 * parallel["published"]
+
+
+def test_drawing_small_cells_from_their_posterior_costs_the_legacy_little(found: Reproduction) -> None:
+    assert all(0.8 < row["ours"] < 1.05 for row in rows(found, "legacy_posterior_ratio"))
 
 
 def test_the_same_seed_gives_the_same_figures_with_any_number_of_threads(folder: Path) -> None:

@@ -23,7 +23,7 @@ from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.randomness import Randomness, Repeatable
 from sfumato.release import Release
 from sfumato.statistics.jobs.laplace import NodeLaplace
-from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
+from sfumato.statistics.jobs.noise_infusion import POSTERIOR, NoiseInfusion
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
 from sfumato.statistics.jobs.tabulate_establishments import Contributions, contributions
@@ -243,6 +243,7 @@ class UncheckedSmoothLaplace:
 
 LEAST, MOST = Fraction("0.10"), Fraction("0.25")
 """Factors are between 10% and 25% away from one, nearer values being more likely."""
+_POSTERIOR = NoiseInfusion(small_cells=POSTERIOR)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +256,8 @@ class Legacy:
     """By number of the workload: the mean over trials of the L1 error in each stratum."""
     rankings: Mapping[int, tuple[tuple[Floats, ...], ...]]
     """By number of the ranking and trial: the ranks of all cells, then within each stratum."""
+    drawn_errors: Mapping[int, Floats]
+    """The errors of the same factors, small counts being drawn from their posterior and not by a coin."""
 
 
 def draw_legacy(tabulated: Tabulated, *, trials: int, seed: int) -> Legacy:
@@ -262,6 +265,7 @@ def draw_legacy(tabulated: Tabulated, *, trials: int, seed: int) -> Legacy:
     units = hashes(tabulated.contributions.units)
     single = tabulated.workloads[3].worker_cells
     values: dict[int, list[Integers]] = {number: [] for number in tabulated.workloads}
+    drawn: dict[int, list[Integers]] = {1: [], 3: []}
     for trial in range(trials):
         chance = Repeatable(seed, "legacy", trial)
         factors = Factors(key=chance.key, least=LEAST, most=MOST).of(units)
@@ -270,10 +274,12 @@ def draw_legacy(tabulated: Tabulated, *, trials: int, seed: int) -> Legacy:
         for number, column in sums.items():
             cells = tabulated.workloads[number].cells.with_sums(column)
             values[number].append(NoiseInfusion().protect(cells, chance)["value"])
+            drawn[number].append(_POSTERIOR.protect(cells, Repeatable(seed, "small cells", trial, number))["value"])
         values[2].append(values[3][-1])  # the same published numbers, looked at one by one
     return Legacy(
-        values={number: tuple(drawn) for number, drawn in values.items()},
-        errors={number: _errors(tabulated, number, drawn) for number, drawn in values.items()},
+        values={number: tuple(found) for number, found in values.items()},
+        errors={number: _errors(tabulated, number, found) for number, found in values.items()},
+        drawn_errors={number: _errors(tabulated, number, found) for number, found in drawn.items()},
         rankings={number: tuple(_rankings(tabulated, number, v) for v in values[number]) for number in (1, 2)},
     )
 
@@ -360,7 +366,7 @@ def _try(tabulated: Tabulated, legacy: Legacy, setting: Setting, *, trials: int,
     names = (ALL, *tabulated.strata)
     errors: Floats = np.full((1, len(names)), np.nan)
     rankings = errors
-    near = np.full((1, 1), np.nan)
+    near = np.full((1, 2), np.nan)
     if entry.method is not None:
         chance = Repeatable(seed, setting)
         drawn = [
@@ -374,7 +380,8 @@ def _try(tabulated: Tabulated, legacy: Legacy, setting: Setting, *, trials: int,
     if len(workload.ranked):
         figures.append(("spearman", dict(zip(names, rankings.mean(axis=0), strict=True))))
     if setting.workload == 1:
-        figures.append(("share_within_10_points", {ALL: float(near.mean())}))
+        for name, share in zip(("share_within_10_points", "share_within_10_points_either_way"), near.T, strict=False):
+            figures.append((name, {ALL: float(share.mean())}))
     return list(_rows(setting, figures, entry.reason, skipped=entry.method is None))
 
 
@@ -392,7 +399,10 @@ def _measure(
         correlations = [_correlation(ranks(part), other) for part, other in zip(parts, reference, strict=True)]
     if number == 1:
         true, other = workload.cells["count"], legacy.values[number][trial]
-        near = [share_near_reference(true=true, protected=values, reference=other)]
+        near = [
+            share_near_reference(true=true, protected=values, reference=other, two_sided=two_sided)
+            for two_sided in (False, True)
+        ]
     return [float(by_stratum.sum()), *map(float, by_stratum)], correlations, near
 
 

@@ -100,7 +100,7 @@ PUBLISHED = (
     *(
         Figure(
             source="finding 1",
-            quantity="share_within_10_points",
+            quantity=quantity,
             workload=1,
             method=method,
             alpha=BASE_ALPHA,
@@ -108,6 +108,7 @@ PUBLISHED = (
             relation="about",
             value=value,
         )
+        for quantity in ("share_within_10_points", "share_within_10_points_either_way")
         for method, value in (("log-laplace", 0.65), ("smooth-gamma", 0.29), ("smooth-laplace", 0.75))
     ),
     _ratio("finding 2", (2, "log-laplace"), _BASE, "at most", 3),
@@ -250,6 +251,7 @@ _WORDS = {
     "l1_ratio": "",
     "spearman": "",
     "share_within_10_points": ": cells within 10 points",
+    "share_within_10_points_either_way": ": cells within 10 points either way",
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from html import escape
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,13 @@ from sfumato_lab.reproduce.haney2017.evaluate import (
 from sfumato_lab.reproduce.haney2017.findings import (
     BASE_ALPHA,
     BASE_EPSILON,
+    LEGACY,
     PUBLISHED,
     Attacked,
     findings,
     run_attacks,
 )
+from sfumato_lab.reproduce.haney2017.statements import Stated, stated
 from sfumato_lab.reproduce.page import (
     Finding,
     Page,
@@ -110,6 +113,10 @@ class Reproduction:
     measured: tuple[Measured, ...]
     attacked: tuple[Attacked, ...]
     findings: tuple[Finding, ...]
+    stated: tuple[Stated, ...]
+    """What the paper states beside its evaluation."""
+    small_cells: dict[int, float]
+    """By workload: the legacy's error when small counts are drawn from their posterior, as a ratio to a coin's."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One object for every figure: what it is about, what was published about it, and ours."""
@@ -141,6 +148,10 @@ class Reproduction:
                 "guess": None if attacked is None else attacked.baseline_rate,
                 **({"reason": found.reason} if found.reason else {}),
             }
+        for workload, share in self.small_cells.items():
+            about = {"quantity": "legacy_posterior_ratio", "workload": workload, "method": LEGACY}
+            yield {**about, "published": None, "ours": share}
+        yield from (found.row() for found in self.stated)
 
 
 def reproduce(
@@ -176,6 +187,8 @@ def reproduce(
         measured=tuple(measured),
         attacked=tuple(attacked),
         findings=tuple(findings(measured)),
+        stated=tuple(stated(tabulated)),
+        small_cells={n: float(e.sum() / legacy.errors[n].sum()) for n, e in legacy.drawn_errors.items()},
     )
 
 
@@ -197,7 +210,13 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
     ]
     if any(line.note for line in found.findings):
         lines.append(Text("* drawn as the paper draws it; here its method guarantees nothing (the page says why)."))
-    lines += [_attacks(found), Text(f"Charts: {page}\nAll figures: {table}")]
+    lines += [
+        printed_findings((line.finding() for line in found.stated), starred=True),
+        Text("* an erratum, or what the figure stands on (the page says which)."),
+        Text(_small_cells(found)),
+        _attacks(found),
+    ]
+    lines += [Text(f"Charts: {page}\nAll figures: {table}")]
     return Group(*spaced(lines)), {"paper": NAME, "rows": list(found.rows())}
 
 
@@ -214,6 +233,15 @@ def _attacks(found: Reproduction) -> Table:
     return table
 
 
+def _small_cells(found: Reproduction) -> str:
+    """What the posterior predictive distribution changes for the legacy."""
+    ratios = ", ".join(f"{share:.3f} in workload {workload}" for workload, share in found.small_cells.items())
+    return (
+        "The legacy is drawn with a fair coin in place of counts of 1 and 2. From their posterior predictive "
+        f"distribution its error is, as a ratio to that: {ratios}."
+    )
+
+
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{share:.1%}"
 
@@ -223,6 +251,7 @@ def _percent(share: float | None) -> str:
 _HEADING = "The cost of formal privacy, published and measured again"
 _COLUMNS = (
     *("quantity", "workload", "attack", "method", "alpha", "epsilon", "stratum"),
+    *("source", "definition", "requirement", "delta", "one", "other", "steps"),
     *("published", "relation", "ours", "targets", "guess", "reason"),
 )
 
@@ -236,6 +265,13 @@ protect only individuals (laplace) or whole establishments (node-laplace); solid
 <h2>Published findings and aims</h2>
 {findings_table(found.findings)}
 {"".join(_figures(found))}
+<h2>Tables 1 and 2, Figures 1 and 2, and theorems</h2>
+<p>What the paper states beside its evaluation. Theorems 7.1 and 7.2 are false about shapes: two workforces of one size
+are no neighbours, since neither contains the other, and lie one step of additions and one of removals apart, or more.
+Theorem 7.5 is false for noise that is scaled to the cell. The losses are computed from the densities of the
+methods.</p>
+{findings_table(line.finding() for line in found.stated)}
+<p>{escape(_small_cells(found))}</p>
 <h2>The attacks on the legacy protection</h2>
 <p>At α = {float(BASE_ALPHA):g}, ε = {float(BASE_EPSILON):g}, workload 3. An attack succeeds when what it reads off the
 published table is exact; the guess is what a reader without the table would get right.</p>
