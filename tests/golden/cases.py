@@ -135,6 +135,12 @@ method = "laplace", epsilon = 1
 node | count = "jobs"; by = ["place", "sex"] | method = "node-laplace", epsilon = 1
 node_threshold | count = "jobs"; by = ["place", "sex"] | method = "node-laplace", epsilon = 1, threshold = 20
 """
+# At such an epsilon it is all but certain which cells are listed, and none is by chance.
+SPARSE = """
+sparse | count = "jobs"; by = ["age", "place"] | method = "sparse-laplace", epsilon = 100, false_cells = 1e-6
+sparse_options | count = "jobs"; by = ["sex", "place", "age"]; where = { industry = "62" } | \
+method = "sparse-laplace", epsilon = 90, false_cells = 1e-6, size_share = 0.5, alpha = 0.05
+"""
 JOINED = 'jobs = { path = "joined.parquet" }\n'
 UNNAMED = 'jobs = { path = "joined.parquet" }\nworkplaces = { path = "workplaces.parquet", key = "workplace" }\n'
 AGREEING = """
@@ -480,6 +486,7 @@ CASES: Mapping[str, Case] = {
     "jobs_individuals": jobs(INDIVIDUALS, OF_INDIVIDUALS),
     "jobs_agreeing": jobs(WEAK + "\nreconcile = true", AGREEING),
     "jobs_silent": jobs(STRONG, SILENT),
+    "jobs_sparse": jobs(STRONG, SPARSE),
     "jobs_joined": jobs(WEAK, UNLINKED, frame=JOINED),
     "jobs_unnamed": jobs(WEAK, UNLINKED, frame=UNNAMED),
     "jobs_keyed": jobs(KEY, KEYED_COUNTS),

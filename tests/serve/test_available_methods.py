@@ -161,7 +161,7 @@ def test_an_answer_is_refused_in_the_words_of_its_price(economy: Economy, tmp_pa
             live.answer(statistic)
     assert price.refusal is not None
     assert error.value.do == price.refusal.do
-    assert error.value.do.endswith("can be answered by node-laplace")
+    assert error.value.do.endswith("can be answered by node-laplace, sparse-laplace")
 
 
 def test_reasons_are_those_that_hold_at_the_whole_delta_of_the_budget(economy: Economy, tmp_path: Path) -> None:
