@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells
+from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.measures.drawing import table
 from sfumato.measures.formulas import by_class, mean, size_classes, size_label
 from sfumato.noise.factors import ONE, Factors
@@ -141,8 +142,30 @@ def sparse_section(found: SparseAssessment) -> str:
     )
     headings = ("true jobs", "cells", "listed", "false zeros", "mean error", "mean error of noise infusion")
     return f"""<h2>{escape(found.title)}: what is listed</h2>
+<figure>{_false_zeros(found)}</figure><figure>{_errors(found)}</figure>
 {table("Listed cells", ("what", "found"), rows)}
 {table("Cells with jobs by true size", headings, by_size)}"""
+
+
+def _false_zeros(found: SparseAssessment) -> str:
+    """Draw the share of cells with jobs that are not listed, by their true size."""
+    marks = [
+        Mark(kind="columns", x=range(len(found.by_size)), y=[100 * (1 - c.listed) for c in found.by_size], series=0)
+    ]
+    across = Axis(title="true jobs in the cell", classes=[c.label for c in found.by_size])
+    up = Axis(title="not listed, percent", holds=(0, 100))
+    return draw_panels([Panel(across, up, marks)], title="False zeros by size of the cell", size=(400, 300))
+
+
+def _errors(found: SparseAssessment) -> str:
+    """Draw the mean error of cells with jobs beside that of the legacy."""
+    errors = [c.mean_error for c in found.by_size], [c.legacy_error for c in found.by_size]
+    marks = [Mark(kind="columns", x=range(len(found.by_size)), y=some, series=at) for at, some in enumerate(errors)]
+    across = Axis(title="true jobs in the cell", classes=[c.label for c in found.by_size])
+    up = Axis(title="mean absolute error, jobs", kind="symlog")
+    series = ("as published", "noise infusion")
+    title = "Error by size of the cell, beside the legacy"
+    return draw_panels([Panel(across, up, marks)], title=title, series=series, size=(400, 300))
 
 
 def sparse_words(found: SparseAssessment) -> str:
