@@ -67,15 +67,13 @@ class InfusedSums:
     @property
     def description(self) -> str:
         """What is done to the sums, as a clause of the privacy statement."""
-        to = "whole numbers" if self.rounding == WHOLE_NUMBERS else f"multiples of {self.rounding:,}"
-        if self.earnings:
-            to = f"multiples of {self.earnings_rounding:,}"
-        elif self.earnings_rounding > WHOLE_NUMBERS:
+        to = "whole numbers" if self._base == WHOLE_NUMBERS else f"multiples of {self._base:,}"
+        if self.earnings_rounding > WHOLE_NUMBERS and not self.earnings:
             to += f", payrolls to multiples of {self.earnings_rounding:,},"
         return (
             "the figures of every employer were multiplied by a secret factor that never changes and is never close to "
             f"one, and the sums rounded to {to} by chance, the same chance for a cell in every release"
-            + (f". {LEAK}" if self.rounding == WHOLE_NUMBERS else "")
+            + (f". {LEAK}" if self._base == WHOLE_NUMBERS else "")
         )
 
     def __post_init__(self) -> None:
@@ -104,9 +102,14 @@ class InfusedSums:
                 do="leave it out, or weight by workers",
             )
 
+    @property
+    def _base(self) -> int:
+        """What values are rounded to; of indicators, those that are no earnings."""
+        return self.earnings_rounding if self.earnings else self.rounding
+
     def guarantee(self) -> NoFormalGuarantee:
         """None that could be proved; said plainly."""
-        return no_guarantee(self.rounding)
+        return no_guarantee(self._base)
 
     def planned_error(self) -> PlannedError:
         """None where there is nothing; elsewhere it depends on the factors, which are secret."""
@@ -119,7 +122,7 @@ class InfusedSums:
         a variance of base²/6 on average.
         """
         error: Floats = cells["deviation"] / ONE * np.where(cells["factors"] > 1, _SPREAD, 1.0)
-        if self.rounding == WHOLE_NUMBERS:
+        if self._base == WHOLE_NUMBERS:
             return error
         return np.where(cells["count"] > 0, np.sqrt(error**2 + _SPREAD**2 * self._bases(cells) ** 2 / 6), error)
 
@@ -141,8 +144,7 @@ class InfusedSums:
             status[few & (status == 0)] = SUPPRESSED
             status = self.with_averages(value, status)
         else:
-            base = self.earnings_rounding if self.earnings else self.rounding
-            value = self._rounded(cells["distorted"], cells["remainder"], words, base=base)
+            value = self._rounded(cells["distorted"], cells["remainder"], words, base=self._base)
             # Of earnings, the workers behind them decide, distorted as they would be published.
             few = ((cells[BEHIND] if self.earnings else value) < self.minimum) & (status == 0)
             if self.below == "synthesised":
@@ -194,7 +196,7 @@ class InfusedSums:
     def _bases(self, cells: Cells) -> Floats:
         """What each value is rounded to; of an average, what rounding its payroll and jobs comes to."""
         if not _has_indicators(cells):
-            return np.full(len(cells), float(self.earnings_rounding if self.earnings else self.rounding))
+            return np.full(len(cells), float(self._base))
         bases = np.tile(
             [float(getattr(self, _BASES[indicator.unit])) for indicator in INDICATORS], len(cells) // len(CODES)
         )

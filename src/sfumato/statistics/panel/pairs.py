@@ -259,7 +259,7 @@ class Pairs(PanelStatistic):
             text += (
                 " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
             )
-        return text + self._below("values below")
+        return text + self._below("cells with fewer workers than" if self.question.of_earnings else "values below")
 
 
 def _refuse_other_ends(table: Table, frame: Frame, *, workers: bool) -> None:
