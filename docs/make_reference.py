@@ -20,7 +20,7 @@ from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
 from sfumato.statistics.cube.section import ControlSection, CubeSection, RulesSection, SamplingSection
-from sfumato.statistics.panel.section import Flow, Graph
+from sfumato.statistics.panel.section import Degrees, Flow, Graph
 from sfumato.statistics.table import Bins, Predict, Protection, Quantiles, Table
 
 DOCS = Path(__file__).parent
@@ -38,6 +38,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "table": Table,
     "flow": Flow,
     "graph": Graph,
+    "degrees": Degrees,
     "predict": Predict,
     "quantiles": Quantiles,
     "bins": Bins,

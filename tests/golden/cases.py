@@ -259,6 +259,12 @@ method = "noise-infusion", minimum = 0
 exchange_pay | flow = { attribute = "agency", directed = false, weight = "earnings" } | method = "noise-infusion"
 """
 
+DEGREES = """
+degrees | degrees = { bounds = [1, 2, 4] }; by = ["state"] | method = "noise-infusion", minimum = 0
+strengths | degrees = { weight = "workers" }; by = ["agency", "state"]; where = { sex = "F", PERIOD = "2024-Q2" } | \
+method = "noise-infusion", edges = "twelve-characters"
+"""
+
 PANEL_OF_YEARS = """
 all | indicators = "all"; by = ["state", "PERIOD", "sex"] | method = "noise-infusion"
 flow | flow = { attribute = ["agency", "state"] }; by = ["PERIOD"] | method = "noise-infusion"
@@ -494,6 +500,7 @@ CASES: Mapping[str, Case] = {
     "jobs_both": jobs(f"{KEY}\n{WEAK}", BOTH),
     "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
     "panel_selected": panel("quarter", "2024-Q1", "2025-Q2", SELECTED),
+    "panel_degrees": panel("quarter", "2024-Q1", "2025-Q2", DEGREES),
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
     "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
     **{

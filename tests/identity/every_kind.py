@@ -86,6 +86,13 @@ by = ["quarter", "sex"]
 protect = { method = "noise-infusion" }
 
 [[table]]
+name = "degrees"
+degrees = { bounds = [1, 3, 10] }
+by = ["state", "agency"]
+where = { sex = "F" }
+protect = { method = "noise-infusion" }
+
+[[table]]
 name = "exchange"
 flow = { attribute = "state", directed = false, weight = "edges" }
 by = ["quarter"]

@@ -279,6 +279,16 @@ MISTAKES = {
         'weight = "edges" }\nwhere = { first_state = "DC" }',
         "by which the ends are not classified",
     ),
+    "degrees by an attribute of workers": (
+        'graph = { between = "employers", attribute = "state", weight = "edges" }',
+        'degrees = {}\nby = ["sex"]',
+        "by which employers are counted",
+    ),
+    "degrees whose classes do not increase": (
+        'graph = { between = "employers", attribute = "state", weight = "edges" }',
+        'degrees = { bounds = [5, 2] }\nby = ["state"]',
+        "from 1 that increase",
+    ),
     "a code that an end does not have": (
         'weight = "edges" }',
         'weight = "edges" }\nwhere = { first_agency = "nowhere" }',

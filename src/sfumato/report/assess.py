@@ -235,7 +235,7 @@ def _strata(found: PublishedRelease, attributes: Sequence[str]) -> dict[str, tup
 
 def _network(opened: OpenJobs | OpenRecords, planned: Iterable[PublishedTable]) -> Network | None:
     """The graph of workers and employers, when a table is about it."""
-    if all(table.table.graph is None for table in planned):
+    if all(table.table.graph is None and table.table.degrees is None for table in planned):
         return None
     jobs = cast(OpenJobs, opened)
     return measure_network(jobs.frame, jobs.tables)

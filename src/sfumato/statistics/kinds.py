@@ -13,7 +13,7 @@ from sfumato.statistics.table import Table, refuse_other_data
 
 OF_JOBS = (
     *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts"),
-    *("panel.statistic:Indicators", "panel.pairs:Pairs"),
+    *("panel.statistic:Indicators", "panel.pairs:Pairs", "panel.degrees:Degrees"),
 )
 OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")

@@ -14,10 +14,10 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Described, Exact, Frame, exact
 from sfumato.microdata import Microdata
 from sfumato.statistics.panel.indicators import CODES
-from sfumato.statistics.panel.section import EARNINGS, ENDS, Flow, Graph
+from sfumato.statistics.panel.section import EARNINGS, ENDS, Degrees, Flow, Graph
 from sfumato.statistics.registry import for_people, is_for_people, is_keyed
 
-StatisticName = Literal["count", "indicators", "flow", "graph", "total", "mean", "predict", "quantiles"]
+StatisticName = Literal["count", "indicators", "flow", "graph", "degrees", "total", "mean", "predict", "quantiles"]
 STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
 FOR_TOTALS = ("top-contributors", "perturbed-values")
 """The methods of totals of records, whose classes are loaded when a release names them."""
@@ -164,6 +164,7 @@ class Table(Described):
     )
     flow: Flow | None = Field(None, description="moves between employers of a panel, by an attribute of both")
     graph: Graph | None = Field(None, description="pairs of employers or workers, by an attribute of both")
+    degrees: Degrees | None = Field(None, description="employers by how many others they share workers with")
     by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
     where: dict[str, tuple[str, ...]] = Field(
         {},
@@ -315,8 +316,8 @@ class Table(Described):
         if self.graph is not None:
             pairs = f"pairs of {self.graph.between}"
             return pairs if self.graph.weight == "edges" else f"{self.graph.weight} shared by {pairs}"
-        if self.of_records:
-            return self.measure or "records"
+        if self.of_records or self.degrees is not None:
+            return "employers" if self.degrees else self.measure or "records"
         return "jobs" if self.count else "jobs, or units of earnings"
 
     def kept(self, name: str, codes: Sequence[str]) -> tuple[str, ...]:

@@ -111,7 +111,8 @@ def test_earnings_are_multiples_of_their_base_and_hidden_where_few_moved(publish
 
 def test_the_tables_of_the_page_about_selections_can_be_published(published: Any) -> None:
     page = Path(__file__).parents[3] / "docs/methods/noise-infusion.md"
-    (text,) = (block.text for block in blocks(page) if "links_of_young_workers" in block.text)
+    found_on = ("links_of_young_workers", "employers_by_degree")
+    text = "\n".join(block.text for block in blocks(page) if any(name in block.text for name in found_on))
     folder = published[0].parent
     file = folder / "page.toml"
     head = (folder / "release.toml").read_text().partition("# Two employers are linked")[0]
@@ -119,6 +120,9 @@ def test_the_tables_of_the_page_about_selections_can_be_published(published: Any
     run(load(file))
     found = pq.read_table(folder / "page/tables/earnings_of_movers_from_the_capital.parquet")
     assert found.column_names == ["origin_industry", "destination_industry", "quarter", "value", "status"]
+    degrees = pq.read_table(folder / "page/tables/employers_by_degree.parquet")
+    assert degrees.column_names == ["state", "degree", "value", "status"]
+    assert degrees["degree"].unique().to_pylist() == ["0", "1", "2-4", "5-9", "10-19", "20-49", "50+"]
 
 
 def test_the_report_has_paths_centralities_and_attacks(published: Any) -> None:

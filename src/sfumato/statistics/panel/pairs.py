@@ -14,7 +14,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Data, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
-from sfumato.noise.factors import ONE
+from sfumato.noise.factors import ONE, Rule
 from sfumato.statistic import Surroundings
 from sfumato.statistics.panel.attack_pairs import attack_pairs
 from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
@@ -56,14 +56,6 @@ class Pairs(PanelStatistic):
         codes = cls._codes(table, data, codelists)
         by = tuple(cls._dimension(table, data, codes, name, name) for name in table.by)
         ends = tuple(cls._dimension(table, data, codes, name, of) for name, of in table.end_names().items())
-        rule = table.protect.options.get("edges", "keyed")
-        if rule not in ("keyed", "twelve-characters"):
-            raise ReleaseError(
-                f"table '{table.name}', edges",
-                expected='"keyed" or "twelve-characters": which of its two employers\' factors an edge takes',
-                found=repr(rule),
-                do="leave it out, or choose one of them",
-            )
         workers = table.graph is not None and table.graph.between == "workers"
         _refuse_other_ends(table, data, workers=workers)
         _refuse_beside(table, data, workers=workers)
@@ -78,7 +70,7 @@ class Pairs(PanelStatistic):
             between="workers" if workers else "employers",
             weight=_WEIGHTS[asked.weight if asked else "edges"],
             directed=table.directed,
-            rule="keyed" if rule == "keyed" else "twelve-characters",
+            rule=rule_of(table),
             where=where,
             filters=filters,
             loops=table.graph is not None and table.graph.loops,
@@ -260,6 +252,19 @@ class Pairs(PanelStatistic):
                 " A pair of employers takes the factor of one of them, always the same one, whichever way workers move."
             )
         return text + self._below("cells with fewer workers than" if self.question.of_earnings else "values below")
+
+
+def rule_of(table: Table) -> Rule:
+    """By which rule an edge takes the factor of one of its two employers."""
+    rule = table.protect.options.get("edges", "keyed")
+    if rule not in ("keyed", "twelve-characters"):
+        raise ReleaseError(
+            f"table '{table.name}', edges",
+            expected='"keyed" or "twelve-characters": which of its two employers\' factors an edge takes',
+            found=repr(rule),
+            do="leave it out, or choose one of them",
+        )
+    return "keyed" if rule == "keyed" else "twelve-characters"
 
 
 def _refuse_other_ends(table: Table, frame: Frame, *, workers: bool) -> None:

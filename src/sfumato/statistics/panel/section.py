@@ -1,5 +1,7 @@
 """What a `[[table]]` says of flows and graphs: pairs by an attribute of both ends."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -40,6 +42,34 @@ class Flow(Described):
     def _earns_somewhere(self) -> Self:
         _refuse_one_end(self.weight, directed=self.directed)
         return self
+
+
+class Degrees(Described):
+    """Employers by the number of others that they share workers with, or of workers that they share."""
+
+    weight: Literal["edges", "workers"] = Field(
+        "edges", description="the number of other employers (degree), or of workers shared with them (strength)"
+    )
+    bounds: tuple[int, ...] = Field(
+        (1, 2, 5, 10, 20, 50, 100), min_length=1, description="where classes begin, increasing; below the first is one"
+    )
+
+    @field_validator("bounds")
+    @classmethod
+    def _increase(cls, bounds: tuple[int, ...]) -> tuple[int, ...]:
+        if bounds[0] < 1 or any(high <= low for low, high in pairwise(bounds)):
+            raise ValueError("whole numbers from 1 that increase, such as [1, 5, 20, 100]")
+        return bounds
+
+
+def degree_codes(bounds: Sequence[int]) -> tuple[str, ...]:
+    """The codes of the classes of degrees.
+
+    >>> degree_codes((1, 2, 5))
+    ('0', '1', '2-4', '5+')
+    """
+    ranges = ((low, high - 1) for low, high in pairwise((0, *bounds)))
+    return (*(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges), f"{bounds[-1]}+")
 
 
 class Graph(Described):

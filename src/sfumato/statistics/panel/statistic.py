@@ -146,20 +146,7 @@ class Indicators(PanelStatistic):
         """The method that protects a table, with its parameters."""
         name = cls.method_name(table, data)
         epsilon_of(table, name)
-        if table.protect.options.get("convergence"):
-            raise ReleaseError(
-                f"table '{table.name}', convergence",
-                expected="an option of flows and graphs: indicators have it beside the number of establishments",
-                found="indicators",
-                do="leave it out",
-            )
-        if table.protect.options.get("below", "suppressed") != "suppressed":
-            raise ReleaseError(
-                f"table '{table.name}', below",
-                expected='"suppressed": only cells of flows and graphs can be drawn from a model of the others',
-                found=repr(table.protect.options["below"]),
-                do="leave it out",
-            )
+        refuse_options_of_pairs(table)
         months = 3 if data.span is not None and data.span.quarterly else 12
         return build(name, options=used_options(table, "form"), of_table={"months": months})
 
@@ -275,3 +262,21 @@ class Indicators(PanelStatistic):
         )
         status = self.method.with_averages(value.reshape(-1), own["status"])
         return own.with_column("value", np.where(is_hidden(status), 0, value.reshape(-1))).with_column("status", status)
+
+
+def refuse_options_of_pairs(table: Table) -> None:
+    """Refuse options that only flows and graphs have."""
+    if table.protect.options.get("convergence"):
+        raise ReleaseError(
+            f"table '{table.name}', convergence",
+            expected="an option of flows and graphs: indicators have it beside the number of establishments",
+            found=f"{table.statistic}",
+            do="leave it out",
+        )
+    if table.protect.options.get("below", "suppressed") != "suppressed":
+        raise ReleaseError(
+            f"table '{table.name}', below",
+            expected='"suppressed": only cells of flows and graphs can be drawn from a model of the others',
+            found=repr(table.protect.options["below"]),
+            do="leave it out",
+        )

@@ -138,7 +138,7 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
                 if moved is not None and question.kind == "flow":
                     found = _flows(frame, tables, moved, question)
                 elif (found := edges.get(question.selection)) is None:
-                    found = edges[question.selection] = _edges(frame, tables, question.selection)
+                    found = edges[question.selection] = fetch_edges(frame, tables, question.selection)
                 columns = _employer_pairs(frame, tables, question, factors, listed=listed, found=found)
             answers[name] = Cells(dimensions=question.by, positions=listed, columns=columns)
     return answers
@@ -179,7 +179,8 @@ def listed_positions(question: PairQuestion) -> Integers:
     return listed
 
 
-def _edges(frame: Frame, tables: Tables, selected: Selection) -> pa.Table:
+def fetch_edges(frame: Frame, tables: Tables, selected: Selection) -> pa.Table:
+    """The pairs of employers that share workers, by their names, and how many they share."""
     earned = {"_earnings": "_first_earnings + _second_earnings"} if selected.earnings else {}
     with employer_edges(frame, tables, selected) as edges:
         ends = texts(edges, ["_first", "_second"])
@@ -248,7 +249,7 @@ def _employer_pairs(
     place = place * prod(map(len, others)) + positions_of(found, others, others)
     cell = np.searchsorted(listed, place)
     links = found["_links"].to_numpy().astype(np.int64)
-    givers, owned = _givers(employers, first, second, question, factors), factors.of(hashes(employers))
+    givers, owned = edge_givers(employers, first, second, question, factors), factors.of(hashes(employers))
 
     def summed(label: Integers) -> PairSums:
         return PairSums.of(cell, givers, label, factors=owned, cells=len(listed))
@@ -262,7 +263,7 @@ def _employer_pairs(
     return {**columns, **({BEHIND: summed(links).distorted} if question.of_earnings else {})}
 
 
-def _givers(
+def edge_givers(
     employers: pa.Array, first: Integers, second: Integers, question: PairQuestion, factors: Factors
 ) -> Integers:
     """Which of its two employers gives its factor to each pair: the same for moves there and back, in every period."""
