@@ -1,5 +1,7 @@
 """Queries in SQL: whatever columns, codes and tables are called, on both engines."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from sfumato.engine.connect import open_tables
 from sfumato.engine.query import Engine, is_text, texts, times, total
 from tests.conftest import tiny_frame
+from tests.docs.blocks import ROOT
 
 HOSTILE = ('a"b', "x'y; --", "back`quote", "select", "${env:HOME}", "back\\slash", "näme", "two words")
 """Names of columns, and codes, that mean something to a parser of SQL."""
@@ -63,6 +66,19 @@ def test_what_is_kept_may_outlive_what_it_was_made_of(open_engine: Engine) -> No
             kept = stack.enter_context(open_engine.lend(pa.table({"_a": [1, 2]})).kept())
             assert kept.number("sum(_a)") == 3
         assert kept.number() == 2
+
+
+def test_no_bars_are_drawn_among_what_commands_print(tiny: Path) -> None:
+    """DuckDB draws them where there is no script."""
+    program = f"""
+from pathlib import Path
+from sfumato.engine.connect import open_tables
+from tests.conftest import tiny_frame
+with open_tables(tiny_frame(Path({str(tiny)!r}))) as (engine, _):
+    print(engine.con.execute("SELECT current_setting('enable_progress_bar')").fetchone())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "(False,)\n"
 
 
 def test_a_query_in_the_middle_of_another_is_refused_instead_of_ending_it(tiny: Path) -> None:

@@ -259,6 +259,8 @@ def _duckdb(stack: ExitStack) -> tuple[Engine, Reader]:
         "temp_directory": stack.enter_context(spill_folder()),
     }
     engine = DuckDB(stack.enter_context(duckdb.connect(config=settings)))
+    # Where there is no script, as in `python -c` and notebooks, DuckDB draws bars among what commands print.
+    engine.con.execute("SET enable_progress_bar = false")
 
     def read(name: str, listed: list[DataFile]) -> Rows:
         view = f"sfumato_{name}"

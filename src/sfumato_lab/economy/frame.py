@@ -168,6 +168,9 @@ def asking(*paths: Path) -> Iterator[Ask]:
     """A function that answers SQL about these files, its `$files`, with any further values given by name."""
     files = [str(path) for path in paths]
     with duckdb.connect() as connection:
+        connection.execute(
+            "SET enable_progress_bar = false"
+        )  # which are drawn where there is no script, as in notebooks
 
         def ask(sql: str, **values: int) -> list[tuple[Any, ...]]:
             return connection.execute(sql, {"files": files, **values}).fetchall()
