@@ -132,8 +132,8 @@ class LiveSettings(Described):
     budget: Exact | None = Field(
         None,
         gt=0,
-        description="the epsilon that all ad-hoc counts of jobs may cost together, within the budget of the release; "
-        "without it, none are answered",
+        description="the epsilon that all ad-hoc counts of jobs, or of records in a release without a key, may cost "
+        "together, within the budget of the release; without it, none are answered",
     )
     most_epsilon: Exact | None = Field(
         None, gt=0, description="the largest epsilon of one ad-hoc count; without it, all that is left"
@@ -142,6 +142,12 @@ class LiveSettings(Described):
         Fraction(1, 100),
         gt=0,
         description="the least epsilon of one ad-hoc count: smaller ones are too noisy to use, and fill the ledger",
+    )
+    largest_weight: int | None = Field(
+        None,
+        ge=1,
+        description="for ad-hoc counts of records with weights that cost something: no record may weigh more, and the "
+        "noise hides one that does",
     )
     quota: Exact | None = Field(
         None,

@@ -435,6 +435,14 @@ OF_PEOPLE = (
         tables=table("block", method("laplace"), statistic=_COUNT, more='where = { year = "2" }'),
     ),
     Case(
+        name="weighted counts of records",
+        before=group(*people(3, weight=2.0), weighted=True),
+        after=group(*people(3, weight=2.0), Record(person=3, weight=3.6), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block side", method("laplace", largest_weight="4"), statistic=_COUNT),
+    ),
+    Case(
         name="counts of people in parts",
         quick=False,
         before=group(*people(2), yearly=True),

@@ -170,6 +170,6 @@ def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
         def tell(step: str) -> None:
             update(f"opening the confidential data: {step}", 0, 1)
 
-        if not release.data.of_jobs:
+        if not release.data.of_jobs and release.about.key is not None:
             return LiveQueue(live=stack.enter_context(open_guarded(release, tell)))
         return LiveQueue(live=stack.enter_context(open_charged(release, epsilon=epsilon, progress=tell)))

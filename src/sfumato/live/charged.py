@@ -1,4 +1,4 @@
-"""Ad-hoc counts of jobs with a formal guarantee: every new question is charged before any job is counted.
+"""Ad-hoc counts of jobs or records with a formal guarantee: each new question is charged before anything is counted.
 
 What all questions together may cost is a part of the budget of the release, kept in the same account: the people and
 employers in the data are the same. A question that was answered before gets the stored answer and costs nothing.
@@ -107,7 +107,7 @@ class Quotas:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChargedSession(Session):
-    """Jobs that are asked many questions, and the budget for that; it shows nothing of the jobs."""
+    """Jobs or records that are asked many questions, and the budget for that; it shows nothing of them."""
 
     most: EmployerEmployee
     """What all ad-hoc questions together may cost."""
@@ -122,10 +122,15 @@ class ChargedSession(Session):
         """The ledger that questions are charged to."""
         return self.ledger
 
-    def plan(self, *, method: str = "smooth-pareto", **question: Any) -> PublishedTable:
+    @property
+    def default_method(self) -> str:
+        """The method of a question that names none."""
+        return "smooth-pareto" if self.release.data.of_jobs else "laplace"
+
+    def plan(self, *, method: str | None = None, **question: Any) -> PublishedTable:
         """What is asked and how it is protected, in one spelling; a question beyond the limits is refused here."""
         try:
-            return self._plan(method=method, **question)
+            return self._plan(method=method or self.default_method, **question)
         except SfumatoError as error:
             raise _naming(error, self.fitting(**question)) from error
 
@@ -157,8 +162,12 @@ class ChargedSession(Session):
         self._refuse_parameters(method=method, alpha=alpha, epsilon=epsilon, delta=delta)
         by, where = in_order(by, where or {}, self.codelists)
         protect: dict[str, Any] = {"method": method, "epsilon": epsilon}
-        protect |= {name: value for name, value in (("alpha", alpha), ("delta", delta)) if value is not None}
-        table = live_table(self.release, self.codelists, by=by, where=where, count="jobs", protect=protect)
+        of_jobs = self.release.data.of_jobs
+        weight = None if of_jobs else self.release.live.largest_weight
+        further = {"alpha": alpha, "delta": delta, "largest_weight": weight}
+        protect |= {name: value for name, value in further.items() if value is not None}
+        counted = "jobs" if of_jobs else "records"
+        table = live_table(self.release, self.codelists, by=by, where=where, count=counted, protect=protect)
         return plan_table(self.release, table, self.codelists)
 
     def price(self, statistic: PublishedTable, *, analyst: str | None = None) -> Price:
@@ -382,15 +391,18 @@ def _naming(error: Refusal, methods: tuple[str, ...]) -> Refusal:
 def open_charged(
     release: Release, *, epsilon: Fraction | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Iterator[ChargedSession]:
-    """Open and validate the jobs of a release and its ledger; `epsilon` is what all questions together may cost."""
+    """Open and validate the data of a release and its ledger; `epsilon` is what all questions together may cost."""
     most, budget = epsilon if epsilon is not None else release.live.budget, release.budget
-    if not release.data.of_jobs or release.data.span is not None or budget is None:
+    if release.data.span is not None or budget is None:
         raise ReleaseError(
             "live tables",
-            expected="a release that counts jobs, with a budget; or one of records protected by top-contributors",
+            expected="a release of jobs or records with a budget; or one of records protected by top-contributors",
             found="another release",
             do="choose another release file",
         )
+    if not release.data.of_jobs:
+        # Analysts are shown all codes: read off the records, one record with a new code would show.
+        release.records.need_codes("live tables", release.data.attributes)
     if most is None or most <= 0:
         raise ReleaseError(
             "live tables",

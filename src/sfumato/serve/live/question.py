@@ -38,7 +38,9 @@ class LiveQuestion(BaseModel):
     delta: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = Field(
         None, description="for methods that need one"
     )
-    method: Name = Field("smooth-pareto", description="for jobs: the method of protection")
+    method: Name | None = Field(
+        None, description="the method of protection; when not given, smooth-pareto for jobs and laplace for records"
+    )
 
     def plan(self, live: Session) -> PublishedTable:
         """What is asked of the data, in one spelling; the same question is the same plan."""
@@ -52,15 +54,17 @@ class LiveQuestion(BaseModel):
                 statistic = {"count": "records"}
             return live.plan(by=by, where=where, totals=self.totals, **statistic)
         said = {"measure": self.measure, "totals": self.totals or None}
-        self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, "jobs are counted")
-        if self.method not in METHODS:
+        counted = "jobs" if live.release.data.of_jobs else "records"
+        why = f"{counted} are counted"
+        self._refuse(said | {"statistic": None if self.statistic == "count" else self.statistic}, why)
+        if self.method is not None and self.method not in METHODS:
             raise RefusedError(
                 "method",
                 expected=f"one of {', '.join(available_methods(cast(ChargedSession, live)).methods)}",
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
-        if is_for_people(self.method):
+        if self.method is not None and is_for_people(self.method):
             raise RefusedError(
                 "method",
                 expected="a method that counts jobs",
@@ -219,7 +223,7 @@ def live_config(live: Session, left: Balance | None, methods: AvailableMethods |
         title=release.about.title,
         population=release.about.population,
         period=release.about.period,
-        counts="jobs" if formal else "records",
+        counts="jobs" if data.of_jobs else "records",
         attributes=[
             LiveAttribute(
                 name=name,

@@ -50,6 +50,9 @@ PEOPLE_LEAVE_OPEN = (
 )
 
 
+SEVERAL_RECORDS = "A firm or person with several records has this protection for each of them, not for all together."
+
+
 def people_leave_open(tables: Sequence[PeopleTable]) -> str:
     """What tables of people do not protect, those on a condition included."""
     leaks = dict.fromkeys(getattr(table.method, "leaks", "") for table in tables)
@@ -168,6 +171,11 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
     """
     asked, guarantee = planned.question, planned.guarantee.bound
     text = f" {planned.method.typical_error()}"
+    if asked.weight is not None:
+        text += (
+            " Every record counts with its weight, rounded to a whole number. None weighs more than "
+            f"{planned.method.largest_weight:,}, and the noise hides a record of that weight."
+        )
     if any(not method.bounds for method in _of_percentiles([planned])):
         text += (
             " These percentiles were drawn by version 0.1.0: in the first and the last bin, which are not marked, and "

@@ -62,6 +62,8 @@ class SampleQuestion:
     """Attributes of calibration classes; every group must be in one class, whose place is the column `class`."""
     needs: frozenset[str] = frozenset({"count"})
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weight: str | None = None
+    """The column by which records count, each with its weight rounded to a whole number; None counts each once."""
 
     @property
     def looks_at(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.measures.attacks import AttackResult
-from sfumato.method import HIDDEN, PlannedError, check_parameters, of_table
+from sfumato.method import HIDDEN, PlannedError, added, check_parameters, of_table
 from sfumato.noise.geometric import Geometric
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
@@ -110,6 +110,7 @@ NORMAL = 1.959963984540054
 MOST_DECIMALS = 6
 MOST_MINIMUM = 10**6
 MOST_BOUND = 2**40
+MOST_WEIGHT = 10**9
 LEAST_SHARE = Fraction(1, 10**12)
 """Of ε, for one number: noise of less would leave 64 bits."""
 
@@ -345,7 +346,9 @@ class CountedSamples(SmallSamples):
 class RecordLaplace(Laplace):
     """ε privacy for one person by discrete Laplace noise of ε/periods in every cell.
 
-    A person is in one cell of each period: inside a period one count changes, by one, and the periods add up.
+    A person is in one cell of each period: inside a period one count changes, by one, and the periods add up. Records
+    with weights count with these, in whole numbers: one changes a count by `largest_weight` at most, and noise of that
+    much less ε hides any of them.
 
     >>> RecordLaplace(alpha=Fraction(1), epsilon=Fraction(2), periods=4).noise.epsilon
     Fraction(1, 2)
@@ -363,18 +366,27 @@ class RecordLaplace(Laplace):
 
     periods: int = of_table(1)
     """The number of periods in which the table counts a person."""
+    largest_weight: int = added(1)
+    """For records with weights: none may weigh more. It is public, and not read off the data."""
 
     def __post_init__(self) -> None:
         if self.periods < 1:
             raise MethodError(
                 self.name, expected="one period or more", found=f"{self.periods}", do="choose at least one period"
             )
+        if not 1 <= self.largest_weight <= MOST_WEIGHT:
+            raise MethodError(
+                self.name,
+                expected=f"a largest_weight from 1 to {MOST_WEIGHT:,}",
+                found=f"{self.largest_weight:,}",
+                do="state the largest weight that a record may have",
+            )
         super().__post_init__()
 
     @cached_property
     def noise(self) -> Geometric:
         """The same noise for every cell."""
-        return Geometric(epsilon=self.epsilon / self.periods)
+        return Geometric(epsilon=self.epsilon / self.periods / self.largest_weight)
 
     def guarantee(self) -> EmployerEmployee:
         """For one person: parallel over the cells of a period, sequential over the periods."""
@@ -413,8 +425,10 @@ class RecordLaplace(Laplace):
 
     def typical_error(self) -> str:
         """How far a count is typically off."""
-        return f"The noise is typically {self.planned_error().in_a_small_cell} people."
+        what = "people" if self.largest_weight == 1 else "of a weighted count"
+        return f"The noise is typically {self.planned_error().in_a_small_cell} {what}."
 
     def typical_by_size(self) -> tuple[str, str]:
         """The same in short, for small and for large groups."""
-        return f"{self.planned_error().in_a_small_cell} people", "the same"
+        what = " people" if self.largest_weight == 1 else ""
+        return f"{self.planned_error().in_a_small_cell}{what}", "the same"

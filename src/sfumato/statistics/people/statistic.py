@@ -23,6 +23,7 @@ from sfumato.privacy.meaning import Comparison, person_comparisons
 from sfumato.statistic import Surroundings
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
+    SEVERAL_RECORDS,
     errors_of_people,
     operator_notes,
     people_guarantee,
@@ -40,6 +41,7 @@ from sfumato.statistics.people.tabulate import (
     clipped_values,
     is_plain_count,
     people_in_chunks,
+    refuse_heavy,
     refuse_unsuitable,
     sampled,
     samples,
@@ -132,6 +134,7 @@ class People(PublishedTable):
             classes=dimensions(classes),
             needs=needs(method),
             where=table.where,
+            weight=data.records.weight,
         )
 
     @classmethod
@@ -184,7 +187,8 @@ class People(PublishedTable):
         if table.protect.by_period:
             return "an epsilon of its own for every period: only tables with one epsilon are tabulated in parts"
         if not is_plain_count(question):
-            return f"the statistic {table.statistic} of people: only counts of people are tabulated in parts"
+            what = "weighted counts" if question.weight else f"the statistic {table.statistic} of people"
+            return f"{what}: only counts of people are tabulated in parts"
         if reconciled:
             return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
         if not table.establishments:
@@ -196,7 +200,8 @@ class People(PublishedTable):
         asked = self.question
         bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
         classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
-        return ["people", asked.statistic, *bounds, list(asked.edges), classes]
+        weighted = [] if asked.weight is None else [["weight", asked.weight]]
+        return ["people", asked.statistic, *bounds, list(asked.edges), *weighted, classes]
 
     def words_in_any_order(self) -> list[Any]:
         """The same, with classes in the order of their names."""
@@ -237,6 +242,8 @@ class People(PublishedTable):
         for name, one in batch.items():
             most = getattr(one.method, "most_people", LARGEST_GROUP)
             refuse_unsuitable(data.tables, name, one.question, most=most)
+            if one.question.weight is not None:
+                refuse_heavy(data.tables, name, one.question.weight, one.method.largest_weight)
 
     @classmethod
     def tabulate(
@@ -364,7 +371,8 @@ class People(PublishedTable):
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What tables of people do not protect."""
-        return [people_leave_open(plan.of_kind(cls))]
+        several = plan.release.records.records.levels
+        return [people_leave_open(plan.of_kind(cls)) + (f" {SEVERAL_RECORDS}" if several else "")]
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
@@ -436,16 +444,31 @@ def _known(table: Table, data: Microdata, question: SampleQuestion, name: str) -
     return {fact: value for fact, value in facts.items() if fact in asked}
 
 
+def _is_weighted_count(table: Table, data: Microdata) -> bool:
+    """Whether records count with their weights, up to a largest one that the release states."""
+    stated = table.protect.options.get("largest_weight") is not None
+    if stated and data.records.weight is None:
+        raise ReleaseError(
+            f"table '{table.name}', largest_weight",
+            expected="records with a `weight`: without one every record counts once",
+            found="no `weight` in [data.records]",
+            do="leave out `largest_weight`, or name the weight",
+        )
+    return stated and table.count == "records" and not (data.records.consent or table.totals)
+
+
 def _need_people(table: Table, data: Microdata) -> None:
     """Refuse records that are not one a person and period, or a table that adds up several periods of a person."""
     records = data.records
+    if _is_weighted_count(table, data):
+        return
     kept = [key for key in ("levels", "weight", "consent") if getattr(records, key)]
     if kept:
         raise ReleaseError(
             f"table '{table.name}', method '{table.protect.method}'",
             expected="records of people that count once each and are all protected",
             found=f"`{kept[0]}` in [data.records]",
-            do="leave it out, or use the method top-contributors",
+            do="leave it out, state `largest_weight` for a weighted count, or use the method top-contributors",
         )
     if table.totals:
         raise ReleaseError(

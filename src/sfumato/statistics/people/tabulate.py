@@ -114,15 +114,18 @@ class _Scan:
         self._bins = {key: f"_bin_{at}" for at, key in enumerate(dict.fromkeys(binned))}
         sums = dict.fromkeys(term for question in questions for term in self._terms(question).values())
         self._sums = {term: f"_sum_{at}" for at, term in enumerate(sums)}
+        self._weight = next((question.weight for question in questions if question.weight), None)
 
     def finest(self, records: Rows) -> Rows:
         """The records counted and summed by everything that any question tells apart."""
         rows = records.select(
             **texts(records, self._attributes),
             **{column: clipped(records, bound) for bound, column in self._values.items()},
+            **({} if self._weight is None else {"_weight": whole_weight(records, self._weight)}),
         )
         bins = {column: _bin(self._values[bound], edges) for (bound, edges), column in self._bins.items()}
         sums = {column: total(" * ".join(term)) for term, column in self._sums.items()}
+        sums |= {} if self._weight is None else {"_weighted": total("_weight")}
         return rows.with_columns(**bins).group([*self._attributes, *bins], _count="count(*)", **sums)
 
     def cells(self, finest: Rows, question: SampleQuestion) -> Cells:
@@ -137,7 +140,7 @@ class _Scan:
         terms = self._terms(question)
         found = rows.group(
             names,
-            _count=total("_count"),
+            _count=total("_count" if question.weight is None else "_weighted"),
             **{f"_class_{at}": f"min({rows.engine.q(of.name)})" for at, of in enumerate(outside)},
             **{f"_total_{name}": total(self._sums[term]) for name, term in terms.items()},
         ).fetch()
@@ -167,6 +170,24 @@ def clipped(records: Rows, bound: BoundedMeasure) -> str:
     value = value if bound.low is None else f"greatest({value}, {bound.low})"
     value = value if bound.high is None else f"least({value}, {bound.high})"
     return f"CAST({value} AS BIGINT)"
+
+
+def whole_weight(records: Rows, column: str) -> str:
+    """Weights as whole numbers, halves upwards."""
+    return f"CAST(floor(CAST({records.engine.q(column)} AS DOUBLE) + 0.5) AS BIGINT)"
+
+
+def refuse_heavy(tables: RecordTables, name: str, weight: str, largest: int) -> None:
+    """Refuse records that weigh more than the noise of a table is made for, and sums that may leave 64 bits."""
+    column = f"CAST({tables.engine.q(weight)} AS DOUBLE)"
+    row = tables.records.row(_most=f"max({column})", _sum=f"sum({column})")
+    if float(row["_most"] or 0) > largest or float(row["_sum"] or 0) >= LARGEST_GROUP:
+        raise DataError(
+            f"table '{name}', weights",
+            expected=f"no weight above largest_weight = {largest:,}, which the noise is made for, and a sum below 2^61",
+            found="more",
+            do="raise largest_weight, or trim the weights",
+        )
 
 
 def bin_dimension(edges: Sequence[int]) -> Dimension:
@@ -266,7 +287,7 @@ def _refuse_two_classes(records: Rows, name: str, question: SampleQuestion) -> N
 
 def is_plain_count(question: SampleQuestion) -> bool:
     """Whether a question about people asks for their number and nothing else."""
-    return question.statistic == "count" and question.needs <= {"count"}
+    return question.statistic == "count" and question.needs <= {"count"} and question.weight is None
 
 
 def people_in_chunks(
