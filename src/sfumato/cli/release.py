@@ -151,15 +151,17 @@ def _cube_errors(plan: "Plan") -> list[RenderableType]:
     lines: list[RenderableType] = []
     for cube in plan.cubes:
         found = cube.compared_errors()
-        table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended")
+        table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended", "one by one")
         for size, error in found.planned.items():
             both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
-            table.add_row(str(size), f"{error:.3g}", *both, found.recommended[size])
+            asked = f"{found.by_themselves[size]:,}"
+            table.add_row(str(size), f"{error:.3g}", *both, found.recommended[size], asked)
         share = f"{float(found.levels.share):.0%} of epsilon for {found.levels.name}"
         words = (
             f"Counts of {cube.name} are expected to be off by, in records (root mean square), before any cell is kept "
             "from being negative; at the same budget with all of it for the cube alone, and at several levels "
-            f"({share}):"
+            f"({share}). So many tables would be more accurate if each were asked by itself, with its part of the "
+            "budget, and would not add up:"
         )
         lines += [Text(words), table]
     return lines
@@ -178,6 +180,7 @@ def _cube_error_data(plan: "Plan") -> dict[str, Any]:
                     "bottom_up": comparison.bottom_up[size],
                     "several_levels": comparison.several_levels[size],
                     "recommended": comparison.recommended[size],
+                    "better_by_themselves": comparison.by_themselves[size],
                 }
                 for size, error in comparison.planned.items()
             ],

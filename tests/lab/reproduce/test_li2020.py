@@ -18,7 +18,7 @@ RUNS = 100
 
 @pytest.fixture(scope="module")
 def found() -> Reproduction:
-    return reproduce(runs=RUNS)
+    return reproduce(runs=RUNS, quotes=2_000)
 
 
 def test_the_probabilities_of_table_2_are_given_for_each_j(found: Reproduction) -> None:
@@ -134,7 +134,7 @@ def test_table_4_comes_out_as_the_variance_within_a_run_of_raked_two_sided_noise
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_one_others() -> None:
-    first, again, other = (list(reproduce(runs=2, seed=seed).rows()) for seed in (3, 3, 4))
+    first, again, other = (list(reproduce(runs=2, seed=seed, quotes=1_000).rows()) for seed in (3, 3, 4))
     assert first == again
     assert first != other
 
@@ -147,8 +147,47 @@ def test_findings_name_the_erratum_and_what_table_4_is(found: Reproduction) -> N
     assert "mean square" in text
 
 
+def test_few_tables_are_better_asked_by_themselves_and_many_are_not(found: Reproduction) -> None:
+    for epsilon in (1.0, 7.0):
+        errors = {row["tables"]: row["ours"] for row in rows(found, "interactive_error", epsilon=epsilon)}
+        cube = {row["dimension"]: row["ours"] for row in rows(found, "bottom_up_error", epsilon=epsilon)}
+        even = {row["dimension"]: row["ours"] for row in rows(found, "tables_better_asked", epsilon=epsilon)}
+        assert errors[1] == pytest.approx(cube[10]), "the cube is one table"
+        assert list(even.values()) == sorted(even.values(), reverse=True)
+        assert (errors[10] < cube[1]) == (even[1] >= 10)
+        assert errors[1023] > cube[1]
+
+
+def test_tables_asked_by_themselves_do_not_add_up_and_those_of_a_cube_do(found: Reproduction) -> None:
+    apart = {row["approach"]: row["ours"] for row in rows(found, "cells_that_do_not_add_up")}
+    assert apart["bottom-up"] == 0
+    assert apart["interactive"] > 0.9
+
+
+def test_one_draw_gives_weights_away_and_two_do_not(found: Reproduction) -> None:
+    read = {(row["draws"], row["attack"]): row["ours"] for row in rows(found, "weights_read")}
+    assert read["shared", "weight, known to be alone"] > 0.95
+    assert read["own", "weight, known to be alone"] == read["own", "weight, published as alone"] == 0
+
+
+def test_intruders_get_more_than_a_guess_and_less_than_without_noise(found: Reproduction) -> None:
+    for row in rows(found, "disclosed", attack="linked records"):
+        about = {"attack": row["attack"], "known": row["known"]}
+        (guess,), (plain,) = (
+            rows(found, name, **about) for name in ("right_by_guessing", "disclosed_without_protection")
+        )
+        assert guess["ours"] - 0.05 < row["ours"] < plain["ours"] == 1
+
+
+def test_relaxed_rules_make_more_estimates_publishable_than_they_lose(found: Reproduction) -> None:
+    for row in rows(found, "newly_publishable"):
+        (lost,) = rows(found, "newly_marked", dimension=row["dimension"])
+        assert row["ours"] >= lost["ours"]
+    assert sum(row["ours"] for row in rows(found, "newly_publishable")) > 50
+
+
 def test_the_object_for_machines_the_csv_and_the_page_hold_every_row(found: Reproduction, tmp_path: Path) -> None:
-    data, text = written(found, write_reproduction, reproduction_summary, tmp_path, paper="li2020", charts=2)
+    data, text = written(found, write_reproduction, reproduction_summary, tmp_path, paper="li2020", charts=3)
     for quantity in ("noise_variance", "noise_variance_calibrated", "variance_reduction"):
         keys = {
             (row["dimension"], row["calibration"], row["variant"])

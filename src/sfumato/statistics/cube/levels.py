@@ -287,6 +287,9 @@ class SeveralLevels:
 By = tuple[str, ...]
 _SHARES = tuple(Fraction(share, 20) for share in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18))
 _MOST_LEVELS = 100
+MOST_ASKED = 1_000
+"""As many tables that are asked one by one are looked at."""
+_ROUNDING = 1e-9
 _FEW = (1, 2, 3)
 """Dimensions of the tables that readers ask for most."""
 
@@ -371,6 +374,11 @@ class Comparison:
     bottom_up: Mapping[int, float]
     """With all of it spent on the cube."""
     several_levels: Mapping[int, float]
+    by_themselves: Mapping[int, int]
+    """Up to how many tables of each dimension are better asked one by one, at the same budget in all, than as planned.
+
+    That is the interactive approach: a table has noise in its own cells only, and a part of the budget.
+    """
     levels: Candidate
     """Of all that measure several levels the best for tables of few dimensions."""
 
@@ -396,20 +404,40 @@ def compared(
     spent = [method.counts, *(control.counts for control in method.controls if control.counts is not None)]
     few = [size for size in _FEW if size < len(names)] or [len(names)]
     sizes = tuple(dict.fromkeys([*few, len(names)]))
-    candidates = recommended(
-        dimensions,
-        all_tables(dimensions, *few),
-        epsilon=sum((noise.epsilon for noise in spent), Fraction(0)),
-        delta=sum(noise.delta() for noise in spent),
-    )
+    epsilon, delta = sum((noise.epsilon for noise in spent), Fraction(0)), sum(noise.delta() for noise in spent)
+    candidates = recommended(dimensions, all_tables(dimensions, *few), epsilon=epsilon, delta=delta)
     alone = next(candidate for candidate in candidates if candidate.is_bottom_up)
     levels = next(candidate for candidate in candidates if not candidate.is_bottom_up)
+    planned = errors_by_dimension(dimensions, measured, *sizes)
     return Comparison(
-        planned=errors_by_dimension(dimensions, measured, *sizes),
+        planned=planned,
+        by_themselves={size: better_by_themselves(epsilon, delta, error) for size, error in planned.items()},
         bottom_up=errors_by_dimension(dimensions, alone.design.measured_levels, *sizes),
         several_levels=errors_by_dimension(dimensions, levels.design.measured_levels, *sizes),
         levels=levels,
     )
+
+
+def noise_of_one(epsilon: Fraction, delta: float, tables: int) -> TruncatedGeometric:
+    """The noise of each of so many tables that are asked one by one and share a budget evenly."""
+    part = epsilon / tables
+    return TruncatedGeometric(epsilon=part, cap=smallest_cap(epsilon=part, delta=delta / tables))
+
+
+def better_by_themselves(epsilon: Fraction, delta: float, error: float) -> int:
+    """The largest number of tables whose noise, when they share a budget, is not above this error; at most MOST_ASKED.
+
+    >>> better_by_themselves(Fraction(2), 1e-6, 10.0)
+    14
+    """
+    enough = error**2 * (1 + _ROUNDING)  # the cube itself is one table
+    low, high = 0, 1
+    while high < MOST_ASKED and noise_of_one(epsilon, delta, high).variance <= enough:
+        low, high = high, min(2 * high, MOST_ASKED)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if noise_of_one(epsilon, delta, middle).variance <= enough else (low, middle)
+    return low
 
 
 def measured_counts(

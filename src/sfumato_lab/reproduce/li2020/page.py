@@ -13,7 +13,9 @@ from rich.text import Text
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
 from sfumato.cli.screen import printed_table
+from sfumato.statistics.cube.assess import TOTALS
 from sfumato.statistics.cube.levels import Candidate
+from sfumato.statistics.cube.linkage import RECORDS as LINKED
 from sfumato_lab.reproduce.li2020.evaluate import (
     CHANCE_OF_NOISE,
     CONVERGED,
@@ -25,6 +27,7 @@ from sfumato_lab.reproduce.li2020.evaluate import (
     VARIANTS,
     at_mean_cardinality,
 )
+from sfumato_lab.reproduce.li2020.interactive import EPSILONS, TABLES
 from sfumato_lab.reproduce.li2020.levels import APPROACHES, NUMBERS, SURVEYS, WORKLOADS, Levels
 from sfumato_lab.reproduce.li2020.reproduction import AVERAGED, CALIBRATIONS, PAPER, Line, Measure, Reproduction
 from sfumato_lab.reproduce.page import Page, bullets, rows_table
@@ -44,6 +47,9 @@ def findings(found: Reproduction) -> list[str]:
         *_bias(found),
         *_bound(found),
         *_levels(found),
+        *_interactive(found),
+        *_attacked(found),
+        *_publishable(found),
     ]
 
 
@@ -178,6 +184,52 @@ def _levels(found: Reproduction) -> Iterator[str]:
         yield f"Recommended by workload at ε = {float(epsilon):g}: {'; '.join(advice)}."
 
 
+def _interactive(found: Reproduction) -> Iterator[str]:
+    """How many tables are better asked one by one, and what does not add up then."""
+    apart = found.interactive.contradictions
+    for epsilon in EPSILONS:
+        even = [found.interactive.even[epsilon, size] for size in _SHOWN]
+        yield (
+            f"Each table by itself, at the same ε = {float(epsilon):g} in all: up to {', '.join(map(str, even))} "
+            "tables of 1 to 5 dimensions have a smaller error than the same tables summed from the cube."
+        )
+    yield (
+        f"Of cells of one-way tables {apart['interactive']:.1%} differ from the sums of two-way tables that were asked "
+        f"by themselves, and {apart['bottom-up']:.1%} from those of the cube."
+    )
+
+
+def _attacked(found: Reproduction) -> Iterator[str]:
+    """What readers of both columns and intruders get."""
+    assessed = found.assessed
+    read = {draws: results[-1].success_rate for draws, results in assessed.weights.items()}
+    yield (
+        f"With one draw for both columns, as in Table 3, {read['shared']:.1%} of the weights of records that are alone "
+        f"in their cell are read exactly, in spite of calibration; with draws of their own {read['own']:.1%}."
+    )
+    for part in assessed.assessment.linkage:
+        if part.attack == LINKED:
+            yield (
+                f"Linked records, {', '.join(part.known)} known: {part.disclosed / part.targets:.1%} of "
+                f"{part.targets:,} are right with the noise of Table 2 and two controls, "
+                f"{part.guessed / part.targets:.1%} by guessing, all without noise."
+            )
+
+
+def _publishable(found: Reproduction) -> Iterator[str]:
+    """That relaxed rules make more publishable."""
+    assessment = found.assessed.assessment
+    figures = [
+        f"{part.kind(TOTALS).all.newly_publishable:,} beside {part.kind(TOTALS).all.publishable:,} "
+        f"({part.dimensions} dimensions)"
+        for part in assessment.by_dimension[1:]
+    ]
+    yield (
+        f"Rules before: {assessment.rules_before}; after: {assessment.rules}. So relaxed they make more estimates "
+        f"publishable: {', '.join(figures)}."
+    )
+
+
 def _reductions(lines: list[Line]) -> str:
     return ", ".join("–" if line.reduction is None else f"{line.reduction:.1%}" for line in lines[:5])
 
@@ -227,7 +279,8 @@ def _lines(*series: Sequence[float | None]) -> list[Mark]:
 _HEADING = "The bottom-up hypercube, published and computed again"
 _COLUMNS = (
     *("quantity", "j", "dimension", "calibration", "variant", "tolerance", "runs", "runs_used", "epsilon", "records"),
-    *("workload", "approach", "numbers", "levels", "share", "recommended", "published", "ours", "theory"),
+    *("workload", "approach", "numbers", "levels", "share", "recommended", "tables", "draws", "attack", "known"),
+    *("published", "ours", "theory"),
 )
 _MEASURES: dict[Measure, str] = {
     "variance": "Variance in a cell over runs, the mean over cells and tables",
@@ -264,7 +317,65 @@ by least squares; whole numbers that are not negative follow from that. δ = {fo
 <figure>{level_errors(found.levels)}</figure>
 {_level_errors(found)}
 <h3>What to prefer: expected root mean square error by the tables asked for</h3>
-{_workloads(found)}"""
+{_workloads(found)}
+<h2>Each table by itself, at the same budget</h2>
+<p>The interactive approach: every table that is asked for has noise of its own and a part of ε and δ.</p>
+<figure>{interactive_errors(found)}</figure>
+<h2>The assessment after perturbation, on a synthetic survey</h2>
+<p>A cube with the noise of Table 2 and two noisy controls, on quotes made here.</p>
+<h3>Records that are the only ones with what is known of them</h3>
+{_intruders(found)}
+<h3>What protection costs, by dimensions of the table</h3>
+{_costs(found)}"""
+
+
+def interactive_errors(found: Reproduction) -> str:
+    """The error of a cell by the number of tables that are asked for, beside that of tables of the cube."""
+    x = Axis(title="tables asked for", kind="log")
+    y = Axis(title="root mean square error, records", kind="log")
+    panels, shown = [], (1, 2, 3, 10)
+    for epsilon in EPSILONS:
+        errors = [found.interactive.asked[epsilon, tables] for tables in TABLES]
+        marks = [Mark(kind="line", x=TABLES, y=errors, series=0)]
+        for at, size in enumerate(shown, start=1):
+            level = found.interactive.cube[epsilon, size]
+            marks.append(Mark(kind="line", x=(TABLES[0], TABLES[-1]), y=(level, level), series=at))
+        panels.append(Panel(x, y, marks, f"ε = {float(epsilon):g}"))
+    names = ("interactive", *(f"cube, {size} dimensions" for size in shown))
+    return draw_panels(panels, title="Error of a cell: each table by itself, and the cube", series=names)
+
+
+def _intruders(found: Reproduction) -> str:
+    rows = (
+        (
+            part.attack,
+            ", ".join(part.known),
+            f"{part.targets:,}",
+            *(f"{share / part.targets:.1%}" for share in (part.unprotected, part.disclosed, part.guessed)),
+        )
+        for part in found.assessed.assessment.linkage
+    )
+    return _rows(("attack", "known", "targets", "without protection", "disclosed", "by guessing"), rows)
+
+
+def _costs(found: Reproduction) -> str:
+    heads = (
+        *("dimensions", "publishable before", "newly publishable", "newly marked", "median relative difference"),
+        *("overlap of intervals", "Hellinger distance", "published error beside the paper's"),
+    )
+    rows = []
+    for part in found.assessed.assessment.by_dimension:
+        totals, distance = part.kind(TOTALS).all, part.kind(TOTALS).distances
+        rows.append(
+            (
+                f"{part.dimensions}",
+                *(f"{number:,}" for number in (totals.publishable, totals.newly_publishable, totals.newly_marked)),
+                *(f"{share:.1%}" for share in (totals.median_difference, totals.overlap)),
+                "" if distance is None else f"{distance.hellinger:.3f}",
+                f"{totals.error_ratio:.2f}",
+            )
+        )
+    return _rows(heads, rows)
 
 
 def _table_4_page(found: Reproduction, measure: Measure) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.statistics.cube.calibrate import CalibrationMethod
+from sfumato_lab.reproduce.li2020.assessment import QUOTES, Assessed, assess_survey
 from sfumato_lab.reproduce.li2020.evaluate import (
     CAP,
     CHANCE_OF_NOISE,
@@ -33,6 +34,7 @@ from sfumato_lab.reproduce.li2020.evaluate import (
     simulate,
     survey,
 )
+from sfumato_lab.reproduce.li2020.interactive import Interactive, compare_interactive
 from sfumato_lab.reproduce.li2020.levels import Levels, compare_levels
 
 PAPER = "li2020"
@@ -78,6 +80,10 @@ class Reproduction:
     simulated: Mapping[Variant, Simulated]
     levels: Levels
     """The alternative that measures several levels."""
+    interactive: Interactive
+    """The other option of the paper: each table by itself."""
+    assessed: Assessed
+    """The assessment after perturbation."""
 
     def lines(
         self, calibration: CalibrationMethod, variant: Variant, measure: Measure = "variance", runs: Runs = "converged"
@@ -158,6 +164,8 @@ class Reproduction:
             about = {"dimension": size, "published": None, "ours": at_mean_cardinality(size)}
             yield {"quantity": "variance_reduction_at_mean_cardinality", **about}
         yield from self.levels.rows()
+        yield from self.interactive.rows()
+        yield from self.assessed.rows()
 
     def _noise_rows(self) -> Iterator[dict[str, Any]]:
         for j, printed in TABLE_2.items():
@@ -195,14 +203,18 @@ class Reproduction:
                 yield row(f"variance_reduction_{averaged}", size, TABLE_4[size][2], share, expects)
 
 
-def reproduce(*, runs: int = RUNS, seed: int = 1, progress: Progress = lambda *_: None) -> Reproduction:
-    """Compute Table 2 again, and Table 4 from as many runs as are asked for."""
+def reproduce(
+    *, runs: int = RUNS, seed: int = 1, quotes: int = QUOTES, progress: Progress = lambda *_: None
+) -> Reproduction:
+    """Compute Table 2 again, Table 4 from as many runs as are asked for, and assess a survey of so many quotes."""
     return Reproduction(
         runs=runs,
         noise=TruncatedGeometric(epsilon=TABLE_2_EPSILON, cap=TABLE_2_CAP),
         evaluated=TruncatedGeometric(epsilon=EPSILON, cap=CAP),
         simulated=simulate(survey(seed), runs=runs, seed=seed, progress=progress),
         levels=compare_levels(runs=runs, seed=seed),
+        interactive=compare_interactive(seed=seed),
+        assessed=assess_survey(seed=seed, quotes=quotes),
     )
 
 
