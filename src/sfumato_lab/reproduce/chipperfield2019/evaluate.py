@@ -29,13 +29,16 @@ from sfumato.statistics.totals.statistic import Totals
 from sfumato_lab.economy.business.generate import BUSINESSES, EMPLOYEES, generate_business
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.reproduce.chipperfield2019.published import (
+    APPROACHES,
     ASKED,
+    ASKED_CELLS,
     EVERYONE,
     SPREAD,
     TABLE_1,
     TABLE_1_PERTURBATION,
     TABLE_1_RELEASED,
     TABLE_1_TOTAL,
+    TABLE_6_VALUES,
     published_impacts,
 )
 from sfumato_lab.reproduce.page import economy_folder
@@ -123,7 +126,7 @@ class PerturbedTable:
         """One object for every cell, and for every figure that the table comes to."""
         about: dict[str, Any] = {"table": self.number}
         if self.number in (6, 7):
-            about["approach"] = "II" if self.protected == EVERYONE else "I/III"
+            about["approach"] = APPROACHES[self.protected]
         for cell in self.cells:
             yield {
                 "quantity": "impact",
@@ -146,6 +149,17 @@ class PerturbedTable:
                 "high": max(figures, default=None),
                 "keys": len(self.by_key),
             }
+        if self.number == 6:
+            printed = TABLE_6_VALUES.get(self.protected)
+            gap = None if printed is None else printed[-1] - sum(printed[:-1])
+            yield {"quantity": "gap_of_total", **about, "published": gap, "ours": self.gap}
+
+    @property
+    def gap(self) -> float | None:
+        """The published total less the sum of published cells, of a table by one attribute; None if some are hidden."""
+        values = [cell.perturbed for cell in self.cells]
+        known = [value for value in values if value is not None]
+        return known[-1] - sum(known[:-1]) if len(known) == len(values) else None
 
     def figures(self, quantity: str) -> list[float]:
         """What the impacts come to under each key."""
@@ -197,7 +211,7 @@ name = "{number}"
 by = {by}
 totals = true
 decimals = 1
-protect = {{ method = "top-contributors" }}
+protect = {{ method = "{method}" }}
 """
 
 
@@ -211,6 +225,7 @@ class _Form:
     measure: str
     statistic: str
     tables: Mapping[int, tuple[str, ...]]
+    method: str = "top-contributors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +306,8 @@ def _forms(folder: Path) -> tuple[_Form, ...]:
             tables={3: ("occupation", "sex"), 4: ("industry", "sex")},
         ),
         everyone,
-        replace(everyone, protected=ASKED, columns=columns + ', consent = "consent"'),
+        replace(everyone, protected=ASKED, columns=columns + ', consent = "consent"', method="perturbed-values"),
+        replace(everyone, protected=ASKED_CELLS, columns=columns + ', consent = "consent"'),
     )
 
 
@@ -299,7 +315,9 @@ def _release_text(form: _Form, folder: Path) -> str:
     attributes = dict.fromkeys(name for by in form.tables.values() for name in by)
     codelists = {name: json.dumps(str(folder.resolve() / "codelists" / f"{name}.csv")) for name in attributes}
     tables = [
-        _TABLE.format(number=number, statistic=form.statistic, measure=form.measure, by=json.dumps(by))
+        _TABLE.format(
+            number=number, statistic=form.statistic, measure=form.measure, by=json.dumps(by), method=form.method
+        )
         for number, by in form.tables.items()
     ]
     return _RELEASE.format(

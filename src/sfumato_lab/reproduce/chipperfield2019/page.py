@@ -22,7 +22,14 @@ from sfumato_lab.reproduce.chipperfield2019.evaluate import (
     SurveyTables,
     absolute_figures,
 )
-from sfumato_lab.reproduce.chipperfield2019.published import ASKED, EVERYONE, published_impacts
+from sfumato_lab.reproduce.chipperfield2019.published import (
+    APPROACHES,
+    ASKED,
+    ASKED_CELLS,
+    EVERYONE,
+    FIGURE_1_SPREADS,
+    published_impacts,
+)
 from sfumato_lab.reproduce.chipperfield2019.reproduction import (
     DIFFERENCING,
     PAPER,
@@ -30,12 +37,14 @@ from sfumato_lab.reproduce.chipperfield2019.reproduction import (
     Reproduction,
     errata,
     listed,
+    open_questions,
 )
 from sfumato_lab.reproduce.page import Page, bullets, rows_table
 
 # The tables on synthetic data, laid out as in the paper: headings and rows of text, for the terminal and the page.
 
 _MILLION = 1_000_000
+_WHO = {EVERYONE: "all protected", ASKED: "values of who asked", ASKED_CELLS: "cells of who asked"}
 _TITLES = {
     3: "Like Table 3: mean weekly earnings by occupation (impact of perturbation, %)",
     4: "Like Table 4: mean weekly earnings by industry (impact of perturbation, %)",
@@ -60,7 +69,7 @@ def laid_out(survey: SurveyTables) -> Iterator[Laid]:
     for number in (3, 4):
         yield _crossed(survey.table(number))
     for number in (6, 7):
-        yield _totals(survey.table(number), survey.table(number, ASKED))
+        yield _totals(*(survey.table(number, protected) for protected in APPROACHES))
     yield _compared(survey)
 
 
@@ -78,16 +87,16 @@ def _crossed(table: PerturbedTable) -> Laid:
     )
 
 
-def _totals(everyone: PerturbedTable, asked: PerturbedTable) -> Laid:
-    """Totals unperturbed, with their sampling error, and perturbed in both ways."""
+def _totals(everyone: PerturbedTable, asked: PerturbedTable, cells: PerturbedTable) -> Laid:
+    """Totals unperturbed, with their sampling error, and perturbed in every way."""
     (down,) = everyone.labels
     rows = []
-    for cell, other in zip(everyone.cells, asked.cells, strict=True):
-        told = (_told(each, by=_MILLION) for each in (cell, other))
+    for row in zip(everyone.cells, asked.cells, cells.cells, strict=True):
+        cell, told = row[0], (_told(each, by=_MILLION) for each in row)
         rows.append(
             (everyone.labels[down][cell.codes[down]], _number(cell.true / _MILLION), f"{cell.error:.1f}", *told)
         )
-    heads = (down, "unperturbed", "RSE, %", "II: all protected", "I, III: who asked")
+    heads = (down, "unperturbed", "RSE, %", "II: all protected", "I, III: values of who asked", "cells of who asked")
     return Laid(title=_TITLES[everyone.number], heads=heads, rows=tuple(rows))
 
 
@@ -96,7 +105,7 @@ def _compared(survey: SurveyTables) -> Laid:
     rows = []
     for table in survey.tables:
         published = absolute_figures(published_impacts(table.number, table.protected))
-        who = "" if table.number in (3, 4) else ", all protected" if table.protected == EVERYONE else ", who asked"
+        who = "" if table.number in (3, 4) else f", {_WHO[table.protected]}"
         for place, (quantity, words) in enumerate(QUANTITIES.items()):
             ours = table.figures(quantity)
             first = f"{table.number}{who}" if place == 0 else ""
@@ -128,7 +137,7 @@ def _figure(quantity: str, value: float) -> str:
 
 _HEADING = "Business totals through a remote server, published and computed again"
 _COLUMNS = (
-    *("quantity", "what", "source", "contributors", "m", "attack", "attacks", "v", "parity", "falling"),
+    *("quantity", "what", "source", "contributors", "m", "attack", "attacks", "v", "spread", "parity", "falling"),
     *("table", "approach", "occupation", "industry", "state", "sex"),
     *("published", "relation", "ours", "loss", "true", "perturbed", "low", "high", "keys"),
 )
@@ -147,13 +156,18 @@ perturbation itself, not simulated.</p>
 <h2>Figure 1: risk of attack 2 against loss</h2>
 <p>Each dot is a set of magnitudes up to {_LARGEST:g}; no set lies below the line. Dashed: the acceptable risk.</p>
 <div class="panels">{"".join(f"<figure>{_panel(panel)}</figure>" for panel in found.panels)}</div>
-{rows_table(("", "", "published", "here"), _figure_1(found))}
+{rows_table(("", "", "published", *(f"b = {b:g}" for b in FIGURE_1_SPREADS)), _figure_1(found))}
+{bullets(open_questions(found))}
 <h2>Table 2: what the published magnitudes do</h2>
 {rows_table(_TABLE_2, _table_2(found))}
 <h2>Table 2: the optimal magnitudes</h2>
 <p>With the least mean loss of all magnitudes in steps of 0.05, under all three attacks, the same among those that never
 grow from a contributor to a smaller one, and under attack 2 alone.</p>
 {rows_table(("contributors", "published", "all attacks", "never growing", "attack 2 alone"), _optima(found))}
+<h2>Table 5: employees of three establishments</h2>
+<p>Made-up employees with the printed contributions and sampling errors, protected by a release. Probabilities are over
+all keys, for the second establishment as the attacker.</p>
+{rows_table(("", "published", "here"), _table_5(found))}
 <h2>Tables 3, 4, 6 and 7: utility by cell</h2>
 <p>Tables like the paper's from a synthetic survey of {found.survey.businesses:,} businesses and
 {found.survey.employees:,} employees, with magnitudes of 0.4, 0.3 and 0.2. The data are other ones, so only what impacts
@@ -178,9 +192,21 @@ def _table_1(found: Reproduction) -> Iterator[Sequence[str]]:
 def _figure_1(found: Reproduction) -> Iterator[Sequence[str]]:
     for panel in found.panels:
         shown = panel.published
-        yield shown.name, f"{shown.contributors}: loss", f"{shown.loss:.2f}", f"{panel.ours.loss:.3f}"
-        risk = panel.ours.verdicts[0].risk
-        yield "", f"risk of attack 2 within {shown.within:.0%}", f"{shown.risk:.2f}", f"{risk:.3f}"
+        every = (panel.ours, *(wider for _, wider in panel.wider))
+        losses = (f"{one.loss:.3f}" for one in every)
+        yield shown.name, f"{shown.contributors}: loss", f"{shown.loss:.2f}", *losses
+        risks = (f"{one.verdicts[0].risk:.3f}" for one in every)
+        yield "", f"risk of attack 2 within {shown.within:.0%}", f"{shown.risk:.2f}", *risks
+
+
+def _table_5(found: Reproduction) -> Iterator[Sequence[str]]:
+    for line in found.table_5:
+        stated = "" if line.published is None else f"{line.relation} {_short(line.published)}".strip()
+        yield line.what, stated, _short(line.ours)
+
+
+def _short(figure: float) -> str:
+    return f"{figure:,.0f}" if abs(figure) > 1_000 else f"{figure:.3f}"
 
 
 def _table_2(found: Reproduction) -> Iterator[Sequence[str]]:
@@ -211,8 +237,10 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
         Text(f"{PAPER}: the keyed perturbation of business totals. Risks and losses are exact, not simulated."),
         _example(found),
         _figure_1_summary(found),
+        *(Text(sentence) for sentence in open_questions(found)),
         _table_2_summary(found),
         _optima_summary(found),
+        _table_5_summary(found),
         Text(
             f"Tables like the paper's from a synthetic survey: {found.survey.businesses:,} businesses and "
             f"{found.survey.employees:,} employees. Cells are under one key and of other data than the paper's; what "
@@ -223,7 +251,8 @@ def reproduction_summary(found: Reproduction, page: Path, table: Path) -> tuple[
         *(Text(f"- {sentence}") for sentence in errata(found)),
         Text(f"\nCharts: {page}\nAll figures: {table}"),
     ]
-    return Group(*lines), {"paper": PAPER, "rows": list(found.rows()), "errata": errata(found)}
+    data = {"paper": PAPER, "rows": list(found.rows()), "errata": errata(found), "open": open_questions(found)}
+    return Group(*lines), data
 
 
 def _example(found: Reproduction) -> Table:
@@ -234,12 +263,18 @@ def _example(found: Reproduction) -> Table:
 
 
 def _figure_1_summary(found: Reproduction) -> Table:
-    table = printed_table("Figure 1, m = " + listed(found.panels[0].ours.magnitudes), "published", "here", numbers=2)
-    for panel in found.panels:
-        shown = panel.published
-        table.add_row(f"{shown.name}: {shown.contributors}, loss", f"{shown.loss:.2f}", f"{panel.ours.loss:.3f}")
-        risk = panel.ours.verdicts[0].risk
-        table.add_row(f"   risk of attack 2 within {shown.within:.0%}", f"{shown.risk:.2f}", f"{risk:.3f}")
+    widths = [f"b = {spread:g}" for spread in FIGURE_1_SPREADS]
+    heads = ("published", *widths)
+    table = printed_table("Figure 1, m = " + listed(found.panels[0].ours.magnitudes), "", *heads, numbers=len(heads))
+    for row in _figure_1(found):
+        table.add_row(*row)
+    return table
+
+
+def _table_5_summary(found: Reproduction) -> Table:
+    table = printed_table("Table 5: three establishments", "published", "here", numbers=2)
+    for row in _table_5(found):
+        table.add_row(*row)
     return table
 
 
