@@ -89,6 +89,12 @@ def _at_the_table(page: Page) -> None:
     page.locator("table.figures").evaluate("table => table.closest('.scroll').scrollIntoView()")
 
 
+def _at_the_map(page: Page) -> None:
+    """With an area or a flow lit up, together with its row."""
+    page.locator("figure.drawn").evaluate("figure => figure.scrollIntoView()")
+    page.locator("svg.map a").nth(7).hover()
+
+
 def _explained(page: Page) -> None:
     page.locator("#how-pxwebpy summary").click()
     page.locator("#how-title").evaluate("heading => heading.scrollIntoView()")
@@ -100,7 +106,9 @@ _SHOTS = (
     ("choose", "/tables/turnover_by_state_industry", "light", _WIDE, _choosing),
     ("errors", "/tables/turnover_by_state_industry?totals=1", "light", _WIDE, _at_the_table),
     ("dark", "/tables/indicators", "dark", _WIDE, _as_it_is),
-    ("flows", "/tables/flows_between_states", "light", _WIDE, _as_it_is),
+    ("flows", "/tables/flows_between_states?chart=matrix", "light", _WIDE, _as_it_is),
+    ("map", "/tables/jobs_by_place", "light", _WIDE, _at_the_map),
+    ("map-flows", "/tables/flows_between_states", "light", _WIDE, _at_the_map),
     ("explained", "/tables/profit_by_industry_size", "light", _WIDE, _explained),
     ("narrow", "/tables/profit_by_industry_size", "light", 360, _as_it_is),
 )

@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from sfumato.cli import app, command, known_commands
 from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
+from sfumato.geography.read import MapFile
 from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
 from sfumato.release import About, Budget, LiveSettings
@@ -34,6 +35,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "jobs": Jobs,
     "units": Unit,
     "attribute": Attribute,
+    "map": MapFile,
     "measure": Measure,
     "table": Table,
     "flow": Flow,

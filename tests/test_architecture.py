@@ -15,6 +15,7 @@ PACKAGE = Path(sfumato.__file__).parent
 ORDER = (
     "errors",
     "arrays",
+    "geography",
     "durable",
     "charts",
     "content",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from sfumato.cluster import spark_settings
 from sfumato.errors import ReleaseError
+from sfumato.geography.read import MapFile
 from sfumato.periods import Span
 
 PUBLISHED_COLUMNS = ("value", "error", "low", "high", "establishments", "status", "convergence_ratio", "indicator")
@@ -129,6 +130,12 @@ class Attribute(Described):
         exclude=True,  # it changes no number
         description="of where workers come from: the attribute of workplaces, with the same codes, that they go to; a "
         "table by both has flows",
+    )
+    map: MapFile | None = Field(
+        None,
+        exclude=True,  # it changes no number
+        description="file with the areas of the codes, which the page shows as a map; attributes of one file can be "
+        "origin and destination",
     )
 
     @field_validator("codes", mode="before")

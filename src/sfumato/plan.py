@@ -11,6 +11,8 @@ from sfumato.agree.published import reconciled_tables
 from sfumato.engine.chunks import IN_ONE_PIECE
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist
+from sfumato.geography.areas import Geography
+from sfumato.geography.simplify import simplified
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import EARNINGS, WHOLE_NUMBERS, least_base
@@ -43,6 +45,8 @@ class Plan:
     codelists: Mapping[str, Codelist]
     """Of every attribute, and of every dimension that is made of one."""
     secret: Secret | None = field(default=None, repr=False)
+    maps: Mapping[str, Geography] = field(default_factory=dict, repr=False)
+    """Of the attributes that are on a map, all areas of its file; attributes of one file have one object."""
     software: str = __version__
 
     @property
@@ -110,6 +114,24 @@ class Plan:
             return data.label(dimension)
         return made.get(dimension) or dimension.replace("_", " ").capitalize()
 
+    def map_of(self, dimension: str) -> str | None:
+        """The file of a bundle that has the areas of a dimension: one for all attributes on the same map."""
+        ends = {name: attribute for table in self.tables for name, attribute in table.end_attributes().items()}
+        geography = self.maps.get(ends.get(dimension, dimension))
+        first = next((name for name, other in self.maps.items() if other is geography), None)
+        return None if first is None else f"maps/{first}.geojson"
+
+    def published_maps(self) -> dict[str, Geography]:
+        """The maps of a bundle by their files: of all codes of the attributes that are on them, made small."""
+        codes: dict[str, dict[str, None]] = {}
+        for statistic in self.statistics:
+            for dimension in statistic.by:
+                file = self.map_of(dimension.name)
+                if file is not None:
+                    codes.setdefault(file, {}).update(dict.fromkeys(self.codelists[dimension.name].codes))
+        areas = {f"maps/{name}.geojson": geography for name, geography in self.maps.items()}
+        return {file: simplified(areas[file].only(listed)) for file, listed in codes.items()}
+
 
 def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
     """Plan every statistic; one that cannot be protected as asked is refused here, by name."""
@@ -120,6 +142,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         statistics=(*_rounded(tables), *_cubes(release, codelists)),
         codelists={**codelists, **_made_codelists(release, tables, codelists)},
         secret=secret,
+        maps=_maps(release, codelists),
     )
     _refuse_two_noises(plan)
     if release.budget is not None:
@@ -243,6 +266,26 @@ def _made_codelists(
         for name, codelist in table.made_codelists(codelists).items():
             made.setdefault(name, {}).update(zip(codelist.codes, codelist.labels, strict=True))
     return {name: Codelist(codes=tuple(found), labels=tuple(found.values())) for name, found in made.items()}
+
+
+def _maps(release: Release, codelists: Mapping[str, Codelist]) -> dict[str, Geography]:
+    """The maps that attributes name, every file read once; an attribute with codes that are on no map is refused."""
+    files: dict[Any, Geography] = {}
+    found = {}
+    attributes = release.data.attributes
+    for name, attribute in attributes.items():
+        # Where workers come from is on the map of where they go to.
+        destination = attributes.get(attribute.origin_of or "")
+        described = attribute.map or (destination.map if destination is not None else None)
+        if described is None:
+            continue
+        source = described.source
+        if source not in files:
+            files[source] = described.read(release.data.folder)
+        where = f"attribute '{name}', map {described.path}"
+        files[source].refuse_lacking(where, codelists[name].codes, described.without)
+        found[name] = files[source]
+    return found
 
 
 def _refuse_too_large(named: str, question: Asked, *, do: str, most: int = MOST_CELLS) -> None:

@@ -259,10 +259,11 @@ class Release(Described):
     def _keep_apart(self) -> None:
         """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
         codelists = [str(a.codelist) for a in self.data.attributes.values() if a.codelist is not None]
+        maps = [str(a.map.path) for a in self.data.attributes.values() if a.map is not None]
         totals = [str(c.totals) for cube in self.cubes for c in cube.controls if c.totals is not None]
         kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
         sources = [path for path in self.data.sources().values() if not is_stored(path)]
-        inside = [*kept, *(local_path(self.data.folder, path) for path in (*sources, *codelists, *totals))]
+        inside = [*kept, *(local_path(self.data.folder, path) for path in (*sources, *codelists, *maps, *totals))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
                 raise ReleaseError(

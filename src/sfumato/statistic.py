@@ -71,6 +71,23 @@ class Surroundings(Protocol):
         """The words for a dimension in a heading."""
         ...
 
+    def map_of(self, dimension: str) -> str | None:
+        """The file of a bundle that has the areas of a dimension, if it is on a map."""
+        ...
+
+
+def describe_dimension(plan: Surroundings, dimension: Dimension) -> dict[str, Any]:
+    """A dimension in the structure of a bundle; only those on a map have the field `map`."""
+    file = plan.map_of(dimension.name)
+    return {
+        "name": dimension.name,
+        "label": plan.label(dimension.name),
+        "codes": len(dimension),
+        "codelist": f"codelists/{dimension.name}.csv",
+        "role": "time" if dimension.name == plan.release.time else None if file is None else "geo",
+        **({} if file is None else {"map": file}),
+    }
+
 
 class Asked(Protocol):
     """What is tabulated for a statistic; each kind has its own, and no one else looks into it."""

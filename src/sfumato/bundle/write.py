@@ -132,7 +132,7 @@ def _write_draft(
     }
     _write(draft, MANIFEST, json.dumps(manifest, indent=2).encode() + b"\n")
     draft.chmod(0o755)
-    for path in (draft / "tables", draft / "codelists", draft / "cubes", draft):
+    for path in (draft / "tables", draft / "codelists", draft / "cubes", draft / "maps", draft):
         if not path.exists():
             continue
         sync_folder(path)
@@ -180,6 +180,11 @@ def _write_files(
         classified = (name for statistic in plan.statistics for name in statistic.classified_by)
         for attribute in dict.fromkeys(classified):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
+        maps = plan.published_maps()
+        if maps:
+            (draft / "maps").mkdir()
+        for name, geography in maps.items():
+            write(name, geography.geojson())
         described = structure(plan, large, answers=answers, spent=spent)
         write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan, answers, spent=spent).encode())

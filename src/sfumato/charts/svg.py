@@ -224,12 +224,18 @@ def moved(parts: Sequence[str], x: float, y: float, *, turned: float = 0) -> str
     return f'<g transform="translate({x:g} {y:g}){rotation}">{"".join(parts)}</g>'
 
 
-def svg(parts: Sequence[str], *, width: float, height: float, name: str, description: str = "") -> str:
-    """A drawing with a name that screen readers say, and a description in words."""
+def svg(
+    parts: Sequence[str], *, width: float, height: float, name: str, description: str = "", kind: str = "chart"
+) -> str:
+    """A drawing with a name that screen readers say, and a description in words.
+
+    Readers go into a drawing of another kind than a chart: its parts have names of their own.
+    """
+    role = "img" if kind == "chart" else "group"
     described = f"<desc>{escape(description)}</desc>" if description else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" role="img" aria-label="{escape(name)}" class="chart" '
+        f'height="{height:g}" role="{role}" aria-label="{escape(name)}" class="{kind}" '
         f'font-family="system-ui, sans-serif" font-size="12"><title>{escape(name)}</title>{described}'
         f"{''.join(parts)}</svg>"
     )

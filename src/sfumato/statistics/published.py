@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.agree.reconcile import nonnegative
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.cells import Cells, Dimension, places
+from sfumato.cells import Cells, places
 from sfumato.frame import Codelist, Data
 from sfumato.keys import Secret
 from sfumato.measures.views import Strata
@@ -29,7 +29,7 @@ from sfumato.method import (
     published_figures,
 )
 from sfumato.privacy.answers import AnswerChunks
-from sfumato.statistic import Surroundings, TableStatistic
+from sfumato.statistic import Surroundings, TableStatistic, describe_dimension
 from sfumato.statistics.panel.indicators import NAME
 from sfumato.statistics.table import LISTED_CELLS, Table
 
@@ -267,7 +267,7 @@ class PublishedTable(TableStatistic):
             "title": self.title,
             "statistic": {table.statistic: _plain(getattr(table, table.statistic))},
             "unit": self.unit(plan.release.data),
-            "dimensions": [_dimension(plan, dimension) for dimension in self.by],
+            "dimensions": [describe_dimension(plan, dimension) for dimension in self.by],
             **self._flow(plan.release.data),
             **self.design(),
             "where": {name: list(codes) for name, codes in table.where.items()},
@@ -330,6 +330,10 @@ class PublishedTable(TableStatistic):
     def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:  # noqa: ARG002
         """The codelists of dimensions that are no attributes, or have more codes than these."""
         return {}
+
+    def end_attributes(self) -> dict[str, str]:
+        """The attribute that each end of a pair has the codes of, by the name of its dimension."""
+        return self.table.end_names()
 
     def as_asked_before(self, build_again: Callable[[Any], Any]) -> "PublishedTable | None":  # noqa: ARG002
         """The table as version 0.1.0 asked for it, where that was another question; `build_again` makes its method."""
@@ -414,16 +418,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return number(value) if isinstance(value, Fraction) else value
-
-
-def _dimension(plan: Surroundings, dimension: Dimension) -> dict[str, Any]:
-    return {
-        "name": dimension.name,
-        "label": plan.label(dimension.name),
-        "codes": len(dimension),
-        "codelist": f"codelists/{dimension.name}.csv",
-        "role": "time" if dimension.name == plan.release.time else None,
-    }
 
 
 def _arrow(answer: Cells, positions: Integers, columns: Columns) -> pa.Table:

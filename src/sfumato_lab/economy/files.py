@@ -35,6 +35,7 @@ FILES: Final = (
     WORKERS,
     JOBS,
     "codelists/place.csv",
+    "place.geojson",
     *codelist_names(FIXED_CODELISTS),
     RELEASE,
 )
@@ -119,10 +120,17 @@ def write_codelists(folder: Path, codelists: Sequence[Codelist]) -> None:
         write_codelist(folder / "codelists" / f"{codelist.name}.csv", codelist)
 
 
-def attributes_text(codelists: Sequence[Codelist]) -> str:
-    """The lines of a release file that describe attributes with these codelists."""
+def map_name(attribute: str) -> str:
+    """The file with the map of an attribute."""
+    return f"{attribute}.geojson"
+
+
+def attributes_text(codelists: Sequence[Codelist], *, on_maps: Sequence[str] = ()) -> str:
+    """The lines of a release file that describe attributes with these codelists, some of them with a map."""
     return "".join(
-        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv" }}\n'
+        f'{codelist.name} = {{ label = "{codelist.label}", codelist = "codelists/{codelist.name}.csv"'
+        + (f', map = "{map_name(codelist.name)}"' if codelist.name in on_maps else "")
+        + " }\n"
         for codelist in codelists
     )
 

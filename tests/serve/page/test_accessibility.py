@@ -13,6 +13,9 @@ PAGES = {
     "deep table": "/tables/people?valueCodes[region]=*&valueCodes[job]=*&valueCodes[level]=*&stub=region,level",
     "lines": "/tables/indicators",
     "matrix": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
+    "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state&chart=matrix",
+    "map": "/tables/jobs_by_place",
+    "flows": "/tables/flows_between_states?valueCodes[origin_state]=top(6)&valueCodes[destination_state]=top(6)"
     "&valueCodes[quarter]=2010-Q2&stub=origin_state&heading=destination_state",
     "refused": "/tables/people?valueCodes[region]=Atlantis&stub=region",
     "not found": "/tables/nothing_like_this",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -19,6 +20,8 @@ import pyarrow as pa
 from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
 from sfumato.bundle.read import all_rows, open_cube
 from sfumato.errors import BundleError
+from sfumato.geography.areas import Geography
+from sfumato.geography.project import Projected
 from sfumato.privacy.guarantee import Definition, EmployerEmployee
 from sfumato.serve.core.figures import CubeFigures, CubeMetric, RememberingCube, StoredFigures
 from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name, role_of
@@ -307,6 +310,7 @@ class OpenBundle:
                 labels=tuple(labels.get(code, code) for code in dimension.codes),
                 eliminable=True,
                 role=described.get("role") or role_of(dimension.name, dimension.codes),
+                geography=self.geography(described),
             )
             dimensions.append(replace(served, groupings=of_dimension(groupings, served)))
         measures, population = cube.measures, self.structure["population"]
@@ -373,7 +377,19 @@ class OpenBundle:
             eliminable=totalled,
             total=TOTAL if totalled else None,
             role=described.get("role") or role_of(name, codes[: len(codes) - totalled]),
+            geography=self.geography(described),
+            destination=_destination(name, about),
         )
+
+    def geography(self, described: Mapping[str, Any]) -> Projected | None:
+        """The map of a dimension, one object for all that are on it; bundles of earlier versions have none."""
+        return self._maps[described["map"]] if "map" in described else None
+
+    @cached_property
+    def _maps(self) -> dict[str, Projected]:
+        every = (*self.structure["tables"], *self.structure.get("cubes", ()))
+        files = dict.fromkeys(d["map"] for about in every for d in about["dimensions"] if "map" in d)
+        return {file: Projected.of(Geography.published(read_listed(self.folder, file))) for file in files}
 
     def labels(self, codelist: str) -> dict[str, str]:
         """The label of every code of a codelist, in order."""
@@ -430,6 +446,14 @@ def _of_records(about: Mapping[str, Any]) -> bool:
 def _is_once(about: Mapping[str, Any]) -> bool:
     """Whether pairs have no direction and are listed once."""
     return bool(about.get("listed_once", about["structural_zeros"].endswith(_ONCE)))
+
+
+def _destination(name: str, about: Mapping[str, Any]) -> str:
+    """The other end, if a dimension is where something comes from: as described, or of a flow by its name."""
+    flow = about.get("flow") or {}
+    origin, destination = (f"{end}_" for end in ENDS[True])
+    found = destination + name.removeprefix(origin) if name.startswith(origin) else ""
+    return str(flow["destination"]) if flow.get("origin") == name else found
 
 
 def _mirrored(dimensions: tuple[ServedDimension, ...]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
 from sfumato.errors import SfumatoError
+from sfumato.geography.project import Projected
 from sfumato.periods import Span, number_of
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
@@ -59,6 +60,10 @@ class ServedDimension:
     """Whose groups the codes are, where they are not single codes."""
     also: tuple[tuple[str, int], ...] = ()
     """Further names of codes that clients may ask by, each with the place of its code."""
+    geography: Projected | None = field(default=None, repr=False)
+    """The map that its codes are on; two dimensions on one map are the ends of flows."""
+    destination: str = ""
+    """Of where something comes from, the dimension that says where it goes to."""
 
     def __len__(self) -> int:
         return len(self.codes)

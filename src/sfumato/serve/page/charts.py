@@ -24,6 +24,7 @@ from sfumato.charts.svg import (
     wide,
     words,
 )
+from sfumato.serve.page import maps
 from sfumato.serve.page.question import ReaderQuestion, pair_of
 from sfumato.serve.page.sheet import format_figure
 from sfumato.serve.page.view import Numbers, View, ranked
@@ -151,8 +152,11 @@ class Chart:
     notes: tuple[str, ...] = ()
 
 
-def chart_of(view: View, question: ReaderQuestion, name: str) -> Chart | None:
-    """The chart that was asked for, or the one that suits the view; None where there is nothing to draw."""
+def chart_of(view: View, question: ReaderQuestion, name: str, *, linked: bool = True) -> Chart | None:
+    """The chart that was asked for, or the one that suits the view; None where there is nothing to draw.
+
+    Maps are `linked` with the table that they stand above.
+    """
     kind = question.display.chart
     if kind == "auto":
         kind = _suited(view, question)
@@ -163,6 +167,9 @@ def chart_of(view: View, question: ReaderQuestion, name: str) -> Chart | None:
     title = metric.label if not unit or unit.lower() == metric.label.lower() else f"{metric.label} ({unit})"
     if kind == "lines":
         return _lines(view, title, name) or _bars(view, title, name)
+    if kind == "map":
+        drawn = maps.draw(view, title=title, name=name, linked=linked, directed=question.directed)
+        return Chart(kind=kind, title=title, svg=drawn.svg, notes=drawn.notes) if drawn else _bars(view, title, name)
     if kind == "matrix":
         return _matrix(view, title, name)
     return _ranking(view, title, name) if kind == "ranking" else _bars(view, title, name)
@@ -171,6 +178,8 @@ def chart_of(view: View, question: ReaderQuestion, name: str) -> Chart | None:
 def _suited(view: View, question: ReaderQuestion) -> str:
     if any(edge.time and len(edge.texts) > 1 for edge in (*view.rows, *view.columns)):
         return "lines"
+    if maps.suits_map(view):
+        return "map"
     placed = [variable.dimension for place in ("rows", "columns") for variable in question.placed(place)]
     columns = view.values.shape[1] - int(view.column_totals().sum())
     return "matrix" if (pair_of(placed) and columns > 1) or columns > MOST_SIDE_BY_SIDE else "bars"

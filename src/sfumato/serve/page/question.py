@@ -20,6 +20,7 @@ CHARTS = {
     "lines": "Lines over time",
     "ranking": "Ranking",
     "matrix": "Matrix",
+    "map": "Map",
     "none": "No chart",
 }
 PERCENTAGES = {
@@ -113,6 +114,11 @@ class ReaderQuestion:
         by_name = {variable.name: variable.dimension for variable in self.grouped()}
         return tuple(by_name.get(dimension.name, dimension) for dimension in self.table.dimensions)
 
+    @property
+    def directed(self) -> bool:
+        """Whether there and back are told apart, where the table is of pairs."""
+        return not any(variable.name.startswith(_PAIRS[1]) for variable in self.variables)
+
     def with_display(self, **changes: object) -> "ReaderQuestion":
         """The same question, shown in another way."""
         return replace(self, display=replace(self.display, **changes))  # type: ignore[arg-type]
@@ -203,6 +209,8 @@ LATEST = 12
 """How many periods a table shows when it is opened."""
 RECENT = 4
 """How many of the latest periods are tried for figures."""
+MOST_PAIRS = 40_000
+"""Of more pairs of places, one end is chosen when a table is opened."""
 OPENED = 20
 """How many codes may stand side by side when a table is opened."""
 _PAIRS = (("origin_", "destination_"), ("first_", "second_"))
@@ -309,7 +317,8 @@ def first_question(table: ServedTable) -> ReaderQuestion:
     """What a table shows when it is opened: two variables, totals of the others where there are any."""
     dimensions = list(table.dimensions)
     pair = pair_of(dimensions)
-    rows, columns = pair or _rows_and_columns(dimensions)
+    small = pair is not None and len(pair[0]) * len(pair[1]) <= MOST_PAIRS
+    rows, columns = pair if pair and small else _rows_and_columns(dimensions)
     variables = []
     for dimension in dimensions:
         if dimension in (rows, columns):
@@ -348,6 +357,9 @@ def _with_figures(question: ReaderQuestion) -> ReaderQuestion:
 def pair_of(dimensions: Sequence[ServedDimension]) -> tuple[ServedDimension, ServedDimension] | None:
     """The two ends of a flow or a link, if a table has them."""
     by_name = {dimension.name: dimension for dimension in dimensions}
+    for dimension in dimensions:
+        if dimension.destination in by_name:
+            return dimension, by_name[dimension.destination]
     for first, second in _PAIRS:
         for name, dimension in by_name.items():
             other = by_name.get(second + name.removeprefix(first)) if name.startswith(first) else None

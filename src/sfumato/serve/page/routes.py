@@ -137,7 +137,7 @@ def _chart(context: ServerContext, question: ReaderQuestion) -> Rendered:
     selection = question.selection()
     context.refuse_large(selection)
     view = view_of(question, selection)
-    drawn = chart_of(view, question, name=page_title(view, question))
+    drawn = chart_of(view, question, name=page_title(view, question), linked=False)
     if drawn is None:
         raise not_found("chart", "a question without one", "choose another chart")
     disposition = f'attachment; filename="{question.table.id}.svg"'

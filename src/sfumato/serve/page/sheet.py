@@ -75,8 +75,7 @@ class Sheet:
 def sheet_of(view: View, question: ReaderQuestion) -> Sheet:
     """Write the beginning of a view out, as much as fits on a page."""
     metrics = view.metrics[: view.shown]
-    wide = max(min(view.values.shape[1], MOST_ACROSS // len(metrics)), 1)
-    tall = max(MOST_SHOWN // (wide * len(metrics)), 1)
+    tall, wide = shown_part(view)
     order = view.order[:tall]
     relative = question.display.errors == "relative"
     labels = tuple(_metric_label(metric, metrics, relative=relative, percent=view.percent) for metric in metrics)
@@ -108,6 +107,12 @@ def sheet_of(view: View, question: ReaderQuestion) -> Sheet:
         columns=view.values.shape[1] * len(metrics),
         across=wide * len(metrics),
     )
+
+
+def shown_part(view: View) -> tuple[int, int]:
+    """How many rows and columns of a view are shown at most; each column has all figures that are shown."""
+    wide = max(min(view.values.shape[1], MOST_ACROSS // view.shown), 1)
+    return max(MOST_SHOWN // (wide * view.shown), 1), wide
 
 
 def format_figure(value: float, metric: Metric, *, percent: bool = False) -> str:

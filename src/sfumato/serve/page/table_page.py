@@ -318,8 +318,9 @@ def _in_sentence(label: str) -> str:
 
 def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:
     """The lists of the form that say how an answer is shown, without what the table has no use for."""
-    charts = CHARTS if table.time else {name: text for name, text in CHARTS.items() if name != "lines"}
-    found = [("chart", "Chart", charts)]
+    on_map = any(dimension.geography is not None for dimension in table.dimensions)
+    lacking = {"lines" if table.time is None else "", "" if on_map else "map"}
+    found = [("chart", "Chart", {name: text for name, text in CHARTS.items() if name not in lacking})]
     if any(metric.additive for metric in table.metrics if metric.kind == "value"):
         found.append(("percent", "Show", PERCENTAGES))
     found.append(("order", "Row order", ORDERS))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
+from sfumato.geography.project import Projected
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Marks, Metric, Selection, ServedDimension, ServedTable
 from sfumato.serve.page.question import Place, ReaderQuestion
@@ -153,6 +154,17 @@ class Edge(NamedTuple):
     texts: tuple[str, ...]
     total: int | None
     time: bool
+    members: tuple[tuple[str, ...], ...] = ()
+    """Of every entry but an added total the single codes that it stands for."""
+    geography: Projected | None = None
+    """The map that the codes are on."""
+    origin: bool = False
+    """Whether it is where something comes from."""
+
+    @property
+    def single(self) -> list[int]:
+        """The places of all entries but the total."""
+        return [at for at in range(len(self.texts)) if at != self.total]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -290,13 +302,14 @@ def _with_totals(
 def _edge(dimension: ServedDimension, places: Sequence[int], added: ServedDimension | None) -> Edge:
     """The labels of the codes that are shown, and of a total over the whole dimension if one is added."""
     texts = tuple(dimension.labels[place] for place in places)
+    on_map = (tuple(map(dimension.members, places)), dimension.geography, bool(dimension.destination))
     if added is not None:
         single = sorted(code for place in places for code in dimension.members(place))
         whole = _TOTAL if single == sorted(added.codes) else f"{_TOTAL} of all {len(added)}"
-        return Edge(dimension.label, (*texts, whole), len(texts), dimension.role == "time")
+        return Edge(dimension.label, (*texts, whole), len(texts), dimension.role == "time", *on_map)
     total = None if dimension.total is None else dimension.places[dimension.total]
     at = places.index(total) if total in places else None
-    return Edge(dimension.label, texts, at, dimension.role == "time")
+    return Edge(dimension.label, texts, at, dimension.role == "time", *on_map)
 
 
 def _totals(edges: Sequence[Edge]) -> Flags:

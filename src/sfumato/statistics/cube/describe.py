@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.privacy.meaning import belief, factor, odds, record_comparisons
-from sfumato.statistic import Surroundings
+from sfumato.statistic import Surroundings, describe_dimension
 from sfumato.statistics.cube.figures import Calibration
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 
@@ -30,16 +30,7 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
     return {
         "name": planned.name,
         "title": planned.title,
-        "dimensions": [
-            {
-                "name": dimension.name,
-                "label": plan.release.data.label(dimension.name),
-                "codes": len(dimension),
-                "codelist": f"codelists/{dimension.name}.csv",
-                "role": "time" if dimension.name == plan.release.time else None,
-            }
-            for dimension in planned.question.by
-        ],
+        "dimensions": [describe_dimension(plan, dimension) for dimension in planned.question.by],
         "cells": planned.cells,
         "columns": {name: _column(planned, name) for name in planned.parts},
         "parts": dict(planned.parts),

@@ -28,10 +28,11 @@ from sfumato_lab.economy.business.draws import (
     without_leaders,
 )
 from sfumato_lab.economy.business.occupations import OCCUPATION
-from sfumato_lab.economy.business.states import STATE
+from sfumato_lab.economy.business.states import STATE, TILES
 from sfumato_lab.economy.files import attributes_text
 from sfumato_lab.economy.frame import SEEDS, KeyedMade, Progress, Purpose, check_request, stream
 from sfumato_lab.economy.jobs.codelists import SEX
+from sfumato_lab.economy.maps import write_tiles
 
 # The release file that comes with a survey of businesses, ready to run once there is a key.
 
@@ -91,7 +92,7 @@ def release_text(*, replicates: bool) -> str:
     """The text of the release file, on records with replicate weights or without."""
     described = [codelist for codelist in CODELISTS if codelist not in (OCCUPATION, SEX)]  # those are of employees
     records = _RECORDS.format(replicates=_REPLICATES if replicates else "")
-    return _HEAD + records + attributes_text(described) + _TABLES
+    return _HEAD + records + attributes_text(described, on_maps=["state"]) + _TABLES
 
 
 FEWEST, MOST = 1_000, 20_000_000
@@ -106,6 +107,7 @@ FILES: Final = (
     BUSINESSES,
     EMPLOYEES,
     *files.codelist_names(CODELISTS),
+    files.map_name("state"),
     files.RELEASE,
 )
 CHUNK = 1 << 17
@@ -169,6 +171,7 @@ def generate_business(
     folder = Path(folder)
     with files.staging(folder, overwrite=overwrite, names=FILES) as aside:
         files.write_codelists(aside, CODELISTS)
+        write_tiles(aside / files.map_name("state"), TILES)
         (aside / files.RELEASE).write_text(release_text(replicates=replicates), encoding="utf-8")
         chunks = _draw(businesses, draw_design(seed), seed=seed)
         enterprises, employees = _write(aside, chunks, businesses, replicates=replicates, progress=progress)

@@ -20,6 +20,13 @@ _STATES = (
 # fmt: on
 
 STATE = Codelist(name="state", label="State", entries=tuple((code, label) for code, label, _ in _STATES))
+TILES = """
+.  NT  QLD
+WA SA  NSW
+.  .   VIC ACT
+.  .   TAS
+"""
+"""Where states lie, roughly."""
 
 
 def shares() -> NDArray[np.float64]:

@@ -94,6 +94,17 @@ STATES = (
 # fmt: on
 
 STATE = Codelist(name="state", label="State", entries=tuple((state.code, state.label) for state in STATES))
+TILES = """
+AK .  .  .  .  .  .  .  .  .  ME
+.  .  .  .  .  WI .  .  .  VT NH
+WA ID MT ND MN IL MI .  NY MA
+OR NV WY SD IA IN OH PA NJ CT RI
+CA UT CO NE MO KY WV VA MD DE
+.  AZ NM KS AR TN NC SC DC
+.  .  .  OK LA MS AL GA
+HI .  .  TX .  .  .  FL
+"""
+"""Where states lie, roughly, all as large as any other."""
 
 
 def employment() -> Floats:

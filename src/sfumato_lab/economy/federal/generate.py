@@ -13,13 +13,14 @@ from sfumato.periods import Span, number_of
 from sfumato_lab.economy import files
 from sfumato_lab.economy.federal import agencies
 from sfumato_lab.economy.federal.agencies import AGENCY, INDUSTRY
-from sfumato_lab.economy.federal.codes import AGE, CODELISTS, STATE
+from sfumato_lab.economy.federal.codes import AGE, CODELISTS, STATE, TILES
 from sfumato_lab.economy.federal.draws import Careers, Histories, People, draw_careers, draw_histories, draw_people
 from sfumato_lab.economy.federal.mobility import Employers, Mobility, draw_employers, mobility_between
 from sfumato_lab.economy.files import attributes_text
 from sfumato_lab.economy.frame import SEEDS, KeyedMade, Progress, Purpose, check_request, stream
 from sfumato_lab.economy.jobs.codelists import EDUCATION, SEX
 from sfumato_lab.economy.jobs.draws import Layout
+from sfumato_lab.economy.maps import write_tiles
 
 # The release file that comes with a federal workforce, ready to run once there is a key.
 
@@ -85,7 +86,7 @@ def release_text(*, period: str, span: Span | None) -> str:
     """The text of the release file, on jobs of a period or on histories of the quarters of a span."""
     jobs = _JOBS if span is None else _HISTORIES.format(first=span.first, last=span.last)
     tables = _GRAPHS if span is None else _GRAPHS + _PANEL
-    return _HEAD.format(period=period) + jobs + _UNITS + attributes_text(CODELISTS) + tables
+    return _HEAD.format(period=period) + jobs + _UNITS + attributes_text(CODELISTS, on_maps=["state"]) + tables
 
 
 PERSONS = 2_170_000
@@ -101,6 +102,7 @@ FILES: Final = (
     files.WORKERS,
     files.JOBS,
     *files.codelist_names(CODELISTS),
+    files.map_name("state"),
     files.RELEASE,
 )
 CHUNK = 50_000
@@ -214,6 +216,7 @@ def _draw(mobility: Mobility, *, quarters: int, seed: int) -> Iterator[_Drawn]:
 
 def _write_description(folder: Path, employers: Employers, *, first: str, span: Span | None) -> None:
     files.write_codelists(folder, CODELISTS)
+    write_tiles(folder / files.map_name("state"), TILES)
     year = number_of(first) // 4
     period = f"{year}-{(span.high // 4) if span else year + YEARS - 1}"
     (folder / files.RELEASE).write_text(release_text(period=period, span=span), encoding="utf-8")

@@ -32,6 +32,7 @@ from sfumato_lab.economy.jobs.draws import (
     second,
 )
 from sfumato_lab.economy.jobs.residence import draw_homes
+from sfumato_lab.economy.maps import write_island
 
 # The register of persons: workers and their jobs, drawn by several threads, written in order, in chunks.
 
@@ -176,9 +177,15 @@ protect = { method = "sparse-laplace", epsilon = 2.0 }
 def release_text(codelists: tuple[Codelist, ...], *, residence: bool = False) -> str:
     """The text of the release file on data with these attributes; with `residence` it publishes commuting too."""
     if not residence:
-        return _HEAD + attributes_text(codelists) + _TAIL
+        return _HEAD + attributes_text(codelists, on_maps=["place"]) + _TAIL
     home = 'residence = { label = "Place of residence", codelist = "codelists/place.csv", origin_of = "place" }\n'
-    return _HEAD.replace("epsilon = 4.0", "epsilon = 6.0") + attributes_text(codelists) + home + _TAIL + _COMMUTING
+    return (
+        _HEAD.replace("epsilon = 4.0", "epsilon = 6.0")
+        + attributes_text(codelists, on_maps=["place"])
+        + home
+        + _TAIL
+        + _COMMUTING
+    )
 
 
 FEWEST_JOBS = 10_000
@@ -284,6 +291,7 @@ def _write_codelists(folder: Path, places: Places, *, residence: bool) -> None:
         place_size=places.sizes,
     )
     files.write_codelists(folder, files.FIXED_CODELISTS)
+    write_island(folder / files.map_name("place"), places.codelist.codes)
     text = release_text((places.codelist, *files.FIXED_CODELISTS), residence=residence)
     (folder / files.RELEASE).write_text(text, encoding="utf-8")
 

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato_lab.economy import files
-from sfumato_lab.economy.federal.codes import STATE
+from sfumato_lab.economy.federal.codes import STATE, TILES
 from sfumato_lab.economy.files import attributes_text
 from sfumato_lab.economy.frame import SEEDS, Made, Progress, Purpose, check_request, stream
 from sfumato_lab.economy.jobs.codelists import Codelist
+from sfumato_lab.economy.maps import write_island, write_tiles
 from sfumato_lab.economy.opportunity.draws import Children, Tracts, draw_children, draw_tracts
 from sfumato_lab.economy.opportunity.groups import GENDER, RACE
 
@@ -52,7 +53,7 @@ protect = { method = "mose", epsilon = 17, count_epsilon = 1, classes = ["state"
 
 def release_text(codelists: Sequence[Codelist]) -> str:
     """The text of the release file on children with these attributes."""
-    return _HEAD + attributes_text(codelists) + _TAIL
+    return _HEAD + attributes_text(codelists, on_maps=["state", "tract"]) + _TAIL
 
 
 FEWEST, MOST = 100, 100_000
@@ -60,7 +61,13 @@ CHILDREN: Final = "children.parquet"
 CODELISTS: Final = (STATE, RACE, GENDER)
 """Those that are the same whatever the number of tracts."""
 # The release file comes last: a folder that has it has all the others.
-FILES: Final = (CHILDREN, "codelists/tract.csv", *files.codelist_names(CODELISTS), files.RELEASE)
+FILES: Final = (
+    CHILDREN,
+    "codelists/tract.csv",
+    *map(files.map_name, ("state", "tract")),
+    *files.codelist_names(CODELISTS),
+    files.RELEASE,
+)
 CHUNK = 512
 """Tracts whose children are drawn together; each chunk has its stream, so changing this changes the children."""
 
@@ -104,6 +111,8 @@ def generate_opportunity(
         files.write_codelists(aside, CODELISTS)
         state = [STATE.codes[number] for number in drawn.state]
         files.write_codelist(aside / "codelists" / "tract.csv", tract, state=state)
+        write_tiles(aside / files.map_name("state"), TILES)
+        write_island(aside / files.map_name("tract"), tract.codes)
         (aside / files.RELEASE).write_text(release_text((STATE, tract, RACE, GENDER)), encoding="utf-8")
         children, total = 0, int(drawn.children.sum())
         with files.writing(aside) as write:

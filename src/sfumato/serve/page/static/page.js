@@ -3,15 +3,18 @@ import { watchCodes, readyCodes } from "./codes.js";
 import { watchCells, readyCells } from "./cells.js";
 import { watchForms } from "./swap.js";
 import { watchCopies } from "./copy.js";
+import { watchMaps, readyMaps } from "./map.js";
 
 function ready(root) {
   for (const element of root.querySelectorAll("[data-enhanced]")) element.hidden = false;
   readyCodes(root);
   readyCells(root);
+  readyMaps(root);
 }
 
 watchCodes(document);
 watchCells(document);
 watchCopies(document);
+watchMaps(document);
 watchForms(document, ready);
 ready(document);

@@ -1,0 +1,1 @@
+"""Areas of maps: read, checked, simplified, projected."""
