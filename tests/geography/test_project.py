@@ -37,12 +37,12 @@ def cells(west: float, south: float, wide: float, tall: float) -> Geography:
 def test_areas_are_as_large_as_on_the_globe(where: str, extent: tuple[float, float, float, float]) -> None:
     geography = cells(*extent)
     projected = Projected.of(geography)
-    west, south, wide, tall = extent
+    _, south, wide, tall = extent
     on_paper = [abs(signed_area(area[0][0])) for area in projected.geography.areas.values()]
     edges = np.sin(np.radians(south + np.arange(5) * tall / 4))
     on_globe = np.repeat(np.diff(edges) * np.radians(wide / 4), 4)
     assert np.allclose(on_paper, on_globe, rtol=0.01), where
-    left, top, right, bottom = projected.boxes["0"]
+    left, _, right, bottom = projected.boxes["0"]
     assert bottom > projected.boxes["15"][3], "north is up"
     assert right - left < np.radians(wide), "in one piece"
 

@@ -1,5 +1,7 @@
 """Maps are made small without gaps between neighbours, and no area is lost."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_no_border_moves_further_than_can_be_seen() -> None:
     whole, small = neighbours(), simplified(neighbours())
     for before, after in zip(whole.rings, small.rings, strict=True):
         closed = np.concatenate([after, after[:1]])
-        away = np.min([simplify._distances(before, *side) for side in zip(closed, closed[1:], strict=False)], axis=0)
+        away = np.min([simplify._distances(before, *side) for side in pairwise(closed)], axis=0)
         assert away.max() < 1.1 * whole.extent / simplify.FINEST
 
 

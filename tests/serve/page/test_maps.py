@@ -23,7 +23,9 @@ PLACES = tuple(f"P{at}" for at in range(6))
 
 def grid(codes: tuple[str, ...]) -> Projected:
     side = np.array([[0.0, 0.0], [100.0, 0.0], [100.0, 100.0], [0.0, 100.0]])
-    return Projected.of(Geography(areas={code: ((side + (1_000 + 100 * at, 0),),) for at, code in enumerate(codes)}))
+    return Projected.of(
+        Geography(areas={code: ((side + np.array([1_000 + 100 * at, 0]),),) for at, code in enumerate(codes)})
+    )
 
 
 MAP = grid((*PLACES, "P9"))
