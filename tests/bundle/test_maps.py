@@ -76,6 +76,13 @@ def test_attributes_of_one_file_and_key_are_on_one_map(mapped: Path) -> None:
     assert list(plan.published_maps()) == ["maps/place.geojson"]
 
 
+def test_where_workers_come_from_is_on_the_map_of_where_they_go_to(mapped: Path) -> None:
+    home = 'home = { codes = ["A", "B"], origin_of = "place" }\nsex ='
+    mapped.write_text(mapped.read_text().replace("sex =", home).replace('"place", "age"', '"home", "place"'))
+    plan: Plan = check(load(mapped), data=False).plan
+    assert plan.map_of("home") == plan.map_of("place") == "maps/place.geojson"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "found"),
     [

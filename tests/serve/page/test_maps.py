@@ -128,6 +128,20 @@ def test_two_variables_on_one_map_are_flows() -> None:
     assert shown(table(on_map("home"), on_map("work"))).svg.count('class="flow"') == 36
 
 
+def test_flows_go_the_same_way_when_rows_and_columns_are_swapped() -> None:
+    of = table(on_map("work"), on_map("home", destination="work"))
+    chart = shown(of)
+    assert chart.notes[0].startswith("Largest: P4 in full to P5 in full: 35")
+    assert asked(of).placed("rows")[0].name == "home"
+    question = asked(of).turned()
+    turned = chart_of(view_of(question, question.selection()), question, name="Name")
+    assert turned is not None
+    assert turned.notes == chart.notes
+    said = [set(re.findall(r'aria-label="([^"]* to [^"]*)"', one.svg)) for one in (chart, turned)]
+    assert said[0] == said[1]
+    assert len(said[0]) == 30
+
+
 def test_pairs_without_a_direction_are_drawn_once() -> None:
     chart = shown(table(on_map("first_place"), on_map("second_place")))
     assert chart.svg.count('class="flow"') == 21

@@ -73,13 +73,9 @@ class Mapped:
         for at in mapped:
             same = [place for place in mapped if edges[place].geography is edges[at].geography and place > at]
             if len(edges[at].single) >= FEWEST_AREAS and sum(map(len, edges[at].members)) <= MOST_AREAS:
-                other = same[0] if same else None
-                turned = other is not None and edges[other].origin and not edges[at].origin
-                return (
-                    cls(view=view, place=other, destination=at)
-                    if turned
-                    else cls(view=view, place=at, destination=other)
-                )
+                if same and edges[same[0]].origin:
+                    return cls(view=view, place=same[0], destination=at)
+                return cls(view=view, place=at, destination=same[0] if same else None)
         return None
 
     @property
