@@ -8,10 +8,12 @@ import pytest
 
 from sfumato.cells import Dimension
 from sfumato.engine.connect import connect
+from sfumato.errors import DataError
 from sfumato.frame import Frame
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import hashes
 from sfumato.statistics.panel.question import BEHIND
+from sfumato.statistics.panel.tabulate_graph import refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs
 from tests.conftest import write
 from tests.engine.movers import EMPLOYERS, FACTORS, PANEL, PERIOD, QUARTERS, SEX, answer, frame_of, named, question
@@ -194,6 +196,17 @@ def test_earnings_of_edges_are_those_of_shared_workers_at_both_employers(tmp_pat
     every = {**{(w, e): earned(w, e) for w, e, _ in PANEL}, (7, 10): pay((7, 10, 1))}
     assert named(found) == {cell: sum(every[job] for job in jobs) for cell, jobs in shared.items()}
     assert found[BEHIND].sum() > 0
+
+
+def test_earnings_that_64_bits_do_not_hold_are_refused_before_anything_is_answered(tmp_path: Path) -> None:
+    frame = panel(tmp_path)
+    jobs = {"worker": [1, 1, 1], "workplace": [7, 8, 9], "quarter": [QUARTERS[0]] * 3, "pay": [2**58, 2**57, 2**57]}
+    write(tmp_path / "jobs.parquet", jobs)
+    with connect(frame) as tables:
+        refuse_large_earnings(frame, tables, question(kind="graph", weight="earnings", where={"sex": ("M",)}).selection)
+        with pytest.raises(DataError, match="over all pairs of employers") as refusal:
+            refuse_large_earnings(frame, tables, question(kind="graph", weight="earnings").selection)
+    assert str(2**58) not in str(refusal.value)
 
 
 def test_earnings_take_one_factor_for_each_edge(tmp_path: Path) -> None:

@@ -281,10 +281,12 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
     both = zip(assessment.utilities, assessment.exposures, strict=True)
-    data = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
+    data: dict[str, Any] = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
     data |= {"together": [found.data() for found in assessment.together]} if assessment.together else {}
     data |= {"sparse": list(map(sparse_data, assessment.sparse))} if assessment.sparse else {}
+    data |= {"network": asdict(assessment.network)} if assessment.network is not None else {}
+    data |= {"networks": [found.data() for found in assessment.networks]} if assessment.networks else {}
     data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
     data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*spaced(lines)), data

@@ -136,6 +136,15 @@ def test_the_report_has_paths_centralities_and_attacks(published: Any) -> None:
     assert {"growth", "there and back", "size", "factor", "shape"} <= attacked
 
 
+def test_the_report_has_the_same_for_machines(published: Any) -> None:
+    done = CliRunner().invoke(app, ["assess", str(published[0].parent / "pairs.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["network"]["paths"]["sources"] > 0
+    assert set(found["network"]["centralities"]) == {"strength", "closeness", "betweenness", "eigenvector"}
+    assert {one["title"] for one in found["networks"]} >= {"All", "Pay"}
+
+
 def test_the_network_of_a_published_table_needs_the_bundle_alone(published: Any) -> None:
     found, paths = published_network(published[0], "all")
     values = {(row["first_industry"], row["second_industry"]): row["value"] for row in rows(published, "all")}

@@ -88,6 +88,8 @@ _TOGETHER = ("beginning", "end", "full_quarter")
 """Stocks that are rounded by the same chance, and by nothing else."""
 _HARMONICS = 3
 _CHUNK = 1 << 16
+_MOST_VALUES = 500
+"""Of values rounded each by a chance of its own, so many are looked at: the largest tell factors best apart."""
 _OVERSAMPLED = 16
 _LONGEST = 1 << 23
 """Values beyond this many bases would need a longer transform, and are left out."""
@@ -213,9 +215,10 @@ def chance_fit(values: Integers, candidates: Integers) -> Floats:
     A value v comes from δn within one of it, the nearer the more likely: its density is δ·Σₙ max(0, 1 − |δn − v|). With
     δ > 1 two multiples at most are so near. Under δ ≤ 1 it is nearly even, and taken to tell nothing.
     """
-    fit = np.zeros(len(candidates))
-    for begin in range(0, len(candidates), _CHUNK):
-        chosen = np.flatnonzero(candidates[begin : begin + _CHUNK] > ONE) + begin
+    fit, values = np.zeros(len(candidates)), values[-_MOST_VALUES:]
+    some = max(1, (_CHUNK << 6) // max(len(values), 1))
+    for begin in range(0, len(candidates), some):
+        chosen = np.flatnonzero(candidates[begin : begin + some] > ONE) + begin
         factor = candidates[chosen, None]
         beyond = values * ONE % factor
         near = np.maximum(ONE - beyond, 0) + np.maximum(ONE - (factor - beyond), 0)

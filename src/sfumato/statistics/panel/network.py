@@ -232,6 +232,20 @@ class NetworkComparison:
     paths: tuple[PathLengths, PathLengths]
     """True and published."""
 
+    def data(self) -> dict[str, Any]:
+        """The same for machines; a rank correlation is None where all classes are alike."""
+        found = {
+            name: {"rank_correlation": _known(order), "off_by": _known(off)}
+            for name, (order, off) in self.centralities.items()
+        }
+        true, published = (list(paths.shares) for paths in self.paths)
+        steps = {"true": true, "published": published}
+        return {"title": self.title, "classes": self.classes, "centralities": found, "steps": steps}
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
 
 def compare_networks(title: str, true: ClassNetwork, published: ClassNetwork) -> NetworkComparison:
     """Compare the graph of a published table with that of its true cells."""
