@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import ceil, isnan
+from math import ceil
 from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
@@ -34,7 +34,8 @@ from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistics.cube.assess import CubeAssessment
 from sfumato.statistics.cube.assess_report import cube_section
 from sfumato.statistics.jobs.assess_sparse import SparseAssessment, sparse_section
-from sfumato.statistics.panel.network import NetworkComparison, PathLengths
+from sfumato.statistics.panel.assess_network import comparison_section, network_section
+from sfumato.statistics.panel.network import NetworkComparison
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment, people_section
 from sfumato.statistics.published import CONFIDENCE
@@ -87,8 +88,8 @@ def write_report(
 {escape(_short(plan.guarantee))}.</p>
 {"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning_of(plan))}
 {_sizes(plan)}
-{_network(network)}
-{"".join(map(_centralities, networks))}
+{network_section(network)}
+{"".join(map(comparison_section, networks))}
 {"".join(sections)}
 {_together(together)}
 {"".join(table(f"{found.title}: growth from period to period", ("what", "found"), found.rows()) for found in growth)}
@@ -236,60 +237,6 @@ def _sensitivity(found: Sensitivity | None) -> str:
     headings = ("at most so much", *(f"in {share:.0%} of cells" for share in _QUANTILES))
     caption = f"What one establishment contributes, {found.cells:,} cells with jobs"
     return f"{table(caption, headings, rows)}<figure>{sensitivity_of_cells(found)}</figure>"
-
-
-def _network(network: Network | None) -> str:
-    """The graph of workers and employers that the tables are about."""
-    if network is None:
-        return ""
-    rows = [
-        ("workers", f"{network.workers:,}"),
-        ("employers", f"{network.employers:,}"),
-        ("jobs", f"{network.jobs:,}"),
-        ("workers with one employer only", f"{network.single:.1%}"),
-        ("pairs of employers that share a worker", f"{network.edges:,}"),
-        ("other employers that an employer shares workers with: median, largest", _middle(network.degrees)),
-        ("workers that such a pair shares: median, largest", _middle(network.multiplicities)),
-        ("components", f"{network.components:,}"),
-        ("employers in the largest component", f"{network.largest_component:.1%}"),
-        (f"steps between two employers, from {network.paths.sources:,} of them", _steps(network.paths)),
-    ]
-    spread = (
-        (name, f"{found.median:.3g}", f"{found.largest:.3g}", f"{found.top:.1%}")
-        for name, found in network.centralities.items()
-    )
-    headings = ("centrality of an employer", "median", "largest", "the highest 1% have")
-    return (
-        "<h2>The graph</h2>"
-        + table("Workers and employers", ("what", "found"), rows)
-        + table("Who is in the middle", headings, spread)
-    )
-
-
-def _steps(paths: PathLengths) -> str:
-    """How many steps apart nodes are, in short."""
-    shares = "; ".join(f"{steps}: {share:.1%}" for steps, share in enumerate(paths.shares, start=1))
-    return f"{paths.mean:.2f} on average ({shares}); {paths.reached:.1%} are linked at all"
-
-
-def _centralities(found: NetworkComparison) -> str:
-    """What protection does to the graph between the classes of a table."""
-    rows = [
-        (name, _known(order, ".3f"), _known(relative, ".1%")) for name, (order, relative) in found.centralities.items()
-    ]
-    true, published = found.paths
-    caption = f"{found.title}: the graph of its {found.classes:,} classes, true and published"
-    text = f"Steps from one class to another: {_steps(true)}; published: {_steps(published)}."
-    headings = ("centrality", "rank correlation", "off by, of the whole")
-    return table(caption, headings, rows) + f"<p>{escape(text)}</p>"
-
-
-def _known(value: float, form: str) -> str:
-    return "" if isnan(value) else format(value, form)
-
-
-def _middle(spread: tuple[float, int]) -> str:
-    return f"{spread[0]:,.0f}, {spread[1]:,}"
 
 
 def _change(part: Association) -> str:

@@ -208,6 +208,12 @@ class ClassNetwork:
             "eigenvector": eigenvector(apart + apart.T),
         }
 
+    def strength(self) -> tuple[float, ...]:
+        """What links every class to others, both ways together."""
+        apart = self._apart
+        both = apart.sum(axis=1) + (apart.sum(axis=0) if self.directed else 0.0)
+        return tuple(both.tolist())
+
     def paths(self) -> PathLengths:
         """How many steps from one class to another, whatever their links are worth."""
         ways = scipy.sparse.csgraph.shortest_path(scipy.sparse.csr_array(self._apart), unweighted=True, directed=True)
@@ -231,6 +237,8 @@ class NetworkComparison:
     """The rank correlation of each, and by how much they are off, all together, as a share of the true sum."""
     paths: tuple[PathLengths, PathLengths]
     """True and published."""
+    strengths: tuple[tuple[float, ...], tuple[float, ...]]
+    """True and published, of every class: what links it to others, both ways together."""
 
     def data(self) -> dict[str, Any]:
         """The same for machines; a rank correlation is None where all classes are alike."""
@@ -255,7 +263,11 @@ def compare_networks(title: str, true: ClassNetwork, published: ClassNetwork) ->
         off = float(np.abs(after - before).sum() / total) if total else float("nan")
         found[name] = (spearman(true=before, protected=after), off)
     return NetworkComparison(
-        title=title, classes=len(true.links), centralities=found, paths=(true.paths(), published.paths())
+        title=title,
+        classes=len(true.links),
+        centralities=found,
+        paths=(true.paths(), published.paths()),
+        strengths=(true.strength(), published.strength()),
     )
 
 
