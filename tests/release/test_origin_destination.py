@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.checking import _declared_codes, check
+from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist
 from sfumato.plan import MOST_CELLS, make_plan
 from sfumato.release import load
@@ -16,6 +18,8 @@ from sfumato.report.assess import assess
 from sfumato.running import Published, run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
 from sfumato.serve.core.model import Selection
+from sfumato.statistics.jobs.tune import read_accuracy, tune_table
+from sfumato.statistics.jobs.tune_thresholds import tune_thresholds
 from sfumato_lab.economy.jobs.generate import generate
 
 Edited = Callable[[str, str], Path]
@@ -112,6 +116,19 @@ def test_a_table_that_does_not_tell_of_establishments_has_a_row_of_every_place_o
     rows = pq.read_table(run(load(silent)).bundle / "tables/commuting.parquet")
     assert "establishments" not in rows.column_names
     assert len(rows["place"].unique()) == 50
+
+
+def test_thresholds_are_told_before_any_data_are_read_and_grow_with_the_largest_establishment(folder: Path) -> None:
+    plan = check(load(folder / "release.toml"), data=False).plan
+    found = tune_thresholds(plan, largest=(10, 1_000), epsilons=(Fraction(2), Fraction(4)))
+    by = {(row.largest, row.epsilon): row.threshold for row in found.expected}
+    assert by[10, 2] > by[10, 4]
+    assert by[1_000, 2] > 50 * by[10, 2]
+
+
+def test_an_accuracy_of_every_cell_is_not_asked_of_a_table_that_lists_some(folder: Path) -> None:
+    with pytest.raises(ReleaseError, match="tune thresholds"):
+        tune_table(load(folder / "release.toml"), "commuting", accuracy=read_accuracy("mean error below 2 jobs"))
 
 
 def test_persons_alone_need_a_budget_that_says_so(edited: Edited) -> None:

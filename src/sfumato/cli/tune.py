@@ -202,6 +202,31 @@ def tails(
 
 
 @tune_app.command()
+def thresholds(
+    file: ReleaseFile,
+    table: Annotated[str | None, typer.Option(help="The table; not needed where only one is sparse.")] = None,
+    largest: Annotated[str, typer.Option(help="Workers of the largest establishment.")] = "1,10,50,100,500,1000,10000",
+    epsilon: Annotated[
+        str | None, typer.Option(help="Epsilons of the table; some usual ones when not given, and the release's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show from which value on a sparse table, such as one of home and work, lists a cell.
+
+    The threshold follows the largest establishment of the place of work; no data are read.
+    """
+    from sfumato.checking import check
+    from sfumato.cli.tune_summaries import thresholds_summary
+    from sfumato.release import load
+    from sfumato.statistics.jobs.tune_thresholds import tune_thresholds
+
+    sizes = [_whole("largest", size) for size in largest.split(",")]
+    epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
+    plan = check(load(file), data=False).plan
+    show(thresholds_summary(tune_thresholds(plan, table, largest=sizes, epsilons=epsilons)), as_json)
+
+
+@tune_app.command()
 def percentiles(
     file: ReleaseFile,
     table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,

@@ -15,6 +15,7 @@ from sfumato.cli.screen import printed_table, spaced
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.cube.tune import TunedCube
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line
+from sfumato.statistics.jobs.tune_thresholds import Thresholds
 from sfumato.statistics.people.percentiles import CURVES
 from sfumato.statistics.people.tune import TunedPercentiles, TunedReport, TunedTable
 from sfumato.statistics.people.tune_tails import TunedTails
@@ -304,6 +305,39 @@ def _by_size(tuned: TunedPercentiles) -> Table:
         rows = [row for row in tuned.expected if row.people == people]
         table.add_row(f"{people:,}", *(f"{row.best.error:.1%} {row.best.curve}" for row in rows))
     return table
+
+
+# What `sfumato tune thresholds` says: from which value on a cell is listed.
+
+
+def thresholds_summary(tuned: Thresholds) -> tuple[RenderableType, dict[str, Any]]:
+    """The finding as text for people and as data for machines."""
+    method, epsilons = tuned.method, list(dict.fromkeys(row.epsilon for row in tuned.expected))
+    table = printed_table(
+        "largest establishment", *(f"epsilon {plain(epsilon)}" for epsilon in epsilons), numbers=len(epsilons) + 1
+    )
+    for largest in dict.fromkeys(row.largest for row in tuned.expected):
+        rows = [row for row in tuned.expected if row.largest == largest]
+        table.add_row(f"{largest:,}", *(f"{row.threshold:,}" for row in rows))
+    hidden = f"establishments (alpha {plain(method.alpha)}) and persons" if method.employers else "persons alone"
+    lines: list[RenderableType] = [
+        Text(f"Least value that is listed, by the largest establishment of the workplace cell: {tuned.table}."),
+        Text(
+            f"Hidden: {hidden}. Of {method.width:,} worker cells of a workplace cell, {float(method.false_cells):g} "
+            "without any job are listed on average and at most. No data are read."
+        ),
+        table,
+    ]
+    return Group(*spaced(lines)), {
+        "table": tuned.table,
+        "worker_cells": method.width,
+        "employers": method.employers,
+        "false_cells": number(method.false_cells),
+        "rows": [
+            {"largest": row.largest, "epsilon": number(row.epsilon), "threshold": row.threshold, "error": row.error}
+            for row in tuned.expected
+        ],
+    }
 
 
 # What `sfumato tune tails` says: the ε, what is found at others and by size, and what suppression would leave.

@@ -67,7 +67,8 @@ class SparseCounts(JobCounts):
         return f"the method {SPARSE}: only what it lists is made, in one piece"
 
     @property
-    def _protection(self) -> SparseLaplace:
+    def protection(self) -> SparseLaplace:
+        """The method with its parameters."""
         return cast(SparseLaplace, self.method)
 
     @property
@@ -87,13 +88,13 @@ class SparseCounts(JobCounts):
 
     def answer(self, counted: Workforces, secret: Secret | None) -> Cells:  # type: ignore[override]  # noqa: ARG002
         """The listed cells, with the bound of the largest establishment of their workplace cell."""
-        return self._protection.protect(counted, OperatingSystem())
+        return self.protection.protect(counted, OperatingSystem())
 
     # What is published.
 
     def columns_of(self, answer: Cells, shown: Cells) -> Columns:
         """The published columns, with the least value that is listed."""
-        return {**super().columns_of(answer, shown), THRESHOLD: self._protection.thresholds(answer["cap"])}
+        return {**super().columns_of(answer, shown), THRESHOLD: self.protection.thresholds(answer["cap"])}
 
     def column_texts(self, plan: Surroundings) -> dict[str, str]:
         """What each published column says."""
@@ -109,7 +110,7 @@ class SparseCounts(JobCounts):
 
     def design(self) -> dict[str, Any]:
         """That which rows there are depends on chance, and how likely an empty cell is listed at most."""
-        return {"sparse": True, "false_rate": float(self._protection.false_rate)}
+        return {"sparse": True, "false_rate": float(self.protection.false_rate)}
 
     def _without(self, plan: Surroundings) -> frozenset[str]:
         silent = plan.release.data.joined or self.question.every_cell

@@ -18,7 +18,7 @@ from sfumato.noise.randomness import Repeatable
 from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.question import Question
-from sfumato.statistics.jobs.statistic import JobCounts
+from sfumato.statistics.jobs.statistic import SPARSE, JobCounts
 from sfumato.statistics.registry import build, is_keyed
 from sfumato.statistics.table import Table
 
@@ -343,6 +343,13 @@ def tune_table(
             expected="a method with an epsilon to be found",
             found="one without a formal guarantee",
             do="choose another table, or see `sfumato tune top-contributors` for magnitudes",
+        )
+    if (method or protect.method) == SPARSE:
+        raise ReleaseError(
+            f"table '{table.name}', method '{SPARSE}'",
+            expected="a method that publishes every cell",
+            found="one that lists values from a threshold on, which is public",
+            do="see `sfumato tune thresholds` for the threshold at every epsilon",
         )
     worker_cells = _worker_cells(release.frame, table)
     name_used = method or JobCounts.method_name(table, release.frame)
