@@ -91,7 +91,7 @@ def test_large_earnings_of_a_pair_that_is_alone_are_as_exposed_as_large_counts()
     assert found["there and back"].success_rate == 1
 
 
-WIDE = factors("0.8", "0.9")
+WIDE = factors("0.87", "0.9")
 
 
 def test_wide_factors_are_found_in_whole_numbers_and_not_in_multiples_of_the_base() -> None:
