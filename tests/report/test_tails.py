@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.checking import check
 from sfumato.cli.release import assessment_summary
+from sfumato.errors import MethodError
 from sfumato.release import load
 from sfumato.report.assess import Assessment, assess
 from sfumato.running import run
 from sfumato.statistics.people.tails import SIZES, Tails
+from sfumato.statistics.people.tune_tails import tailed, tune_tails
 from sfumato_lab.economy.opportunity.generate import generate_opportunity
 from tests.cli.call import call
 
@@ -107,6 +110,7 @@ def test_tails_are_not_tuned_without_the_word_that_data_may_be_looked_at(file: P
     assert "--from-confidential-data" in call("tune", "tails", file, "--found", "0.5", code=1).stderr
 
 
-def test_a_share_that_nothing_finds_is_refused_in_words(file: Path) -> None:
-    refused = call("tune", "tails", file, "--found", "1.5", "--from-confidential-data", code=1)
-    assert "below 1" in refused.stderr
+def test_a_share_that_nothing_finds_is_refused_before_any_noise_is_drawn(file: Path) -> None:
+    planned = tailed(check(load(file), data=False).plan, None)
+    with pytest.raises(MethodError, match="below 1"):
+        tune_tails(planned, None, wanted=Fraction(3, 2), tail=Fraction(1, 10), least=10)

@@ -92,6 +92,38 @@ def test_noisy_sums_have_the_least_error_in_all_groups_that_are_not_tiny(found: 
     assert rows(found, "recommended_method", size_class="3-9")[0]["ours"] is None
 
 
+def test_noise_for_any_data_is_hopeless_and_noise_for_these_data_leaks(found: Reproduction) -> None:
+    for size_class in ("10-19", "20-49", "50-99"):
+        errors = {row["method"]: row["ours"] for row in rows(found, "mean_error", size_class=size_class)}
+        assert errors["global-sensitivity"] > errors["mose"] > errors["local-sensitivity"]
+        assert errors["global-sensitivity"] > 30
+    leaks = {row["scale"]: row["ours"] for row in rows(found, "local_scale_leak")}
+    assert leaks["told"] > 0.99
+    assert 0 < leaks["not told"] < leaks["told"]
+
+
+def test_more_epsilon_finds_more_of_the_tails(found: Reproduction) -> None:
+    for method in ("mose", "noisy-regression"):
+        shares = [row["ours"] for row in rows(found, "tail_found_at_epsilon", method=method)]
+        assert shares == sorted(shares)
+    (atlas,) = rows(found, "tail_found_at_epsilon", method="mose", epsilon=8.0)
+    assert atlas["ours"] == found.tails.of("mose").found
+
+
+def test_years_with_fewer_people_get_more_epsilon_and_the_years_add_up(found: Reproduction) -> None:
+    years = rows(found, "epsilon_tuned", division="each year")
+    (total,) = rows(found, "epsilon_tuned_in_all", division="each year")
+    assert total["ours"] == pytest.approx(sum(row["ours"] for row in years))
+    employment = [row["ours"] for row in years if row["statistic"] == "employment"]
+    assert len(employment) == 10
+    assert len(set(employment)) > 1
+
+
+def test_medians_of_veterans_are_as_near_as_those_of_graduates(found: Reproduction) -> None:
+    (median,) = rows(found, "veterans_median_error")
+    assert median["ours"] < 0.06
+
+
 def test_percentiles_of_people_and_their_bins_are_those_of_the_definition(folder: Path) -> None:
     earned = read_earned(folder / "graduates")
     assert earned.people.min() >= 30

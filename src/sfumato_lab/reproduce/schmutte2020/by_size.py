@@ -19,14 +19,27 @@ from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import CURVES, CurveName, curve_named, recommended
+from sfumato.statistics.people.sensitivity import GlobalSensitivity, LocalSensitivity
 from sfumato.statistics.people.theil_sen import TheilSen
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.graduates.generate import EARNINGS
-from sfumato_lab.reproduce.schmutte2020.atlas import EPSILON, EPSILON_OF_A_CELL, RANK, SIZES, Atlas, inside, label
+from sfumato_lab.reproduce.schmutte2020.atlas import (
+    EPSILON,
+    EPSILON_OF_A_CELL,
+    GLOBAL,
+    LOCAL,
+    RANK,
+    SIZES,
+    Atlas,
+    inside,
+    label,
+)
 
 # MOSE beside two methods with a formal guarantee, by the size of the group, at the same nominal ε.
 
-METHODS = (Mose.name, NoisyRegression.name, TheilSen.name)
+CANDIDATES = (Mose.name, NoisyRegression.name, TheilSen.name)
+"""One of these is recommended; the others are what they are compared with."""
+METHODS = (*CANDIDATES, GLOBAL, LOCAL)
 LEAST_SHOWN = 10
 """Theil-Sen withholds groups below this noisy number of people, as noisy regression does."""
 MOST_WITHHELD = 0.5
@@ -64,7 +77,7 @@ class MethodsBySize:
 
     def recommended(self, size_class: str) -> str:
         """Of those that publish half of the groups the one with the least error, if it beats the mean of all groups."""
-        lines = [self.of(method, size_class) for method in METHODS]
+        lines = [self.of(method, size_class) for method in CANDIDATES]
         usable = {x.method: x.error for x in lines if x.error is not None and x.withheld <= MOST_WITHHELD}
         best = min(usable, key=lambda method: usable[method], default="")
         return best if best and usable[best] < self.guesses[size_class] else ""
@@ -107,6 +120,8 @@ def compare_methods(atlas: Atlas, *, draws: int, seed: int) -> MethodsBySize:
         Mose.name: replace(atlas.method, epsilon=EPSILON, count_epsilon=EPSILON / (len(atlas.method.at) + 1)),
         NoisyRegression.name: formal,
         TheilSen.name: TheilSen(**shared, minimum=LEAST_SHOWN),
+        GLOBAL: GlobalSensitivity(**shared, minimum=LEAST_SHOWN),
+        LOCAL: LocalSensitivity(**shared, accept_leak=True),
     }
     people = np.repeat(atlas.people, len(formal.at))
     usual = float(np.nanmean(true))

@@ -27,7 +27,9 @@ from sfumato_lab.reproduce.page import (
 from sfumato_lab.reproduce.schmutte2020.atlas import (
     CHI_VALUES,
     EPSILON,
+    GLOBAL,
     LEAST_IMPROVEMENT,
+    LOCAL,
     MOSE,
     MOST_MEDIAN_ERROR,
     MOST_YEARS,
@@ -48,6 +50,7 @@ def findings(found: Reproduction) -> list[Finding]:
         *_envelope(found),
         *_tails(found),
         *_methods(found),
+        *_sensitivities(found),
         *_report(found),
         *_percentiles(found),
         *_attacks(found),
@@ -141,6 +144,34 @@ def _methods(found: Reproduction) -> Iterator[Finding]:
         )
 
 
+def _sensitivities(found: Reproduction) -> Iterator[Finding]:
+    size = next(size for size in found.chosen.sensitivities if size.size_class == "20-49")
+    yield Finding(
+        source="MOSE",
+        what="ranks that a person can move a prediction by in groups of 20-49: any data, these data, χ/n",
+        stated="a lot, not as much",
+        ours=", ".join(f"{size.ranks[name]:.1f}" for name in (GLOBAL, LOCAL, MOSE)),
+        holds=size.ranks[GLOBAL] > size.ranks[MOSE] >= size.ranks[LOCAL],
+    )
+    silent, told = (attack for _, attack in found.chosen.leaks)
+    yield Finding(
+        source="MOSE",
+        what="groups whose local scale of noise tells more than 1.1 ε about one more person: not told, told",
+        stated="has a privacy cost",
+        ours=f"{silent.success_rate:.1%}, {told.success_rate:.1%}",
+        holds=told.success_rate > 0,
+    )
+    even, each = (found.chosen.report[name].epsilon for name in ("even", "each year"))
+    yield Finding(
+        source="reports",
+        what="ε for nine cells of ten within a tenth: divided evenly over years, and an ε for each",
+        stated="",
+        ours=f"{float(even):.3g}, {float(each):.3g}",
+        holds=None,
+        note="with an ε for each the target is met in every year, and not only on average",
+    )
+
+
 def _report(found: Reproduction) -> Iterator[Finding]:
     report = found.report
     for what, stated, ours in (
@@ -230,6 +261,15 @@ def text_tables(found: Reproduction) -> Iterator[TextTable]:
                 found.methods.recommended(size) or "none",
             )
             for size in found.methods.size_classes
+        ),
+    )
+    epsilons = list(dict.fromkeys(epsilon for _, epsilon, _ in found.chosen.tails))
+    yield TextTable(
+        title="Groups in a tail that are found, by ε of an estimate",
+        heads=("method", *map(plain, epsilons)),
+        rows=tuple(
+            (method, *(f"{found.chosen.found(method, epsilon):.1%}" for epsilon in epsilons))
+            for method in (MOSE, REGRESSION)
         ),
     )
     curves = list(dict.fromkeys(line.curve for line in found.percentiles.lines))
@@ -323,13 +363,13 @@ def _by_size(
 _HEADING = "Statistics from small samples, published and computed again"
 _COLUMNS = (
     *("quantity", "class", "size_class", "people", "groups", "cells", "protection", "method", "curve", "bins"),
-    *("percentile", "statistic", "year", "threshold", "excess", "attack", "epsilon"),
+    *("percentile", "statistic", "year", "division", "threshold", "excess", "attack", "scale", "epsilon"),
     *("published", "ours", "rounded", "line", "withheld", "planned", "as_published", "keys"),
 )
 
 
 def _body(found: Reproduction) -> str:
-    tails, methods, curves, budget, differences = text_tables(found)
+    tails, methods, by_epsilon, curves, budget, differences = text_tables(found)
     return f"""\
 <p>The systems of the lecture of Schmutte (2020): predictions of the Opportunity Atlas, employee reports, and
 percentiles of graduates' earnings, on synthetic data: {found.children:,} children in
@@ -346,6 +386,7 @@ the χ that is used, rounded up. The four classes of state, gender and race with
 <h2>Tails</h2>
 <figure>{tails_chart(found)}</figure>
 {_table(tails)}
+{_table(by_epsilon)}
 <h2>Methods by size of the group</h2>
 <figure>{methods_chart(found)}</figure>
 {_table(methods)}

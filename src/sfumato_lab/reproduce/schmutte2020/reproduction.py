@@ -44,6 +44,7 @@ from sfumato_lab.reproduce.schmutte2020.by_size import (
     compare_methods,
     read_earned,
 )
+from sfumato_lab.reproduce.schmutte2020.epsilon import ChosenEpsilon, choose_epsilon
 
 # The budget of an employee report, term by term, and how far its cells are off.
 
@@ -177,9 +178,10 @@ TRACTS = 2_000
 DRAWS, QUICK_DRAWS = 10, 2
 GRADUATES_PER_TRACT, EMPLOYEES_PER_TRACT, FEWEST_EMPLOYEES = 500, 5, 1_000
 """How many graduates, and employees of one institution, go with every tract."""
+VETERANS_PER_TRACT = 100
 BEYOND = ((10, 0.1), (20, 0.1), (50, 0.1))
 """People of a group, and by how much ε is exceeded."""
-_FOLDERS = ("children", "employees", "graduates")
+_FOLDERS = ("children", "employees", "graduates", "veterans")
 _REPORT = file_names(1)[-1]
 Progress = Callable[[str, int, int], None]
 
@@ -197,6 +199,9 @@ class Reproduction:
     tails: AtlasTails
     methods: MethodsBySize
     percentiles: PercentilesBySize
+    veterans: PercentilesBySize
+    """The same of veterans by branch and occupation."""
+    chosen: ChosenEpsilon
     report: EmployeeReport
     attacks: tuple[AttackResult, ...]
     """On what MOSE publishes here: the leak of its example code."""
@@ -204,8 +209,10 @@ class Reproduction:
     def rows(self) -> Iterator[dict[str, Any]]:
         """One object for every figure: what it is about, what was published about it, and ours."""
         yield {"quantity": "epsilon_of_estimate", "published": float(EPSILON), "ours": float(self.epsilon)}
-        for part in (self.envelope, self.tails, self.methods, self.percentiles, self.report):
+        for part in (self.envelope, self.tails, self.methods, self.percentiles, self.report, self.chosen):
             yield from part.rows()
+        for row in self.veterans.rows():
+            yield row | {"quantity": f"veterans_{row['quantity']}"}
         for people, excess in BEYOND:
             chance = chance_beyond(people, epsilon=float(EPSILON), excess=excess)
             about = {"people": people, "excess": excess, "epsilon": float(EPSILON), "published": None}
@@ -248,22 +255,30 @@ def reproduce(
         people = GRADUATES_PER_TRACT * tracts
         generate_graduates(folder, people=people, seed=seed, progress=partial(progress, "making graduates"))
 
-    made = zip(_FOLDERS, (children, employees, graduates), (RELEASE, _REPORT, RELEASE), strict=True)
+    def veterans(folder: Path) -> None:
+        people = VETERANS_PER_TRACT * tracts
+        tell = partial(progress, "making veterans")
+        generate_graduates(folder, people=people, veterans=True, seed=seed, progress=tell)
+
+    makers = (children, employees, graduates, veterans)
+    made = zip(_FOLDERS, makers, (RELEASE, _REPORT, RELEASE, RELEASE), strict=True)
     with ExitStack() as stack:
         folders = [
             stack.enter_context(economy_folder(None if data is None else data / name, make, release=release))
             for name, make, release in made
         ]
-        steps = 5
+        steps = 6
         progress("tabulating", 0, steps)
-        atlas, earned = read_atlas(folders[0]), read_earned(folders[2])
+        atlas, earned, of_veterans = read_atlas(folders[0]), read_earned(folders[2]), read_earned(folders[3])
         progress("employee report", 1, steps)
         report = evaluate_report(folders[1] / _REPORT, draws=draws, seed=seed)
-    progress("tails", 2, steps)
+        progress("choosing epsilon", 2, steps)
+        chosen = choose_epsilon(atlas, folders[1] / _REPORT, draws=draws, seed=seed)
+    progress("tails", 3, steps)
     tails = classify_tails(atlas, draws=draws, seed=seed)
-    progress("methods by size", 3, steps)
+    progress("methods by size", 4, steps)
     methods = compare_methods(atlas, draws=draws, seed=seed)
-    progress("percentiles", 4, steps)
+    progress("percentiles", 5, steps)
     return Reproduction(
         epsilon=atlas.method.epsilon_of_value,
         children=atlas.children,
@@ -273,6 +288,8 @@ def reproduce(
         tails=tails,
         methods=methods,
         percentiles=compare_curves(earned, draws=draws, seed=seed),
+        veterans=compare_curves(of_veterans, draws=draws, seed=seed),
+        chosen=chosen,
         report=report,
         attacks=_attacks(atlas, seed),
     )
