@@ -78,6 +78,8 @@ _ZOOM = 0.7
 """A map whose chosen areas lie within this share of it shows these larger."""
 _TAGGED, _TAG = 60, 3
 """Up to so many areas, with codes of so many letters, have their codes written on them."""
+_SMALL = 16.0
+"""Areas that are not as wide as this are small."""
 SURE, CAUTION, UNCERTAIN = 0, 1, 2
 HATCHED = {CAUTION: "use with caution", UNCERTAIN: "too uncertain for most uses"}
 NOT_PUBLISHED, NOT_CHOSEN = "not published", "not selected"
@@ -112,7 +114,7 @@ def draw_map(
     every = [area for panel in panels for area in panel.areas.values()]
     classes = classify([area.value for area in every])
     sheet = _Sheet.of(projected, [code for panel in panels for code in panel.areas], len(panels))
-    parts = [_patterns(classes.colours)]
+    parts = [_patterns(classes.colours, fine=sheet.fine)]
     for at, panel in enumerate(panels):
         shapes = [_area(sheet, code, area, classes) for code, area in panel.areas.items()]
         tags = [_tag(sheet, code, _colour(area, classes)) for code, area in panel.areas.items()] if sheet.tagged else []
@@ -136,6 +138,8 @@ class _Sheet(NamedTuple):
     panels: int
     around: tuple[str, ...]
     tagged: bool
+    fine: bool
+    """Whether areas are so small that borders and hatching are finer."""
 
     @classmethod
     def of(cls, projected: Projected, codes: Sequence[str], count: int) -> "_Sheet":
@@ -154,7 +158,8 @@ class _Sheet(NamedTuple):
         around = [code for code in every if code not in chosen] if len(every) <= MOST_AREAS else []
         narrowest = min(box[2] - box[0] for box in every.values()) * scale
         tagged = len(every) <= _TAGGED and max(map(len, every)) <= _TAG and narrowest > wide("m" * (_TAG + 1))
-        return cls(projected, scale, corner, size, columns, count, tuple(around), tagged)
+        fine = float(np.median([every[code][2] - every[code][0] for code in chosen or every])) * scale < _SMALL
+        return cls(projected, scale, corner, size, columns, count, tuple(around), tagged, fine)
 
     @property
     def headed(self) -> float:
@@ -192,7 +197,7 @@ class _Sheet(NamedTuple):
 
 
 _GROUND = f'fill="#f1eee8" stroke="{GRID}" stroke-width="0.7" fill-rule="evenodd"'
-_BORDER = f'stroke="{PAPER}" stroke-width="0.8" stroke-linejoin="round" fill-rule="evenodd"'
+_BORDER = f'stroke="{PAPER}" stroke-linejoin="round" fill-rule="evenodd"'
 
 
 def _hull(boxes: Sequence[tuple[float, float, float, float]]) -> tuple[float, float, float, float]:
@@ -222,7 +227,8 @@ def _colour(area: Area, classes: Classes) -> str:
 def _area(sheet: _Sheet, code: str, area: Area, classes: Classes) -> str:
     colour = _colour(area, classes)
     fill = _filled(colour if area.mark == SURE or colour == "gone" else f"h{area.mark}-{colour}")
-    return _linked(area, "area", f'<path d="{sheet.shape(code)}" {fill} {_BORDER}/>')
+    thin = "0.3" if sheet.fine else "0.8"
+    return _linked(area, "area", f'<path d="{sheet.shape(code)}" {fill} stroke-width="{thin}" {_BORDER}/>')
 
 
 def _linked(what: "Area | Flow", kind: str, parts: str) -> str:
@@ -239,16 +245,18 @@ def _filled(colour: str) -> str:
 
 
 def _tag(sheet: _Sheet, code: str, colour: str) -> str:
-    """The code of an area, written on it."""
+    """The code of an area, written on it; a rim keeps it apart from hatching and lines."""
     x, y = sheet.at(sheet.projected.middles[code])
     deep = colour in _DEEP
+    ink, rim = (PAPER, COLOURS["q5"]) if deep else (INK, PAPER)
     return (
-        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" class="tag{" deep" if deep else ""}" '
-        f'fill="{PAPER if deep else INK}" aria-hidden="true">{escape(code)}</text>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" class="tag{" deep" if deep else ""}" fill="{ink}" '
+        f'stroke="{rim}" stroke-width="3" stroke-opacity="0.6" paint-order="stroke" aria-hidden="true">{escape(code)}'
+        "</text>"
     )
 
 
-def _patterns(colours: Sequence[str]) -> str:
+def _patterns(colours: Sequence[str], *, fine: bool) -> str:
     """Hatched colours, wide and narrow, and dots for areas without a figure."""
     gone = (
         f'<pattern id="map-gone" width="5" height="5" patternUnits="userSpaceOnUse"><rect width="5" height="5" '
@@ -257,8 +265,8 @@ def _patterns(colours: Sequence[str]) -> str:
     found = [
         f'<pattern id="map-h{mark}-{colour}" width="{width}" height="{width}" patternUnits="userSpaceOnUse" '
         f'patternTransform="rotate(45)"><rect width="{width}" height="{width}" {_filled(colour)}/>'
-        f'<rect width="{1.2 if colour in _PALE else 1.6}" height="{width}" {_hatch(colour)}/></pattern>'
-        for mark, width in ((CAUTION, 8), (UNCERTAIN, 4))
+        f'<rect width="{width / 4:g}" height="{width}" {_hatch(colour)}/></pattern>'
+        for mark, width in ((CAUTION, 5 if fine else 7), (UNCERTAIN, 2.5 if fine else 3.5))
         for colour in dict.fromkeys([*colours, "q3"])
     ]
     return f"<defs>{gone}{''.join(found)}</defs>"

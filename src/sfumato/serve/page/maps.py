@@ -264,7 +264,7 @@ class Mapped:
         if texts:
             yield f"Shown: {texts}."
         if between:
-            first = "; ".join(flow.text for flow in between[:3])
+            first = "; ".join(_first(flow.text) for flow in between[:3])
             yield f"Largest: {first}."
         if len(between) < count:
             yield f"Lines are the {len(between)} largest of {count:,} flows."
