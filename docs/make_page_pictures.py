@@ -92,7 +92,7 @@ def _at_the_table(page: Page) -> None:
 def _at_the_map(page: Page) -> None:
     """With an area or a flow lit up, together with its row."""
     page.locator("figure.drawn").evaluate("figure => figure.scrollIntoView()")
-    page.locator("svg.map a").nth(7).hover()
+    page.locator("svg.map a").nth(7).evaluate("link => link.focus({ preventScroll: true })")
 
 
 def _explained(page: Page) -> None:
