@@ -410,8 +410,8 @@ method = "noisy-quantiles", epsilon = {{ 2001 = 0.5, 2002 = 1 }}
 """
 
 
-def survey(records: str, text: str) -> Case:
-    """A release of cubes of a survey."""
+def survey(records: str, text: str, asked: str = "") -> Case:
+    """A release of cubes of a survey, and of tables of it."""
     head = f"""[release]
 title = "A survey"
 population = "people"
@@ -431,7 +431,7 @@ pay = {{ unit = "dollars" }}
 hours = {{}}
 
 """
-    return Case(data="survey", text=head + cubes(text))
+    return Case(data="survey", text=head + cubes(text) + tables(asked))
 
 
 CUBES = """
@@ -470,6 +470,17 @@ sampling | by = ["region", "job"]; epsilon = 1; cap = 9; sensitivity = "weight";
 sampling = { square = 0.001, linear = 12.5 }
 weight_levels | by = ["region", "job"]; epsilon = 2; cap = 9; sensitivity = "weight"; largest_weight = 70; \
 approach = "several-levels"; levels = [["job"]]
+"""
+
+OF_ONE_DRAW = """
+shared | by = ["region", "job"]; epsilon = 1; cap = 9; draws = "shared"
+shared_controls | by = ["region", "job"]; epsilon = 1; cap = 9; draws = "shared"; controls = [{ by = ["region"], \
+epsilon = 1 }]; least_count = 5; least_weighted = 100; rules_before = { least_count = 30 }; identifying = ["job"]
+"""
+ONE_BY_ONE = """
+weighted | count = "records"; by = ["region", "job"] | method = "laplace", epsilon = 2, largest_weight = 70
+weighted_some | count = "records"; by = ["job"]; where = { level = "1" } | method = "laplace", epsilon = 1, \
+largest_weight = 80
 """
 
 FEW = "".join(line + "\n" for line in CUBES.splitlines() if line.startswith(("plain", "one_measure")))
@@ -517,6 +528,8 @@ CASES: Mapping[str, Case] = {
     "cubes_weighted": survey(', weight = "weight"', FEW + OF_WEIGHTS),
     "cubes_jackknife": survey(REPLICATES["jackknife"], CUBES),
     "cubes_differences": survey(REPLICATES["successive-difference"], FEW + OF_WEIGHTS),
+    "cubes_shared": survey(', weight = "weight"', OF_ONE_DRAW),
+    "survey_tables": survey(', weight = "weight"', "", ONE_BY_ONE),
     "cubes_bootstrap": survey(REPLICATES["bootstrap"], FEW),
 }
 """The releases whose runs are frozen, by name."""

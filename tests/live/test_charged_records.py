@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.bundle.statement import statement
+from sfumato.bundle.statement import compared, statement
 from sfumato.checking import check
 from sfumato.errors import BudgetError, DataError, ReleaseError, SfumatoError
 from sfumato.live import open_charged
@@ -16,7 +16,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato.running import run
 from tests.serve.live_serving import live_serving
-from tests.statistics.cube.survey import CODES, RELEASE, records, release
+from tests.statistics.cube.survey import CODES, CUBE, RELEASE, records, release
 
 TABLE = """\
 [[table]]
@@ -127,3 +127,11 @@ def test_a_server_prices_charges_and_answers_counts_of_records(tmp_path: Path) -
         assert server.ask(question).content == answer.content
         assert server.ask(question | {"method": "smooth-pareto"}).status_code == 400
     assert spent(tmp_path) == Fraction(5, 2)
+
+
+def test_a_table_beside_a_cube_is_stated_with_what_both_reveal_together(tmp_path: Path) -> None:
+    cube = CUBE.replace('name = "people"', 'name = "cube"')
+    plan = check(load(release(tmp_path, text=RELEASE + TABLE + cube, weight=WEIGHTS))).plan
+    assert plan.guarantee.epsilon == 5
+    losses = {found.about: found.loss.epsilon for found in compared(plan)}
+    assert losses["person"] == losses["record"] == 5, "one record is in the table and in the cube"

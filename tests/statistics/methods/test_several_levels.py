@@ -14,7 +14,15 @@ from sfumato.cells import Dimension
 from sfumato.errors import MethodError
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.cube.levels import SeveralLevels, all_tables, compared, recommended
+from sfumato.statistics.cube.levels import (
+    MOST_ASKED,
+    SeveralLevels,
+    all_tables,
+    better_by_themselves,
+    compared,
+    noise_of_one,
+    recommended,
+)
 from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
 
 SHAPE = (6, 4, 3, 3)
@@ -171,3 +179,12 @@ def test_a_plan_is_compared_with_both_approaches_at_the_same_budget_by_dimension
     exact = replace(plain, controls=tuple(ControlNoise(by=(name,), counts=None) for name in "abcdef"))
     assert compared(sixes, exact).planned[1] == 0
     assert compared(sixes, plain, public=[("a",), ("b",)]).planned[1] < found.planned[1]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(4)])
+def test_as_many_tables_are_better_asked_one_by_one_as_share_a_budget_with_no_more_noise(epsilon: Fraction) -> None:
+    for error in (0.5, 3.0, 20.0):
+        tables = better_by_themselves(epsilon, 1e-6, error)
+        assert tables == 0 or noise_of_one(epsilon, 1e-6, tables).variance <= error**2 * (1 + 1e-6)
+        assert noise_of_one(epsilon, 1e-6, tables + 1).variance > error**2
+    assert better_by_themselves(epsilon, 1e-6, 1e9) == MOST_ASKED - 1

@@ -107,8 +107,9 @@ def _shared(plan: Surroundings) -> list[str]:
         f"**{cube.title}: no formal guarantee.** One draw of noise changed the number of records of a cell and, times "
         "the average weight, its weighted number, as Li and Krenzke (2020) describe it. A weighted number less the "
         "average weight times the number of records has no noise at all: who reads both learns which cells hold "
-        "records, and of a record that is alone in its cell the weight. Readers who get one column only are kept from "
-        'that. `draws = "own"` protects both.'
+        "records, and of a record that is alone in its cell the weight. Weighted numbers alone tell the former: that "
+        "of an empty cell is a whole number of averages, and that of another one hardly ever is. Only the counts by "
+        'themselves are protected. `draws = "own"` protects both.'
         for cube in plan.cubes
         if cube.method.shared
     ]

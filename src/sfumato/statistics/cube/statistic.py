@@ -263,7 +263,12 @@ class CubeStatistic(Statistic):
 
     @classmethod
     def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
-        """What all cubes with a guarantee reveal together of one record; None where there is none."""
+        """What all tables and cubes reveal together of one record; where some bound nothing, cubes with a guarantee.
+
+        None where there is none.
+        """
+        if plan.guarantee.bound is not None:
+            return plan.guarantee.bound
         bounds = [cube.guarantee.bound for cube in plan.of_kind(cls)]
         found = [bound for bound in bounds if bound is not None]
         return sequential(found) if found else None

@@ -354,8 +354,8 @@ class People(PublishedTable):
 
     @classmethod
     def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
-        """What all tables of people reveal together of one person."""
-        return people_guarantee(plan.of_kind(cls), plan.release.budget)
+        """What all tables, and cubes, reveal together of one person; where some bound nothing, tables of people."""
+        return plan.guarantee.bound or people_guarantee(plan.of_kind(cls), plan.release.budget)
 
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:
