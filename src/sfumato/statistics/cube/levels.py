@@ -425,7 +425,7 @@ def noise_of_one(epsilon: Fraction, delta: float, tables: int) -> TruncatedGeome
 
 
 def better_by_themselves(epsilon: Fraction, delta: float, error: float) -> int:
-    """The largest number of tables whose noise, when they share a budget, is not above this error, looked for below MOST_ASKED.
+    """The largest number of tables, below MOST_ASKED, whose noise is not above this error when they share a budget.
 
     >>> better_by_themselves(Fraction(2), 1e-6, 10.0)
     14
