@@ -87,6 +87,7 @@ def test_the_statement_bounds_the_existence_of_an_establishment_by_its_size(tiny
     text = (bundle / "statement.md").read_text()
     assert "An establishment without workers changes no number of this release." in text
     assert "so is the number of establishments" not in text
+    assert "Every count of this release was changed by random noise" in text
     found = json.loads((bundle / "structure.json").read_text())["comparisons"]
     existence = [(part["other"], part["steps"], part["epsilon"]) for part in found if part["about"] == "establishment"]
     assert existence == [(1, 1, 2), (10, 10, 20)]

@@ -173,9 +173,10 @@ def _in_short(plan: Plan) -> str:
             f"{text}, to readers who combine them with what they know. The last section says which tables have a "
             "guarantee of their own."
         )
+    where = ", where there is an establishment," if any(table.tells_establishments for table in plan.tables) else ""
     changed = (
-        "Every count of this release, where there is an establishment, was changed by random noise before it was "
-        "published, enough that nobody can "
+        f"Every count of this release{where} was changed by random noise before it was published, enough that nobody "
+        "can "
     )
     if total.definition == "individuals":
         return (

@@ -148,6 +148,8 @@ class Measures:
     """The share of figures within PERCENT of the true one."""
     near_reference: float
     """The share whose relative error is at most 10 points above the reference's."""
+    near_either_way: float
+    """The share whose relative error differs from the reference's by at most 10 points."""
     spearman: float
     share_difference: float
     share_difference_sd: float
@@ -196,6 +198,7 @@ def measures(label: str, cells: Beside) -> Measures:
         largest_tenth=quantile(relative, 0.9),
         within=share_within(estimates=published, target=true, percent=PERCENT),
         near_reference=share_near_reference(**pair, reference=cells.reference),
+        near_either_way=share_near_reference(**pair, reference=cells.reference, two_sided=True),
         spearman=spearman(**pair),
         share_difference=shares.mean,
         share_difference_sd=shares.deviation,

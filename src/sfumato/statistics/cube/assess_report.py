@@ -22,7 +22,7 @@ from sfumato.statistics.cube.linkage import RECORDS
 _ERRORS = (
     *("figures", "mean absolute difference", "all together", "beside the reference", "root mean square", "expected"),
     *("mean relative difference, |P|/Y", "median", "one in ten above", f"within {PERCENT}% of the true figure"),
-    *("at most 10 points worse than the reference", "rank correlation (Spearman)"),
+    *("at most 10 points worse than the reference", "within 10 points of it", "rank correlation (Spearman)"),
 )
 _UNCERTAINTY = (
     *("figures", "coefficient of variation before", "after", "published standard error beside the paper's"),
@@ -128,6 +128,7 @@ def _error_row(one: Measures) -> tuple[str, ...]:
         _figure(one.largest_tenth, ".2%"),
         _figure(one.within, ".1%"),
         _figure(one.near_reference, ".1%"),
+        _figure(one.near_either_way, ".1%"),
         _figure(one.spearman, ".4f"),
     )
 

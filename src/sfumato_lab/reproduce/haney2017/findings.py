@@ -10,8 +10,8 @@ import numpy as np
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells
-from sfumato.measures.attacks import BY_CHANCE, AttackResult, growth_attack
-from sfumato.measures.risk import attack
+from sfumato.measures.attacks import AttackResult
+from sfumato.measures.risk import attack, attack_growth
 from sfumato.noise.factors import Factors
 from sfumato.noise.keyed import hashes
 from sfumato.noise.randomness import Repeatable
@@ -140,6 +140,8 @@ LEAST_GAIN = 1.8
 # The attacks on the legacy protection, run on it and on every formal method.
 
 LEGACY = "noise-infusion"
+TOTALS = "growth of totals"
+"""The growth attack on workload 1."""
 _SPREAD = 0.15
 """Standard deviation of the logarithm of an establishment's growth between two periods."""
 
@@ -163,19 +165,30 @@ class Period:
 
 
 def run_attacks(tabulated: Tabulated, *, alpha: Fraction, epsilon: Fraction, seed: int) -> list[Attacked]:
-    """Publish workload 3 in two periods under every method, and attack what was published."""
+    """Publish workload 3 in two periods under every method, and attack what was published; then growth in workload 1.
+
+    A count of all workers is large enough for its growth where those of single worker cells are blurred by rounding.
+    """
     first = Period(cells=tabulated.workloads[3].cells, jobs=tabulated.contributions.jobs)
     second = _next_period(tabulated, seed)
+    whole = tuple(_of_workplaces(tabulated, period) for period in (first, second))
     publish = _legacy(tabulated, seed)
     found = _attacked(LEGACY, first, second, publish)
+    names = [row.attack for row in found]
+    found.append(_growth(LEGACY, TOTALS, whole, publish))
     for entrant in ENTRANTS:
         entry = enter(entrant, tabulated.workloads[3], alpha=alpha, epsilon=epsilon)
         if entry.method is None:
-            names = dict.fromkeys(row.attack for row in found)
             found += [Attacked(attack=name, method=entrant.name, result=None, reason=entry.reason) for name in names]
         else:
             publish = _formal(entry.method, Repeatable(seed, "attack", entrant.name))
             found += _attacked(entrant.name, first, second, publish, entry.reason)
+        entry = enter(entrant, tabulated.workloads[1], alpha=alpha, epsilon=epsilon)
+        if entry.method is None:
+            found.append(Attacked(attack=TOTALS, method=entrant.name, result=None, reason=entry.reason))
+        else:
+            publish = _formal(entry.method, Repeatable(seed, "attack on totals", entrant.name))
+            found.append(_growth(entrant.name, TOTALS, whole, publish, entry.reason))
     return found
 
 
@@ -183,18 +196,30 @@ Publish = Callable[[Period], Integers]
 
 
 def _attacked(name: str, first: Period, second: Period, publish: Publish, reason: str = "") -> list[Attacked]:
-    before, after = publish(first), publish(second)
-    blocks = first.cells.blocks()
-    growth = growth_attack(
-        before=before[blocks],
-        after=after[blocks],
-        establishments=first.cells["establishments"][blocks[:, 0]],
-        true_before=first.cells["count"][blocks],
-        true_after=second.cells["count"][blocks],
-        rounding=BY_CHANCE,
-    )
-    results = (*attack(first.cells, before), growth)
+    published = publish(first), publish(second)
+    results = (*attack(first.cells, published[0]), _grown((first, second), published))
     return [Attacked(attack=result.attack, method=name, result=result, reason=reason) for result in results]
+
+
+def _growth(name: str, title: str, periods: Sequence[Period], publish: Publish, reason: str = "") -> Attacked:
+    result = _grown(periods, [publish(period) for period in periods])
+    return Attacked(attack=title, method=name, result=result, reason=reason)
+
+
+def _grown(periods: Sequence[Period], published: Sequence[Integers]) -> AttackResult:
+    first, second = (period.cells for period in periods)
+    return attack_growth(before=first, after=second, published_before=published[0], published_after=published[1])
+
+
+def _of_workplaces(tabulated: Tabulated, period: Period) -> Period:
+    """The same jobs by workplace attributes alone: the cells of workload 1."""
+    inside, cells = tabulated.workloads[3].worker_cells, tabulated.workloads[1].cells
+    columns = {name: period.cells[name].reshape(-1, inside).sum(axis=1) for name in ("count", "count_below_threshold")}
+    same = {name: period.cells[name][::inside] for name in ("establishments", "largest_employer")}
+    columns |= same | {"largest": same["largest_employer"]}
+    return Period(
+        cells=Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns), jobs=period.jobs
+    )
 
 
 def _legacy(tabulated: Tabulated, seed: int) -> Publish:
@@ -204,8 +229,10 @@ def _legacy(tabulated: Tabulated, seed: int) -> Publish:
     method = build(LEGACY, alpha=Fraction(1), epsilon=Fraction(1))  # neither plays a part
 
     def publish(period: Period) -> Integers:
-        weights = factors[made.unit] * period.jobs
-        distorted = np.bincount(made.cell, weights=weights, minlength=made.cells).astype(np.int64)
+        weights, number = factors[made.unit] * period.jobs, len(period.cells)
+        # The worker cells of a workplace cell stand side by side.
+        cell = made.cell // (made.cells // number)
+        distorted = np.bincount(cell, weights=weights, minlength=number).astype(np.int64)
         return method.protect(period.cells.with_sums(distorted), chance)["value"]
 
     return publish
