@@ -5,6 +5,7 @@ from collections.abc import Mapping
 ECONOMIES: Mapping[str, tuple[str, ...]] = {
     "jobs": ("jobs", "--jobs", "10000", "--seed", "7"),
     "jobs_few_establishments": ("jobs", "--jobs", "10000", "--establishments", "200", "--seed", "8"),
+    "jobs_with_residence": ("jobs", "--jobs", "10000", "--residence", "--seed", "7"),
     "federal": ("federal", "--persons", "5000", "--seed", "7"),
     "federal_histories": ("federal", "--persons", "5000", "--quarters", "6", "--first", "2011-Q2", "--seed", "7"),
     "business": ("business", "--businesses", "1000", "--seed", "7"),

@@ -50,8 +50,7 @@ class Purpose(IntEnum):
     UNIVERSITY_CAREERS = 27
     GRADUATES_CELLS = 28
     GRADUATES_PEOPLE = 29
-    PLACES_ON_A_MAP = 30
-    RESIDENCES = 31
+    RESIDENCES = 30
 
 
 def stream(seed: int, purpose: Purpose, chunk: int = 0) -> np.random.Generator:

@@ -36,6 +36,11 @@ def write_island(path: Path, codes: Sequence[str]) -> None:
     _write(path, codes, np.round(placed + _CENTRE, 4))
 
 
+def island_positions(count: int) -> Floats:
+    """Where the areas of an island of so many lie, in the order of their codes; neighbours are about 1 apart."""
+    return _position(6 * _in_order(_island(count)))
+
+
 def write_tiles(path: Path, rows: str) -> None:
     """A tile for every code: `rows` has them as they lie, from north to south, a point where there is none."""
     lines = [line.split() for line in rows.strip().splitlines()]

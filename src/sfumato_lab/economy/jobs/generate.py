@@ -31,7 +31,7 @@ from sfumato_lab.economy.jobs.draws import (
     draw_workforces,
     second,
 )
-from sfumato_lab.economy.jobs.residence import draw_homes
+from sfumato_lab.economy.jobs.residence import homes_of
 from sfumato_lab.economy.maps import write_island
 
 # The register of persons: workers and their jobs, drawn by several threads, written in order, in chunks.
@@ -272,7 +272,7 @@ def generate(
 
 def _residence(places: Places, drawn: Establishments, *, seed: int) -> Callable[[int, Jobs], pa.Array]:
     """Where the workers of a chunk live, by the place of their first job; the same in whichever order chunks are."""
-    homes, codes = draw_homes(places, seed=seed), pa.array(places.codelist.codes, pa.string())
+    homes, codes = homes_of(places), pa.array(places.codelist.codes, pa.string())
 
     def draw(chunk: int, jobs: Jobs) -> pa.Array:
         side_job = second(np.arange(chunk * CHUNK, chunk * CHUNK + len(jobs.worker)))

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato_lab.economy.frame import Purpose, stream
 from sfumato_lab.economy.jobs.draws import Places
+from sfumato_lab.economy.maps import island_positions
 
 NEAREST = 40
 """Places around each one from which workers come."""
 REACH = 2.5
-"""How far they come, in mean distances between neighbouring places: with each of these e times fewer do."""
+"""How far they come, in distances between neighbouring places on the map: e times fewer with each of these."""
 ANYWHERE = 0.02
 """Share of workers who live in any place, however far."""
 OWN = 6.0
@@ -40,11 +40,10 @@ class Homes:
         return home
 
 
-def draw_homes(places: Places, *, seed: int) -> Homes:
-    """Places on a square; the nearer and the larger one is, the more of the workers of another live there."""
-    at = stream(seed, Purpose.PLACES_ON_A_MAP).random((len(places), 2))
-    people = places.populations.astype(np.float64)
-    reach, count = REACH / np.sqrt(len(places)), min(NEAREST, len(places))
+def homes_of(places: Places) -> Homes:
+    """The nearer on the map and the larger a place is, the more of the workers of another live there."""
+    at, people = island_positions(len(places)), places.populations.astype(np.float64)
+    count = min(NEAREST, len(places))
     near = np.empty((len(places), count), dtype=np.int32)
     cumulative = np.empty((len(places), count), dtype=np.float32)
     for start in range(0, len(places), _ROWS):
@@ -52,7 +51,7 @@ def draw_homes(places: Places, *, seed: int) -> Homes:
         distance = np.sqrt(((at[rows, None, :] - at[None, :, :]) ** 2).sum(axis=2))
         chosen = np.argpartition(distance, count - 1, axis=1)[:, :count]
         away = np.take_along_axis(distance, chosen, axis=1)
-        weight = (people[chosen] + 1e-6) * np.exp(-away / reach) * np.where(away == 0, OWN, 1.0)
+        weight = (people[chosen] + 1e-6) * np.exp(-away / REACH) * np.where(away == 0, OWN, 1.0)
         near[rows] = chosen
         cumulative[rows] = np.cumsum(weight, axis=1) / weight.sum(axis=1, keepdims=True)
     return Homes(near=near, cumulative=cumulative, anywhere=np.cumsum(people)[:-1] / people.sum())
