@@ -201,4 +201,5 @@ def test_the_report_and_the_statement_say_who_is_protected(exports: Path) -> Non
     assert "add up" in text
     assert "of no others" in text
     assert "0.21" not in text
+    assert "a figure is withheld" not in text, "no guard looks at such answers"
     assert assess(load(path)).report.exists()

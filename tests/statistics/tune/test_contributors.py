@@ -107,7 +107,7 @@ def test_the_frontier_has_what_nothing_beats() -> None:
         assert not np.any((tried.loss < loss - 1e-5) & (tried.worst_risk < risk - 1e-4))
 
 
-def test_interpolating_optima_keeps_attack_two_near_its_limit_at_less_loss_than_one_compromise() -> None:
+def test_interpolated_optima_hold_attack_two_where_both_cells_keep_them_at_less_loss_than_one_compromise() -> None:
     sizes = [(a, b, c, 100 - a - b - c) for a, b, c in product(range(30, 91, 10), range(0, 50, 10), range(0, 40, 10))]
     shapes = [Shape(sizes=row) for row in sizes if row[0] >= row[1] >= row[2] >= row[3] >= 0]
     table = optima(shapes, Search(top=3, falling=True), attacks=DIFFERENCING)

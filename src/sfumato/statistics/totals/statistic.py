@@ -264,7 +264,8 @@ class Totals(PublishedTable):
         if len(plan.kinds) > 1:
             return []
         hidden = all(table.method.suppress for table in plan.of_kind(cls))
-        live = _beside_live(refuses=plan.release.live.guard == "refuse", hidden=hidden)
+        guarded = all(table.method.guarded for table in plan.of_kind(cls))
+        live = _beside_live(refuses=plan.release.live.guard == "refuse", hidden=hidden) if guarded else ""
         if hidden:
             return [
                 "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
