@@ -114,7 +114,7 @@ def people_section(found: PeopleAssessment) -> str:
 {table("Values that count as a bound of their measure", ("measure", "records"), clipped)}
 {_tails_section(found.tails)}
 {"".join(_envelope_section(place, edge, found.unit) for place, edge in found.envelopes)}
-{attacks_table("Attacks with the published table", found.attacks, guess="exact as published")}"""
+{attacks_table("Attacks with the published table", found.attacks, guess="right as published, without an attack")}"""
 
 
 def _tails_section(found: TailsFound | None) -> str:
@@ -170,7 +170,7 @@ def people_words(found: PeopleAssessment) -> str:
         )
     lines += [f"{records:,} records have a clipped value of {name}." for name, records in found.clipped.items()]
     lines += [
-        f"Attack, {tried.attack}: {tried.successes:,} of {tried.targets:,} exact; {tried.guessed:,} are as published."
+        f"Attack, {tried.attack}: {tried.successes:,} of {tried.targets:,} disclosed; without it {tried.guessed:,}."
         for tried in found.attacks
     ]
     return "\n".join(lines)

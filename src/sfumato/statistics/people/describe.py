@@ -188,10 +188,11 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
                 "what it is conditional on is stated above." if known else f"it is {_rests_on(guarantee.condition)}."
             )
         if planned.table.protect.by_period:
-            spent = ", ".join(
-                f"{plain(epsilon)} in {code}" for code, epsilon in planned.table.protect.by_period.items()
+            spent = ", ".join(f"{code}: {plain(epsilon)}" for code, epsilon in planned.table.protect.by_period.items())
+            of = f"by {data.records.period}"
+            text += (
+                f" A person can be in each of {periods} periods, and each spends an epsilon of its own, {of}: {spent}."
             )
-            text += f" A person can be in each of {periods} periods, and each spends an epsilon of its own: {spent}."
         elif periods > 1:
             share = plain(guarantee.epsilon / periods)
             text += f" A person can be in each of {periods} periods, and each spends {share} of the table's epsilon."

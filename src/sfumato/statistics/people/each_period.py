@@ -109,11 +109,14 @@ class EachPeriod:
         return found
 
     def typical_error(self) -> str:
-        """How far a value is typically off, period by period where that differs."""
-        told: dict[str, str] = {code: method.typical_error() for code, method in self.methods}
-        if len(set(told.values())) == 1:
-            return next(iter(told.values()))
-        return " ".join(f"{self.period} {code}: {words[0].lower()}{words[1:]}" for code, words in told.items())
+        """How far a value is typically off: in the period that spends least, and in the one that spends most."""
+        ends = sorted(self.methods, key=lambda pair: pair[1].epsilon)
+        (least, loud), (most, quiet) = ends[0], ends[-1]
+        told: tuple[str, str] = loud.typical_error(), quiet.typical_error()
+        if told[0] == told[1]:
+            return told[0]
+        small, large = (words[0].lower() + words[1:] for words in told)
+        return f"Least accurate is {self.period} {least}: {small} Most accurate is {self.period} {most}: {large}"
 
     def typical_by_size(self) -> tuple[str, str]:
         """The same in short, for small and for large groups: of the least accurate period, and of the most."""
