@@ -395,6 +395,8 @@ _SHOWN = f'{_PREDICT}\nunknown_errors = "published"'
 _QUANTILES = 'quantiles = { of = "pay", at = [25, 50, 75], bins = [0, 20, 40, 60, 80, 100] }\ndecimals = 0'
 _LINE = tuple(Record(person=person, rank=10 * (person % 11), pay=50) for person in range(22))
 _AGAIN = tuple(replace(record, person=record.person + 22) for record in _LINE)
+_STEEP = (Record(person=0, rank=0, pay=0), Record(person=1, rank=1, pay=0), Record(person=2, rank=1, pay=100))
+"""The third one moves predictions from one bound of the outcome to the other."""
 _FEW = people(6, pay=10)
 _THREE_YEARS = tuple(Record(person=9, year=year) for year in "123")
 
@@ -488,8 +490,8 @@ OF_PEOPLE = (
     ),
     Case(
         name="global-sensitivity",
-        before=group(*_LINE[:4]),
-        after=group(*_LINE[:4], Record(person=22, rank=100, pay=100)),
+        before=group(*_STEEP[:2]),
+        after=group(*_STEEP),
         neighbour=PERSON,
         budget=PEOPLE,
         tables=table("block", method("global-sensitivity", "3", minimum="0"), statistic=_PREDICT),
