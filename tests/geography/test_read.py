@@ -112,6 +112,8 @@ def test_large_files_and_missing_ones_are_refused(tmp_path: Path, monkeypatch: p
 def test_every_code_has_an_area_or_is_listed_as_without(tmp_path: Path) -> None:
     found = opened(tmp_path, collection(feature("A", square(0, 0)), feature("C", square(1, 0))))
     found.refuse_lacking("map", ["A", "B"], ["B"])
+    with pytest.raises(ReleaseError, match="no area for B"):
+        found.refuse_lacking("map", ["B"], ["B"])  # a map of nothing
     with pytest.raises(ReleaseError, match="no area for B, D"):
         found.refuse_lacking("map", ["A", "B", "D"], [])
     with pytest.raises(ReleaseError, match="leave them out of `without`"):

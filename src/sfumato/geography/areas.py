@@ -69,7 +69,8 @@ class Geography:
 
     def refuse_lacking(self, where: str, codes: Sequence[str], without: Sequence[str]) -> None:
         """Refuse codes that have no area, unless they are listed as such, and lists that say what is not so."""
-        lacking = [code for code in codes if code not in self.areas and code not in without]
+        known = [code for code in codes if code in self.areas]
+        lacking = [code for code in codes if code not in self.areas and (code not in without or not known)]
         if lacking:
             raise ReleaseError(
                 where,

@@ -148,6 +148,12 @@ def test_pairs_without_a_direction_are_drawn_once() -> None:
     assert "P0 in full and P5 in full" in chart.svg
 
 
+def test_a_pair_that_is_shown_one_way_only_is_drawn() -> None:
+    query = "valueCodes[first_place]=P4,P5&valueCodes[second_place]=P0,P1&stub=first_place&heading=second_place"
+    chart = shown(table(on_map("first_place"), on_map("second_place")), query)
+    assert chart.svg.count('class="flow"') == 4
+
+
 def test_variables_on_different_maps_are_no_flows() -> None:
     other = dimension("work", PLACES, geography=grid(PLACES))
     assert "flow" not in shown(table(on_map("home"), other)).svg
@@ -167,3 +173,7 @@ def test_too_many_areas_are_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(table(on_map("place"))).kind == "bars"
     assert shown(table(on_map("place")), "chart=map").kind == "bars"
     assert shown(table(on_map("place")), "chart=map&valueCodes[place]=P0,P1,P2").kind == "map"
+    monkeypatch.setattr(maps, "MOST_AREAS", 12)
+    several = shown(table(on_map("place"), dimension("sex", ("a", "b", "c"))), "chart=map")
+    assert several.svg.count('class="area"') == 2 * len(PLACES)
+    assert "The chart shows 2 of 3 maps" in " ".join(several.notes)

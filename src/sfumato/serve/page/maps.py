@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, product
 from math import isfinite, prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
 from sfumato.charts.maps import (
@@ -42,7 +43,7 @@ class Drawn(NamedTuple):
 def suits_map(view: View) -> bool:
     """Whether a map shows all of a view: one variable on a map with few columns, or the two ends of flows."""
     found = Mapped.of(view)
-    return found is not None and (found.destination is not None or found.others <= MOST_PANELS)
+    return found is not None and (found.destination is not None or found.others <= found.most_panels)
 
 
 def draw(view: View, *, title: str, name: str, linked: bool, directed: bool) -> Drawn | None:
@@ -50,7 +51,7 @@ def draw(view: View, *, title: str, name: str, linked: bool, directed: bool) -> 
     found = Mapped.of(view)
     if found is None:
         return None
-    mapped = Mapped(view=view, place=found.place, destination=found.destination, linked=linked)
+    mapped = replace(found, linked=linked)
     return mapped.flows(title, name, directed=directed) if mapped.destination is not None else mapped.areas(title, name)
 
 
@@ -99,6 +100,11 @@ class Mapped:
     def others(self) -> int:
         """How many maps there are: combinations of the codes of all other variables."""
         return prod(len(edge.single) for at, edge in enumerate(self.edges) if at not in self.ends)
+
+    @property
+    def most_panels(self) -> int:
+        """How many maps there is room for: of many areas, fewer."""
+        return max(min(MOST_PANELS, MOST_AREAS // sum(map(len, self.edges[self.place].members))), 1)
 
     def combinations(self) -> Iterator[tuple[tuple[int, ...], str]]:
         """What the maps are of: places in all variables, 0 in those on the map, and the texts of the others."""
@@ -164,7 +170,7 @@ class Mapped:
         """A map for every combination of the other variables, as many as there is room for."""
         edge = self.edges[self.place]
         panels, kept = [], self._in_order(edge)
-        for places, texts in islice(self.combinations(), MOST_PANELS):
+        for places, texts in islice(self.combinations(), self.most_panels):
             areas: dict[str, Area] = {}
             for entry in kept:
                 value, mark, said = self.figure(self.at(places, entry))
@@ -197,9 +203,9 @@ class Mapped:
             yield f"{hatched:,} of {len(every):,} areas are hatched: uncertain figures, as marked in the table."
 
     def _cut(self) -> Iterator[str]:
-        if self.others > MOST_PANELS:
+        if self.others > self.most_panels:
             yield (
-                f"The chart shows {MOST_PANELS} of {self.others:,} maps: make the other variables filters to go "
+                f"The chart shows {self.most_panels} of {self.others:,} maps: make the other variables filters to go "
                 "through them one by one."
             )
 
@@ -211,15 +217,13 @@ class Mapped:
         origins, destinations = self.edges[self.place], self.edges[self.destination]
         places, texts = next(self.combinations())
         figures = self._between(places)
-        here, there = (
-            np.array([edge.members[at][0] if at in edge.single else "" for at in range(len(edge.texts))])
-            for edge in (origins, destinations)
-        )
+        here, there = _codes(origins), _codes(destinations)
         known = [np.isin(codes, list(self.geography.boxes)) for codes in (here, there)]
         drawn = (figures > 0) & known[0][:, None] & known[1][None, :]
         same = here[:, None] == there[None, :]
-        if not directed:  # both ways are one pair
-            drawn &= here[:, None] <= there[None, :]
+        if not directed:  # where both ways are shown they are one pair
+            twice = np.isin(here, there)[:, None] & np.isin(there, here)[None, :]
+            drawn &= ~twice | (here[:, None] <= there[None, :])
         between = self._largest(drawn & ~same, figures, places, MOST_FLOWS, directed=directed)
         within = self._largest(drawn & same, figures, places, len(here), directed=directed)
         notes = [*self._told(between, within, texts, int((drawn & ~same).sum()))]
@@ -270,6 +274,12 @@ class Mapped:
             yield f"Lines are the {len(between)} largest of {count:,} flows."
         if within:
             yield "Circles are what stays within an area, on a scale of their own."
+
+
+def _codes(edge: Edge) -> NDArray[np.str_]:
+    """The area of every entry: of a group its first, of a total none."""
+    members = [some[0] for some in edge.members]
+    return np.array(["" if at == edge.total else members[at] for at in range(len(edge.texts))])
 
 
 def _first(text: str) -> str:
