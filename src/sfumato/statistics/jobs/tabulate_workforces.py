@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.arrays import Integers
 from sfumato.engine.chunks import place_in
@@ -54,10 +55,19 @@ def _workforces(counted: EstablishmentGroups, question: Question) -> Workforces:
         largest=largest,
         block=np.searchsorted(blocks, _numbers(rows, "_block")),
         inside=_numbers(rows, "_inside"),
-        unit=rows["_workplace"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64),
+        unit=_numbered(rows["_workplace"]),
         size=_numbers(rows, "_total"),
         jobs=_numbers(rows, "_jobs"),
     )
+
+
+def _numbered(names: pa.ChunkedArray) -> Integers:
+    """Numbers of establishments in the order of their names: the engine gives rows in any order."""
+    coded = names.combine_chunks().dictionary_encode()
+    ranks = np.empty(len(coded.dictionary), dtype=np.int64)
+    ranks[pc.array_sort_indices(coded.dictionary).to_numpy()] = np.arange(len(ranks))
+    found: Integers = ranks[coded.indices.to_numpy()]
+    return found
 
 
 def _numbers(rows: pa.Table, name: str) -> Integers:
