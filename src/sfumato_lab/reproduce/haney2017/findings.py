@@ -246,7 +246,9 @@ def _next_period(tabulated: Tabulated, seed: int) -> Period:
     """The economy a period later: every establishment grew or shrank by its own rate, all its groups alike."""
     made, cells = tabulated.contributions, tabulated.workloads[3].cells
     generator = np.random.Generator(np.random.Philox(key=np.frombuffer(Repeatable(seed, "growth").key, np.uint64)))
-    rate = np.exp(generator.normal(0, _SPREAD, len(made.units)))
+    rate = np.empty(len(made.units))
+    # An engine gives establishments in any order: the rate belongs to the name.
+    rate[np.argsort(np.array(made.units))] = np.exp(generator.normal(0, _SPREAD, len(made.units)))
     jobs = np.rint(made.jobs * rate[made.unit]).astype(np.int64)
     columns: dict[str, Integers] = {
         **_largest(tabulated, jobs),
