@@ -161,14 +161,14 @@ def weights_attack(published: Cube, figures: Figures, true: Cube) -> tuple[Attac
 def judged(attack: str, column: str, told: Flags, values: Integers, true: Cube) -> CellsFound:
     """How many of the cells that the attack tells do hold records."""
     holding, above = true[COUNT] > 0, values > 0
-    number = int(told.sum())
+    number, most = int(told.sum()), int(holding.sum())
     return CellsFound(
         attack=attack,
         column=column,
         told=number,
         found=int((told & holding).sum()),
-        holding=int(holding.sum()),
-        by_chance=number * (float(holding[above].mean()) if above.any() else 0.0),
+        holding=most,
+        by_chance=min(number * (float(holding[above].mean()) if above.any() else 0.0), float(most)),
     )
 
 

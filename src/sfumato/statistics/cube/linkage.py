@@ -143,6 +143,6 @@ def _rows(cells: Integers, keys: Axes, others: Axes, at: NDArray[np.intp]) -> In
     together = tuple(sorted((*keys, *others)))
     table = summed(cells, together)
     order = [together.index(axis) for axis in (*keys, *others)]
-    laid = np.transpose(table, order).reshape([*(cells.shape[axis] for axis in keys), -1])
-    rows: Integers = laid[tuple(at.T)]
+    # The rows are picked before they are laid out: a cube may be too large to be copied.
+    rows: Integers = np.transpose(table, order)[tuple(at.T)].reshape(len(at), -1)
     return rows
