@@ -1,5 +1,6 @@
 """Collections of every month: a unit keeps its key, so that growth between months is right where totals are moved."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.report.assess import assess
 from sfumato.running import run
 from sfumato.serve.core.selection import Selection
 from sfumato.serve.live.answer_table import live_tables
+from tests.cli.call import call
 
 MONTHS = ("2025-01", "2025-02", "2025-03")
 RELEASE = """
@@ -190,3 +192,13 @@ def test_readers_compare_two_months_from_published_figures_alone(exports: Path) 
         compare_rows(bundle, "exports", "month", ("2025-01", "2025-01"))
     with pytest.raises(SfumatoError, match="codes of its codelist"):
         compare_rows(bundle, "exports", "month", ("2025-01", "2025-09"))
+
+
+def test_the_command_compares_two_months_and_refuses_what_is_no_pair(exports: Path) -> None:
+    bundle = run(load(written(exports, "asked"))).bundle
+    done = call("query", bundle, "exports", "--compare", "month=2025-01,2025-02", "--where", "state=A", "--json")
+    told = json.loads(done.stdout)
+    assert told["confidence"] == 0.8
+    assert [row["state"] for row in told["rows"]] == ["A"]
+    refused = call("query", bundle, "exports", "--compare", "month=2025-01", code=1)
+    assert "two of its codes" in refused.stderr

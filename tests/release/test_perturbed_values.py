@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.read import select_rows
 from sfumato.engine.records import connect_records
-from sfumato.errors import MethodError, ReleaseError
+from sfumato.errors import MethodError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.live import open_guarded
 from sfumato.noise.factors import directions
@@ -203,3 +204,15 @@ def test_the_report_and_the_statement_say_who_is_protected(exports: Path) -> Non
     assert "0.21" not in text
     assert "a figure is withheld" not in text, "no guard looks at such answers"
     assert assess(load(path)).report.exists()
+
+
+def test_readers_may_add_up_cells_of_changed_values_but_no_totals_to_their_parts(exports: Path) -> None:
+    bundle = run(load(written(exports, "summed"))).bundle
+    cells = published(written(exports, "summed"))
+    kept = {"good": ("x", "y", "z")}
+    found = select_rows(bundle, "exports", ["state"], where=kept).rows.to_pylist()
+    assert {row["state"]: row["value"] for row in found if row["state"] in "ABCD"} == {
+        state: cells[state, "total"]["value"] for state in "ABCD"
+    }
+    with pytest.raises(SfumatoError, match="totals beside their parts"):
+        select_rows(bundle, "exports", ["state"])
