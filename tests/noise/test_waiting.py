@@ -32,7 +32,7 @@ def test_gaps_and_excesses_have_the_stated_distribution_and_none_five_percent_of
 @pytest.mark.parametrize("first_bits", [1, 6])
 def test_forced_refining_gives_the_same_distribution(first_bits: int) -> None:
     gaps = Gaps(noise=NOISE, bound=9)
-    assert p_value(gaps.sample(4_000, Seeded(2), first_bits=first_bits), survival(float(gaps.rate(30)))) > ACCEPTED
+    assert p_value(gaps.sample(2_000, Seeded(2), first_bits=first_bits), survival(float(gaps.rate(30)))) > ACCEPTED
 
 
 @given(bound=st.integers(1, 60), word=st.integers(1, 2**64 - 1))
