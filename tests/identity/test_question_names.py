@@ -36,7 +36,7 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
-SINCE = {"sparse"}
+SINCE = {"sparse", "degrees"}
 """The tables that version 0.1 could not make."""
 
 
