@@ -60,7 +60,7 @@ class ServedDimension:
     """Whose groups the codes are, where they are not single codes."""
     also: tuple[tuple[str, int], ...] = ()
     """Further names of codes that clients may ask by, each with the place of its code."""
-    geography: Projected | None = field(default=None, repr=False)
+    geography: Projected | None = field(default=None, repr=False, compare=False)
     """The map that its codes are on; two dimensions on one map are the ends of flows."""
     destination: str = ""
     """Of where something comes from, the dimension that says where it goes to."""
