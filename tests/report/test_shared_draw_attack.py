@@ -19,7 +19,6 @@ from sfumato.report.assess import assess
 from sfumato.running import run
 from sfumato.statistics.people.attacks import (
     Published,
-    attack_estimates,
     counts_from_scales,
     estimates_from_counts,
     shared_draw_attack,
@@ -108,7 +107,7 @@ def test_nothing_is_found_in_ours_beyond_what_is_published(options: dict[str, An
     x, y = drawn_ranks(sizes, seed)
     cells = sums(sizes, x, y, classes=np.arange(3_000) % 7)
     method = Mose(epsilon=Fraction(24), **RANKS, **options)
-    people, shared, known = attack_estimates(method, cells, method.protect(cells, Seeded(seed)))
+    people, shared, known = method.attacks(cells, method.protect(cells, Seeded(seed)))
     assert people.targets > 5_000
     assert people.successes <= people.guessed
     for found in (shared, known):

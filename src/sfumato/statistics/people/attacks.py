@@ -9,7 +9,6 @@ estimate.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,8 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.measures.attacks import AttackResult, pooled
-from sfumato.statistics.people.sensitivity import UNCOVERED
+from sfumato.statistics.people.sensitivity import UNCOVERED, ScaledToSensitivity
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL
-
-if TYPE_CHECKING:
-    from sfumato.statistics.people.mose import Mose
 
 FAR = 30
 """Noise of more than so many scales is not reckoned with: it has a probability of e^−30."""
@@ -107,20 +103,23 @@ def shared_draw_attack(
     )
 
 
-def attack_estimates(method: "Mose", counted: Cells, answer: Cells) -> tuple[AttackResult, ...]:
-    """Run the attacks on a protected table: its errors are what it tells of scales."""
-    results = list(_by_statistic(method, counted, answer))
+def attack_estimates(
+    method: ScaledToSensitivity, counted: Cells, answer: Cells, classes: Integers
+) -> tuple[AttackResult, ...]:
+    """Run the attacks on a protected table: its errors are what it tells of scales, which share χ in each class."""
+    results = list(_by_statistic(method, counted, answer, classes))
     return tuple(map(pooled, zip(*results, strict=True)))
 
 
-def _by_statistic(method: "Mose", counted: Cells, answer: Cells) -> Iterator[tuple[AttackResult, ...]]:
+def _by_statistic(
+    method: ScaledToSensitivity, counted: Cells, answer: Cells, classes: Integers
+) -> Iterator[tuple[AttackResult, ...]]:
     """Each statistic is attacked by itself, in the groups whose error is told."""
     shape = (-1, method.statistics)
     value, count, error = (answer[name].reshape(shape) for name in ("value", "count", "error"))
     true = method.true_value(counted).reshape(shape)
     # An error is a half width over 1.96, and in large groups a half width is so many scales.
     scales = NORMAL / log(1 / UNCOVERED)
-    classes = np.zeros(len(counted), dtype=np.int64) if method.chi else counted["class"]
     for place in range(method.statistics):
         told = error[:, place] != NO_ERROR
         published = Published(

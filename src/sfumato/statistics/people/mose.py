@@ -192,7 +192,8 @@ class Mose(ScaledToSensitivity):
 
     def attacks(self, counted: Cells, answer: Cells) -> tuple[AttackResult, ...]:
         """The leak of the published example code, tried on what is published here."""
-        return attack_estimates(self, counted, answer)
+        classes = np.zeros(len(counted), dtype=np.int64) if self.chi else counted["class"]
+        return attack_estimates(self, counted, answer, classes)
 
     def typical_error(self) -> str:
         """How far a value is typically off, where χ is given."""

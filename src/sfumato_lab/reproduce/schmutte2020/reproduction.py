@@ -17,7 +17,6 @@ from sfumato.measures.attacks import AttackResult
 from sfumato.method import HIDDEN
 from sfumato.noise.randomness import Repeatable
 from sfumato.release import load
-from sfumato.statistics.people.attacks import attack_estimates
 from sfumato.statistics.published import PublishedTable, number
 from sfumato_lab.economy.files import RELEASE
 from sfumato_lab.economy.graduates.generate import generate_graduates
@@ -297,4 +296,4 @@ def reproduce(
 
 def _attacks(atlas: Atlas, seed: int) -> tuple[AttackResult, ...]:
     published = atlas.method.protect(atlas.cells, Repeatable(seed, PAPER, "attacked"))
-    return attack_estimates(atlas.method, atlas.cells, published)
+    return atlas.method.attacks(atlas.cells, published)
