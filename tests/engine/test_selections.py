@@ -198,6 +198,24 @@ def test_earnings_of_edges_are_those_of_shared_workers_at_both_employers(tmp_pat
     assert found[BEHIND].sum() > 0
 
 
+def test_earnings_of_loops_are_those_of_the_one_job_at_either_end_and_count_once_at_both(
+    tmp_path: Path, engine: str
+) -> None:
+    frame = panel(tmp_path, engine=engine, more=[(7, 10, 1), (7, 10, 2)])
+    write(tmp_path / "workers.parquet", {"worker": [*range(1, 8)], "sex": list("FMFMMFF")})
+    weights = ("earnings", "origin-earnings", "destination-earnings")
+    asked = {
+        f"{weight} {loops}": question(kind="graph", directed=True, weight=weight, loops=loops)
+        for weight in weights
+        for loops in (True, False)
+    }
+    with connect(frame) as tables:
+        found = {name: named(cells) for name, cells in pairs(frame, tables, asked, FACTORS).items()}
+    for weight in weights:
+        added = {at: found[f"{weight} True"].get(at, 0) - found[f"{weight} False"].get(at, 0) for at in ("A A", "B B")}
+        assert added == {"A A": pay((7, 10, 1), (7, 10, 2)), "B B": 0}, weight
+
+
 def test_earnings_that_64_bits_do_not_hold_are_refused_before_anything_is_answered(tmp_path: Path) -> None:
     frame = panel(tmp_path)
     jobs = {"worker": [1, 1, 1], "workplace": [7, 8, 9], "quarter": [QUARTERS[0]] * 3, "pay": [2**58, 2**57, 2**57]}

@@ -45,8 +45,8 @@ def employer_edges(frame: Frame, tables: Tables, selected: Selection = EVERY_JOB
 
     The keys are as the data hold them. The text of the first comes before that of the second; directed, workers were at
     the first before the second. An employer with itself is listed where loops are asked for: its workers have no other
-    employer. Earnings, where they are asked for, are in `_first_earnings` and `_second_earnings`, and links are kept
-    apart by what is selected.
+    employer. Earnings, where they are asked for, are in `_first_earnings` and `_second_earnings`, the same in both of a
+    loop, and links are kept apart by what is selected.
     """
     apart = links_apart(frame, selected)
     earned = ("_first_earnings", "_second_earnings") if selected.earnings else ()
@@ -55,8 +55,8 @@ def employer_edges(frame: Frame, tables: Tables, selected: Selection = EVERY_JOB
     with links(frame, tables, selected).kept() as jobs, several_employers(jobs, apart).kept() as linking:
         found = linked_pairs(linking, apart, selected).group(by, _workers="count(*)", **sums)
         if selected.loops:
-            pay = {"_first_earnings": "_earnings", "_second_earnings": "0"} if selected.earnings else {}
             alone = several_employers(jobs, apart, alone=True)
+            pay = dict.fromkeys(earned, "_earnings")
             alone = alone.select(*selected.by, _first="_workplace", _second="_workplace", **pay)
             found = found.union(alone.group(by, _workers="count(*)", **sums))
         yield found

@@ -181,7 +181,9 @@ def listed_positions(question: PairQuestion) -> Integers:
 
 def fetch_edges(frame: Frame, tables: Tables, selected: Selection) -> pa.Table:
     """The pairs of employers that share workers, by their names, and how many they share."""
-    earned = {"_earnings": "_first_earnings + _second_earnings"} if selected.earnings else {}
+    # Both ends of a loop are the same job, whose earnings count once.
+    both = "_first_earnings + CASE WHEN _first = _second THEN 0 ELSE _second_earnings END"
+    earned = {"_earnings": both} if selected.earnings else {}
     with employer_edges(frame, tables, selected) as edges:
         ends = texts(edges, ["_first", "_second"])
         more = {"_origin": "_first_earnings", "_destination": "_second_earnings"} if selected.earnings else {}
