@@ -143,6 +143,11 @@ class LiveSettings(Described):
         gt=0,
         description="the least epsilon of one ad-hoc count: smaller ones are too noisy to use, and fill the ledger",
     )
+    establishments: bool | None = Field(
+        None,
+        description="whether ad-hoc counts of jobs tell the number of establishments of each cell, and list only cells "
+        "with one; if not given, they do unless every table of the release says establishments = false",
+    )
     largest_weight: int | None = Field(
         None,
         ge=1,
@@ -289,6 +294,17 @@ class Release(Described):
     def budget(self) -> EmployerEmployee | None:
         """What the account may spend, if anything of this release costs."""
         return None if self.about.budget is None else self.about.budget.guarantee()
+
+    @property
+    def live_tells_establishments(self) -> bool:
+        """Whether ad-hoc counts of jobs tell where there are establishments: as the tables do, unless it is said.
+
+        Joined tables of jobs never do: they have no establishments without jobs.
+        """
+        said = self.live.establishments
+        if self.data.joined:
+            return False
+        return any(table.establishments for table in self.tables) if said is None else said
 
     @property
     def ledger(self) -> Path:

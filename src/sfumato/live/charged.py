@@ -27,6 +27,7 @@ from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.running import keep_answer, open_ledger, recorded_late
+from sfumato.statistics.jobs.statistic import need_public_codes
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS, is_for_people, is_keyed, options_of
 
@@ -166,8 +167,10 @@ class ChargedSession(Session):
         weight = None if of_jobs else self.release.live.largest_weight
         further = {"alpha": alpha, "delta": delta, "largest_weight": weight}
         protect |= {name: value for name, value in further.items() if value is not None}
-        counted = "jobs" if of_jobs else "records"
-        table = live_table(self.release, self.codelists, by=by, where=where, count=counted, protect=protect)
+        asked: dict[str, Any] = {"count": "records"}
+        if of_jobs:
+            asked = {"count": "jobs", "establishments": self.release.live_tells_establishments}
+        table = live_table(self.release, self.codelists, by=by, where=where, protect=protect, **asked)
         return plan_table(self.release, table, self.codelists)
 
     def price(self, statistic: PublishedTable, *, analyst: str | None = None) -> Price:
@@ -403,6 +406,8 @@ def open_charged(
     if not release.data.of_jobs:
         # Analysts are shown all codes: read off the records, one record with a new code would show.
         release.records.need_codes("live tables", release.data.attributes)
+    elif not (release.live_tells_establishments or release.data.joined):
+        need_public_codes("live tables", release.data.public, release.frame)  # they are shown too
     if most is None or most <= 0:
         raise ReleaseError(
             "live tables",

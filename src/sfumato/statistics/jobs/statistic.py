@@ -1,6 +1,6 @@
 """Counts of jobs: what they ask, how they are protected, and what is published of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +30,7 @@ WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
 ESTABLISHMENTS = (1, 10)
 """Whether there is an establishment is compared for one of so many workers."""
+LIVE_TELLS = "Answers to ad-hoc questions tell it, of every combination of codes that is asked for."
 SPARSE = "sparse-laplace"
 """The method of counts in cells too many to be listed all, which are a kind of their own."""
 
@@ -250,7 +251,10 @@ class JobCounts(PublishedTable):
             return [
                 f"{text}Where there are establishments, and how many, is public in the other tables, and a combination "
                 f"without any is exactly 0 there; {names} {'tells' if len(silent) == 1 else 'tell'} nothing of it."
+                + (f" {LIVE_TELLS}" if plan.release.live_tells_establishments and plan.release.live.budget else "")
             ]
+        if plan.release.live_tells_establishments:
+            return [f"{text}No table of this release tells where there are establishments. {LIVE_TELLS}"]
         found = [comparison.loss for comparison in _existence(plan)]
         return [
             f"{text}Whether there is an establishment is not told: every combination of codes was protected, also "
@@ -265,6 +269,17 @@ class JobCounts(PublishedTable):
         """What is bounded beside what all tables of establishments bound: whether there is an establishment."""
         bound, existence = plan.guarantee.bound, _existence(plan)
         return (*comparisons(bound), *existence) if bound is not None and existence else ()
+
+    @classmethod
+    def operator_notes(cls, plan: Surroundings) -> list[str]:
+        """That ad-hoc answers tell what tables leave out, where they would."""
+        left_out = [table.name for table in plan.of_kind(cls) if not table.table.establishments]
+        if not left_out or plan.release.budget is None or not plan.release.live_tells_establishments:
+            return []
+        return [
+            f"{', '.join(left_out)} {'does' if len(left_out) == 1 else 'do'} not tell where there are establishments, "
+            "but ad-hoc answers (`sfumato serve --live`) would: write establishments = false under [live] to keep it."
+        ]
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
@@ -284,7 +299,8 @@ class JobCounts(PublishedTable):
 def _existence(plan: Surroundings) -> tuple[Comparison, ...]:
     """How far no establishment is from one with some workers, where no table tells which there are."""
     bound = plan.guarantee.bound
-    if bound is None or any(table.tells_establishments for table in plan.tables):
+    told = plan.release.live_tells_establishments or any(table.tells_establishments for table in plan.tables)
+    if bound is None or told:
         return ()
     return tuple(existence_comparison(bound, size) for size in ESTABLISHMENTS)
 
@@ -298,11 +314,16 @@ def _refuse_telling_establishments(table: Table, method: str, data: Frame) -> No
             found=f"'{method}', which chooses by it",
             do="use vector-pareto, log-box or smooth-box in all cells, or publish the number",
         )
-    for name in table.by:
-        described = data.attributes[name]
-        if data.is_public(name) and described.codes is None and described.codelist is None:
+    need_public_codes(f"table '{table.name}'", table.by, data)
+
+
+def need_public_codes(named: str, attributes: Iterable[str], data: Frame) -> None:
+    """Refuse attributes of workplaces whose codes would be read off them where establishments are not told."""
+    for name in attributes:
+        described = data.attributes.get(name)
+        if data.is_public(name) and (described is None or (described.codes is None and described.codelist is None)):
             raise ReleaseError(
-                f"table '{table.name}', {name}",
+                f"{named}, {name}",
                 expected="codes that are known without the data: establishments = false",
                 found="codes that are read off the workplaces, which would tell that there is one with each of them",
                 do=f"give the codes of {name} as `codes` or `codelist` under [data.attributes], or publish the number "
