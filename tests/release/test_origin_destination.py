@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.cells import Cells, Dimension
 from sfumato.checking import _declared_codes, check
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist
@@ -17,9 +19,14 @@ from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import Published, run
 from sfumato.serve.core.catalogue import BundleSource, open_catalogue
-from sfumato.serve.core.model import Selection
+from sfumato.serve.core.errors import RefusedError
+from sfumato.serve.core.model import Column, Selection, ServedTable
+from sfumato.serve.page.question import read
+from sfumato.serve.page.view import view_of
+from sfumato.statistics.jobs.sparse import SparseCounts
 from sfumato.statistics.jobs.tune import read_accuracy, tune_table
 from sfumato.statistics.jobs.tune_thresholds import tune_thresholds
+from sfumato.statistics.published import CONFIDENCE
 from sfumato_lab.economy.jobs.generate import generate
 
 Edited = Callable[[str, str], Path]
@@ -76,18 +83,92 @@ def test_rows_are_values_from_the_threshold_on_and_one_zero_at_most_for_a_place_
     assert set(rows) == {"residence", "place", "value", "error", "low", "high", "threshold", "establishments"}
 
 
-def test_a_pair_without_a_row_is_served_as_zero_whose_error_is_not_told(done: Published) -> None:
-    table = open_catalogue([BundleSource(folder=done.bundle)])["commuting"]
-    rows = pq.read_table(done.bundle / "tables/commuting.parquet").to_pydict()
+@pytest.fixture(scope="module")
+def by_industry(folder: Path) -> tuple[Published, ServedTable]:
+    """The same with industries, so that there are workplace cells without any establishment; and as it is served."""
+    text = (folder / "release.toml").read_text(encoding="utf-8")
+    text = text.replace('period = "2025"', 'period = "2025"\nbundle = "finer"\nledger = "finer.sqlite"')
+    path = folder / "finer.toml"
+    path.write_text(text.replace('by = ["residence", "place"]', 'by = ["place", "residence", "industry"]'))
+    finer = run(load(path))
+    return finer, open_catalogue([BundleSource(folder=finer.bundle)])["commuting"]
+
+
+def served(table: ServedTable) -> dict[str, Column]:
     every = tuple(tuple(range(len(dimension))) for dimension in table.dimensions)
-    codes = [metric.kind for metric in table.metrics]
-    found = table.source.figures(Selection(places=every, metrics=(codes.index("value"), codes.index("error"))))
-    value, error = found.columns
-    assert value.values.shape == (50, 50)
-    assert value.missing is None
-    assert value.values.sum() == sum(rows["value"])
-    assert error.missing is not None
-    assert (~error.missing).sum() == len(rows["value"])
+    found = table.answer(Selection(places=every, metrics=tuple(range(len(table.metrics)))))
+    return dict(zip((metric.code for metric in table.metrics), found.columns, strict=True))
+
+
+def test_a_cell_without_a_row_is_served_with_the_figures_of_a_zero_in_its_workplace_cell(
+    by_industry: tuple[Published, ServedTable],
+) -> None:
+    done, table = by_industry
+    (commuting,) = (one for one in done.plan.tables if one.name == "commuting")
+    protection = cast(SparseCounts, commuting).protection
+    caps = protection.ladder[1:]
+    each = Dimension(name="cap", codes=tuple(map(str, caps)))
+    zeros = Cells(dimensions=(each,), positions=np.arange(len(caps)))
+    zeros = zeros.with_column("value", np.zeros_like(caps)).with_column("cap", caps)
+    ends = set(zip(protection.thresholds(caps), protection.published_figures(zeros, CONFIDENCE).high, strict=True))
+    rows = pq.read_table(done.bundle / "tables/commuting.parquet")
+    columns = served(table)
+    places, industries = (table.dimensions[at].places for at in (0, 2))
+    listed = {(r["place"], r["residence"], r["industry"]): r["value"] for r in rows.to_pylist()}
+    told = {(row["place"], row["industry"]): row for row in rows.to_pylist()}
+    assert columns["jobs"].values.sum() == sum(listed.values())
+    assert any(listed.values())
+    for (place, industry), row in told.items():
+        at = (places[place], slice(None), industries[industry])
+        free = np.array([not listed.get((place, home, industry), 0) for home in table.dimensions[1].codes])
+        assert set(columns["error"].values[at][free]) == {row["threshold"]}
+        (high,) = set(columns["high"].values[at][free])
+        assert (row["threshold"], high) in ends
+        assert high == row["high"] or row["value"] > 0
+        assert set(columns["low"].values[at][free]) == {0}
+        assert set(columns["threshold"].values[at]) == {row["threshold"]}
+        assert set(columns["establishments"].values[at]) == {row["establishments"]}
+        assert columns["jobs"].marks is not None
+        assert columns["jobs"].marks[at][free].all(), "nobody takes it for a true zero"
+
+
+def test_where_no_establishment_is_a_cell_is_served_as_exactly_zero(
+    by_industry: tuple[Published, ServedTable],
+) -> None:
+    done, table = by_industry
+    rows = pq.read_table(done.bundle / "tables/commuting.parquet")
+    somewhere = np.zeros((50, len(table.dimensions[2])), dtype=np.bool_)
+    for place, industry in zip(rows["place"].to_pylist(), rows["industry"].to_pylist(), strict=True):
+        somewhere[table.dimensions[0].places[place], table.dimensions[2].places[industry]] = True
+    assert not somewhere.all()
+    for column in served(table).values():
+        nowhere = np.moveaxis(column.values, 1, -1)[~somewhere]
+        assert not nowhere.any()
+        assert column.missing is None
+        assert column.marks is None or not np.moveaxis(column.marks, 1, -1)[~somewhere].any()
+
+
+def test_what_a_sparse_table_lists_is_not_added_up(done: Published) -> None:
+    described = json.loads((done.bundle / "structure.json").read_text(encoding="utf-8"))
+    assert {about["name"]: about["additive"] for about in described["tables"]} == {
+        "jobs_by_place_industry": True, "jobs_by_industry": True, "jobs_by_place": True, "commuting": False,
+    }  # fmt: skip
+    table = open_catalogue([BundleSource(folder=done.bundle)])["commuting"]
+    assert not table.adds_up
+    question = read(table, [("percent", "column")])
+    view = view_of(question, question.selection())
+    assert "not parts of a whole" in " ".join(view.notes)
+    with pytest.raises(RefusedError, match="do not add up"):
+        table.source.figures(Selection(places=(None, (0,)), metrics=(0,)))
+
+
+def test_the_scale_of_noise_is_said_to_be_public_where_it_is(done: Published) -> None:
+    table = open_catalogue([BundleSource(folder=done.bundle)])["commuting"]
+    (error,) = (metric for metric in table.metrics if metric.kind == "error")
+    assert error.label == "Error"
+    said = " ".join(table.notes)
+    assert "In tables that list values of any size the noise that was really drawn, and its scale, are" in said
+    assert "listed the scale of the noise is public" in said
 
 
 def test_the_report_has_false_cells_and_lost_ones_by_size_beside_the_legacy(folder: Path) -> None:

@@ -68,6 +68,37 @@ def all_rows(bundle: Path, about: Mapping[str, Any]) -> pa.Table:
     return pa.concat_tables(each_rows(bundle, about))
 
 
+def unlisted(about: Mapping[str, Any], rows: pa.Table) -> pa.Table:
+    """A row for every workplace cell of a sparse table: the figures of its worker cells that are not listed.
+
+    They are those of a value of 0. The upper end of an interval is as far above the value in all rows of a workplace
+    cell, and above the greatest value that is not listed where there is none.
+    """
+    if "workplace" not in about:
+        raise BundleError(
+            f"table '{about['name']}'",
+            expected="a sparse table that says which of its dimensions are of workplaces",
+            found="one that does not",
+            do="publish the bundle again with this version of sfumato",
+        )
+    names = about["workplace"]
+    codes = {name: rows[name].unique().cast(pa.string()).to_pylist() for name in names}
+    cells = np.zeros(len(rows), dtype=np.int64)
+    for name, place in zip(names, _places(rows, names, codes), strict=True):
+        cells = cells * len(codes[name]) + place
+    rows = rows.take(np.unique(cells, return_index=True)[1])
+    value, threshold, high = rows["value"], rows["threshold"], rows["high"]
+    beyond = pc.subtract(high, pc.if_else(pc.equal(value, 0), pc.subtract(threshold, 1), value))
+    made = {
+        "value": pc.multiply(value, 0),
+        "error": threshold.cast(rows["error"].type),
+        "low": pc.multiply(value, 0),
+        "high": pc.add(pc.subtract(threshold, 1), beyond),
+    }
+    kept = [*names, *(name for name in about["columns"] if name in rows.column_names)]
+    return pa.table({name: made.get(name, rows[name]) for name in kept})
+
+
 Places = NDArray[np.int64]
 
 _ADDITIVE = "noise-infusion-sums"

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
-from sfumato.bundle.read import all_rows, open_cube
+from sfumato.bundle.read import all_rows, open_cube, unlisted
 from sfumato.errors import BundleError
 from sfumato.geography.areas import Geography
 from sfumato.geography.project import Projected
@@ -75,6 +75,8 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             kind, label = _KINDS[name]
             if name == "error" and estimated:
                 label = "Standard error of the protection"
+            elif name == "error" and about.get("sparse"):
+                label = "Error"  # the scale of the noise is public, so it is no estimate
             metrics.append(
                 Metric(
                     code=name,
@@ -423,8 +425,18 @@ def _stored(
         columns=tuple(_column(rows[VALUE if metric.kind == "value" else metric.code], order) for metric in metrics),
         status=status,
         mirrored=_mirrored(dimensions) if _is_once(about) else None,
-        value=next(at for at, one in enumerate(metrics) if one.kind == "value") if about.get("sparse") else None,
+        unlisted=_unlisted(about, dimensions, metrics, rows) if about.get("sparse") else None,
+        additive=any(metric.additive for metric in metrics if metric.kind == "value"),
     )
+
+
+def _unlisted(
+    about: Mapping[str, Any], dimensions: tuple[ServedDimension, ...], metrics: tuple[Metric, ...], rows: pa.Table
+) -> StoredFigures:
+    """The figures of cells that are not listed, by workplace cell; where there is no establishment there are none."""
+    found = unlisted(about, rows)
+    workplace = tuple(dimension for dimension in dimensions if dimension.name in about["workplace"])
+    return _stored({**about, "sparse": False}, workplace, metrics, found)
 
 
 def _column(column: pa.ChunkedArray, order: Any) -> Column:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from threading import Lock
@@ -100,6 +100,7 @@ class RememberingCube(Cube):
 
 # Figures of a published table: rows of the bundle, found by their place in the product of the dimensions.
 
+_NO_SUMS = "its figures do not add up, so look for a table by the other dimensions"
 Found = NDArray[np.bool_] | None
 """Which combinations of codes have a row; None where all do."""
 
@@ -120,8 +121,10 @@ class StoredFigures:
     """The status of every row, the same for all its figures; None if the table has none."""
     mirrored: tuple[int, ...] | None = None
     """For pairs without direction, which are listed once: the axis whose code each axis takes from the other end."""
-    value: int | None = None
-    """In a sparse table the column of the values: without a row the value is 0, and all else is not told."""
+    unlisted: "StoredFigures | None" = field(default=None, repr=False)
+    """In a sparse table what a combination without a row has, by some of the axes: those that are in its names."""
+    additive: bool = True
+    """Whether sums of figures are such figures again."""
 
     def figures(self, selection: Selection) -> Figures:
         """The rows of a selection; a combination without a row is 0, exactly or below a threshold."""
@@ -133,20 +136,17 @@ class StoredFigures:
                 "selection",
                 expected="codes for every dimension without a protected total",
                 found=f"none for {names}",
-                do="choose codes, or * for all; sums of protected cells are left to you, with their errors",
+                do="choose codes, or * for all; "
+                + ("sums of protected cells are left to you, with their errors" if self.additive else _NO_SUMS),
             )
         shape = tuple(len(places) for places in selection.places if places is not None)
         grids = [np.asarray(places, dtype=np.int64) for places in chosen]
         rows, found = self._rows(grids)
         status = self._status(rows, found, shape)
-        return Figures(
-            columns=tuple(
-                self._column(self.columns[metric], rows, found, status, shape)
-                if self.value in (None, metric)
-                else self._told(self.columns[metric], rows, found, shape)
-                for metric in selection.metrics
-            )
-        )
+        columns = [self._column(self.columns[metric], rows, found, status, shape) for metric in selection.metrics]
+        if self.unlisted is not None and found is not None:
+            columns = self._with_unlisted(self.unlisted, selection, columns, found.reshape(shape))
+        return Figures(columns=tuple(columns))
 
     def is_quick(self, _selection: Selection) -> bool:
         """Rows in memory are always found at once."""
@@ -194,16 +194,19 @@ class StoredFigures:
             status = np.where(found, status, np.int8(0))
         return status.reshape(shape) if status.any() else None
 
-    @staticmethod
-    def _told(column: Column, rows: Places, found: Found, shape: tuple[int, ...]) -> Column:
-        """Figures of the rows that there are, and none elsewhere."""
-        if not len(column.values):
-            return Column(values=np.zeros(shape, dtype=column.values.dtype), missing=np.ones(shape, dtype=np.bool_))
-        missing = np.zeros(len(rows), dtype=np.bool_) if found is None else ~found
-        if column.missing is not None:
-            missing |= column.missing[rows]
-        values = np.where(missing, column.values.dtype.type(0), column.values[rows])
-        return Column(values=values.reshape(shape), missing=missing.reshape(shape) if missing.any() else None)
+    def _with_unlisted(
+        self, unlisted: "StoredFigures", selection: Selection, columns: list[Column], found: NDArray[np.bool_]
+    ) -> list[Column]:
+        """The columns with the figures of combinations that have no row; all 0 where these have none either."""
+        axes = [self.names.index(name) for name in unlisted.names]
+        others = tuple(axis for axis in range(len(self.names)) if axis not in axes)
+        # Both have their axes in the same order.
+        asked = replace(selection, places=tuple(selection.places[axis] for axis in axes))
+        instead = [np.expand_dims(column.values, others) for column in unlisted.figures(asked).columns]
+        return [
+            replace(column, values=np.where(found, column.values, values))
+            for column, values in zip(columns, instead, strict=True)
+        ]
 
     @staticmethod
     def _column(column: Column, rows: Places, found: Found, status: Marks | None, shape: tuple[int, ...]) -> Column:

@@ -236,6 +236,11 @@ class ServedTable:
         """All dimensions, the metrics last."""
         return (*self.dimensions, self.contents)
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether any of its values are parts of a whole."""
+        return any(metric.additive for metric in self.metrics if metric.kind == "value")
+
     @cached_property
     def by_name(self) -> Mapping[str, int]:
         """The place of every axis, by its name in lower case: names do not mind the case."""

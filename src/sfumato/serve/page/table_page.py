@@ -321,7 +321,7 @@ def _displays(table: ServedTable) -> list[tuple[str, str, dict[str, str]]]:
     on_map = any(dimension.geography is not None for dimension in table.dimensions)
     lacking = {"lines" if table.time is None else "", "" if on_map else "map"}
     found = [("chart", "Chart", {name: text for name, text in CHARTS.items() if name not in lacking})]
-    if any(metric.additive for metric in table.metrics if metric.kind == "value"):
+    if table.adds_up:
         found.append(("percent", "Show", PERCENTAGES))
     found.append(("order", "Row order", ORDERS))
     if any(metric.kind == "error" for metric in table.metrics):

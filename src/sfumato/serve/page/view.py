@@ -90,7 +90,7 @@ def relative_error(metrics: Sequence[Metric], values: Numbers, at: int) -> Numbe
 # Figures as parts of a whole: of published totals where there are any, otherwise of what is shown.
 
 _WHOLE: dict[str, tuple[Place, ...]] = {"row": ("columns",), "column": ("rows",), "total": ("rows", "columns")}
-_NOT_PARTS = "Means and mixed indicators are not parts of a whole: they are shown as they are, not as percentages."
+_NOT_PARTS = "These figures are not parts of a whole: they are shown as they are, not as percentages."
 _OF_TOTALS = (
     "Percentages are of the published totals over all codes; these were protected too, so parts need not add up."
 )

@@ -109,8 +109,14 @@ class SparseCounts(JobCounts):
         return {name: text for name, text in texts.items() if name not in self._without(plan)}
 
     def design(self) -> dict[str, Any]:
-        """That which rows there are depends on chance, and how likely an empty cell is listed at most."""
-        return {"sparse": True, "false_rate": float(self.protection.false_rate)}
+        """That which rows there are depends on chance, how likely an empty cell is listed, and what has a threshold."""
+        workplace = [dimension.name for dimension in self.by if dimension.public]
+        return {"sparse": True, "false_rate": float(self.protection.false_rate), "workplace": workplace}
+
+    @property
+    def is_additive(self) -> bool:
+        """Sums of what is listed miss all that is not."""
+        return False
 
     def _without(self, plan: Surroundings) -> frozenset[str]:
         silent = plan.release.data.joined or self.question.every_cell

@@ -286,8 +286,10 @@ class JobCounts(PublishedTable):
         """How to read the error figures of counts with noise."""
         if all(table.guarantee.bound is None for table in plan.tables):
             return []
+        sparse = any(table.method.name == SPARSE for table in plan.tables)
         return [
-            "The noise that was really drawn, and its scale, are confidential. The published figures are computed from "
+            ("In tables that list values of any size the" if sparse else "The")
+            + " noise that was really drawn, and its scale, are confidential. The published figures are computed from "
             "the published value and the parameters alone. `error` is the mean absolute error the value would have if "
             "all its jobs were in one establishment, an upper estimate. `low` and `high` enclose the true value "
             f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` "
