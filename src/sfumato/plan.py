@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sfumato import __version__
-from sfumato.agree.published import reconciled_tables
+from sfumato.agree.published import left_as_they_are
 from sfumato.engine.chunks import IN_ONE_PIECE
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist
@@ -100,11 +100,20 @@ class Plan:
     @cached_property
     def reconciled(self) -> tuple[str, ...]:
         """The tables that are made to agree: those that are right on average and share a population with another."""
-        return reconciled_tables(self.tables) if self.release.about.reconcile else ()
+        asked = self.tables if self.release.about.reconcile else ()
+        return tuple(table.name for table in asked if table.name not in self.not_reconciled)
+
+    @cached_property
+    def not_reconciled(self) -> Mapping[str, str]:
+        """The tables that stay as they are although the release asks for agreement, each with the reason."""
+        return left_as_they_are(self.tables) if self.release.about.reconcile else {}
 
     def operator_notes(self) -> list[str]:
         """What whoever runs the release should know of it, and readers of the bundle need not."""
-        return [note for kind in self.kinds for note in kind.operator_notes(self)]
+        apart = [
+            f"reconcile = true leaves {name} as it is, because {why}." for name, why in self.not_reconciled.items()
+        ]
+        return [*apart, *(note for kind in self.kinds for note in kind.operator_notes(self))]
 
     def label(self, dimension: str) -> str:
         """The words for a dimension in a heading."""

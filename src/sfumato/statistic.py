@@ -63,6 +63,11 @@ class Surroundings(Protocol):
         """The tables that are made to agree."""
         ...
 
+    @property
+    def not_reconciled(self) -> Mapping[str, str]:
+        """The tables that are not, although the release asks for it, each with the reason."""
+        ...
+
     def of_kind(self, kind: "type[_SomeStatistic]") -> "tuple[_SomeStatistic, ...]":
         """The statistics of one kind."""
         ...

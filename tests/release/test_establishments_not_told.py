@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.bundle.statement import statement
 from sfumato.checking import check
 from sfumato.errors import ReleaseError
 from sfumato.plan import Plan
@@ -128,3 +129,41 @@ def test_tables_that_agree_may_leave_it_out(tiny: Path) -> None:
     sums = {row["place"]: row["value"] for row in coarse}
     assert sums == {place: sum(row["value"] for row in fine if row["place"] == place) for place in sums}
     assert planned(tiny, text).guarantee.epsilon == Fraction(3)
+
+
+RECONCILED = SILENT.replace('period = "2025"', 'period = "2025"\nreconcile = true')
+
+
+def test_agreeing_with_tables_that_tell_would_tell_so_it_is_left_as_it_is_and_that_is_said(tiny: Path) -> None:
+    fine = MORE.replace('"told"', '"finer"').replace('["place"]', '["place", "industry", "sex"]')
+    text = RECONCILED + MORE + fine
+    found = check(load(written(tiny, text))).plan
+    assert found.reconciled == ("told", "finer")
+    assert any(note.startswith("reconcile = true leaves jobs as it is") for note in found.operator_notes())
+    bundle = run(load(written(tiny, text))).bundle
+    silent = pq.read_table(bundle / "tables/jobs.parquet").to_pylist()
+    alone = run(load(written(tiny, text.replace("reconcile = true", "reconcile = false"))))
+    assert silent == pq.read_table(alone.bundle / "tables/jobs.parquet").to_pylist()
+    assert "`jobs` was left as it is, because" in (run(load(written(tiny, text))).bundle / "statement.md").read_text()
+    facts = json.loads((bundle / "structure.json").read_text())["tables"]
+    assert ["not_reconciled" in table for table in facts] == [True, False, False]
+
+
+def test_tables_that_tell_and_tables_that_do_not_each_agree_among_themselves(tiny: Path) -> None:
+    silent = MORE.replace('"told"', '"silent"').replace('by = ["place"]', 'by = ["place"]\nestablishments = false')
+    fine = MORE.replace('"told"', '"finer"').replace('["place"]', '["place", "industry"]')
+    bundle = run(load(written(tiny, RECONCILED + silent + MORE + fine))).bundle
+    assert "`jobs`, `silent` agree with one another and not with the others" in (bundle / "statement.md").read_text()
+    for inner, outer in (("jobs", "silent"), ("finer", "told")):
+        rows = pq.read_table(bundle / f"tables/{inner}.parquet").to_pylist()
+        sums = {row["place"]: row["value"] for row in pq.read_table(bundle / f"tables/{outer}.parquet").to_pylist()}
+        assert sums == {place: sum(row["value"] for row in rows if row["place"] == place) for place in sums}
+
+
+def test_a_table_that_lists_only_some_values_is_said_to_stay_as_it_is(tiny: Path) -> None:
+    sparse = MORE.replace('"told"', '"sparse"').replace("{ epsilon = 1 }", '{ method = "sparse-laplace", epsilon = 1 }')
+    found = planned(tiny, RECONCILED.replace("establishments = false\n", "") + MORE + sparse)
+    assert found.reconciled == ("jobs", "told")
+    (note,) = found.operator_notes()
+    assert "leaves sparse as it is, because it lists only values from a threshold on" in note
+    assert "`sparse` was left as it is" in statement(found)

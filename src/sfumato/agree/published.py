@@ -41,8 +41,13 @@ class AgreeingTable(Protocol):
         ...
 
     @property
-    def can_be_reconciled(self) -> bool:
-        """Whether it may be made to agree with others of the same population."""
+    def tells_establishments(self) -> bool:
+        """Whether it may tell where there is an establishment."""
+        ...
+
+    @property
+    def why_not_reconciled(self) -> str | None:
+        """Why it may not be made to agree with others, as words that follow "because"; None when it may."""
         ...
 
     def lies_in(self, other: Any) -> bool:
@@ -101,18 +106,27 @@ def agreed_answers(
     return answers | {name: answers[name].with_column("value", value) for name, value in values.items()}
 
 
-def reconciled_tables(tables: Sequence[AgreeingTable]) -> tuple[str, ...]:
-    """The tables that are made to agree: those that are right on average and share a population with another such.
+def left_as_they_are(tables: Sequence[AgreeingTable]) -> dict[str, str]:
+    """The tables that are not made to agree, each with the reason, as words that follow "because"; all others are.
 
-    A biased table would pull the others away from the truth.
+    A biased table would pull the others away from the truth. A table that does not tell where there are establishments
+    agrees with such tables alone: made to agree with others it would be exactly 0 where there is none.
     """
-    fit = [table for table in tables if table.can_be_reconciled]
-    populations = [_population(table) for table in fit]
-    return tuple(t.name for t, p in zip(fit, populations, strict=True) if populations.count(p) > 1)
+    populations = [_population(table) for table in tables if table.why_not_reconciled is None]
+    alone = "no other such table is about the same jobs"
+    silent = "no other table about the same jobs leaves out where there are establishments, which agreeing would tell"
+    found = {}
+    for table in tables:
+        if table.why_not_reconciled is not None:
+            found[table.name] = table.why_not_reconciled
+        elif populations.count(_population(table)) == 1:
+            found[table.name] = alone if table.tells_establishments else silent
+    return found
 
 
-def _population(table: AgreeingTable) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple(sorted((name, tuple(sorted(codes))) for name, codes in table.where.items()))
+def _population(table: AgreeingTable) -> tuple[Any, ...]:
+    """Tables of which this is the same are made to agree."""
+    return (*sorted((name, tuple(sorted(codes))) for name, codes in table.where.items()), table.tells_establishments)
 
 
 def _typical_error(table: AgreeingTable, protected: Mapping[str, Protected]) -> Floats:

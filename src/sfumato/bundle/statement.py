@@ -225,8 +225,13 @@ def meaning(guarantee: Guarantee) -> list[str]:
 def _agreement(plan: Plan) -> list[str]:
     """What reconciliation did to the values, and what it leaves as it was."""
     names = plan.reconciled
+    apart = [f"`{name}` was left as it is, because {why}." for name, why in plan.not_reconciled.items()]
     if not names:
-        return []
+        return ["## How the tables were made to agree", " ".join(["No table was changed.", *apart])] if apart else []
+    silent = [planned.name for planned in plan.tables if planned.name in names and not planned.tells_establishments]
+    if silent and len(silent) < len(names):
+        listed = ", ".join(f"`{name}`" for name in silent)
+        apart.append(f"{listed} agree with one another and not with the others, which tell where establishments are.")
     raised = [planned.name for planned in plan.tables if planned.table.nonnegative and planned.name in names]
     upwards = (
         f" Negative results of {', '.join(f'`{name}`' for name in raised)} were raised to 0, and the other tables were "
@@ -245,6 +250,7 @@ def _agreement(plan: Plan) -> list[str]:
         "their error. `error`, `low` and `high` are still those of the value before this step, widened where they "
         "would contradict the new one: the interval holds the true value as often as stated, and the published value, "
         "unless that is negative." + upwards,
+        *([" ".join(apart)] if apart else []),
     ]
 
 

@@ -78,9 +78,13 @@ class PublishedTable(TableStatistic):
         return not isinstance(self.method, Biased) or self.method.unbiased
 
     @property
-    def can_be_reconciled(self) -> bool:
-        """Whether it may be made to agree with others: a biased table would pull these away from the truth."""
-        return self.table.statistic == "count" and self.is_unbiased
+    def why_not_reconciled(self) -> str | None:
+        """Why it may not be made to agree with others, as words that follow "because"; None when it may."""
+        if self.table.statistic != "count":
+            return "it is no table of counts"
+        if self.sparse:
+            return "it lists only values from a threshold on, and what it does not list would be missing in sums"
+        return None if self.is_unbiased else "its values are not right on average and would pull others from the truth"
 
     @property
     def lists_structural_zeros(self) -> bool:
@@ -280,6 +284,7 @@ class PublishedTable(TableStatistic):
             "totals": table.totals,
             "nonnegative": table.nonnegative,
             "reconciled": self.name in plan.reconciled,
+            **({"not_reconciled": why} if (why := plan.not_reconciled.get(self.name)) else {}),
             "files": self._files(chunks),
         }
 
