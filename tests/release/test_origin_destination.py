@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.checking import _declared_codes, check
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist
-from sfumato.plan import MOST_CELLS, make_plan
+from sfumato.plan import MOST_CELLS, make_plan, plan_table
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import Published, run
@@ -23,7 +24,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Column, Selection, ServedTable
 from sfumato.serve.page.question import read
 from sfumato.serve.page.view import view_of
-from sfumato.statistics.jobs.sparse import SparseCounts
+from sfumato.statistics.jobs.sparse import MOST_BLOCKS, SparseCounts
 from sfumato.statistics.jobs.tune import read_accuracy, tune_table
 from sfumato.statistics.jobs.tune_thresholds import tune_thresholds
 from sfumato.statistics.published import CONFIDENCE
@@ -225,7 +226,9 @@ def test_persons_alone_need_a_budget_that_says_so(edited: Edited) -> None:
         ('origin_of = "place"', 'origin_of = "industry"', "same codes"),
         ('origin_of = "place"', 'origin_of = "plaice"', "public"),
         ('name = "commuting"', 'name = "commuting"\nparts = 4', "one piece"),
-        ('name = "commuting"', 'name = "commuting"\nstructural_zeros = "listed"', "threshold"),
+        ('name = "commuting"', 'name = "commuting"\nstructural_zeros = "listed"', "leave it out: what has no row"),
+        ('name = "commuting"', 'name = "commuting"\nnonnegative = true', "leave it out: no listed value is below 0"),
+        ('"sparse-laplace", epsilon = 2.0', '"sparse-laplace", epsilon = 0.06', "epsilon ≥ 0.0602, at alpha = 0.1"),
         ('"sparse-laplace", epsilon = 2.0', '"sparse-laplace", epsilon = 2.0, false_cells = 0', "false_cells"),
     ],
 )
@@ -240,3 +243,17 @@ def test_places_squared_beyond_memory_are_planned(edited: Edited) -> None:
     plan = make_plan(release, {**_declared_codes(release), "place": many, "residence": many})
     (commuting,) = (table for table in plan.tables if table.name == "commuting")
     assert commuting.cells == 900_000_000 > MOST_CELLS
+
+
+@pytest.mark.parametrize("establishments", ["true", "false"])
+def test_very_many_workplace_cells_are_refused_where_each_would_have_a_row(edited: Edited, establishments: str) -> None:
+    by = f'by = ["sex", "place", "industry"]\nestablishments = {establishments}'
+    release = load(edited('by = ["residence", "place"]', by))
+    (commuting,) = (table for table in release.tables if table.name == "commuting")
+    many = Codelist.of([f"{code}" for code in range(isqrt(MOST_BLOCKS) + 1)])
+    codes = {**_declared_codes(release), "place": many, "industry": many}
+    if establishments == "true":
+        assert plan_table(release, commuting, codes).cells >= 2 * MOST_BLOCKS
+    else:
+        with pytest.raises(ReleaseError, match="each has a row"):
+            plan_table(release, commuting, codes)

@@ -239,3 +239,11 @@ def test_a_question_is_refused_in_words_that_fit_together(economy: Economy, tmp_
             with pytest.raises(RefusedError) as error:
                 LiveQuestion(by=by, epsilon=1).plan(live)
             assert (error.value.expected, error.value.found) == (expected, found)
+
+
+def test_an_epsilon_below_the_least_of_its_method_is_refused_with_that_one(economy: Economy, tmp_path: Path) -> None:
+    with opened(economy, tmp_path, "budget = { alpha = 0.1, epsilon = 4.0 }") as live:
+        asked = LiveQuestion.model_validate({"by": ["place", "sex"], "epsilon": 0.05, "method": "sparse-laplace"})
+        assert live.release.live.least_epsilon < Fraction("0.05")
+        with pytest.raises(SfumatoError, match=r"epsilon ≥ 0\.0602"):
+            asked.plan(live)

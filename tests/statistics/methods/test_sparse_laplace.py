@@ -229,3 +229,13 @@ def test_what_cannot_be_protected_so_is_refused_in_words() -> None:
         method(epsilon=Fraction(1, 10**6))
     with pytest.raises(MethodError, match="worker cells"):
         method(cells=4).protect(workforces([1, 2, 3]), Seeded(1))
+
+
+@pytest.mark.parametrize("alpha", ["0.001", "0.1", "1"])
+def test_the_least_epsilon_is_told_and_enough(alpha: str) -> None:
+    least = SparseLaplace(alpha=Fraction(alpha), epsilon=Fraction(1), worker_cells=500).least_epsilon
+    assert SparseLaplace(alpha=Fraction(alpha), epsilon=least, worker_cells=500).epsilon == least
+    with pytest.raises(MethodError, match="fit into 64 bits") as refusal:
+        SparseLaplace(alpha=Fraction(alpha), epsilon=least * Fraction(99, 100), worker_cells=500)
+    told = Fraction(str(refusal.value).partition("epsilon ≥ ")[2].partition(",")[0])
+    assert least <= told <= least + Fraction(1, 10_000)

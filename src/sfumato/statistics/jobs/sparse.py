@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -23,6 +24,8 @@ from sfumato.statistics.jobs.tabulate_workforces import workforces
 from sfumato.statistics.published import CONFIDENCE, Columns, typical
 from sfumato.statistics.table import Table
 
+MOST_BLOCKS = 50_000_000
+"""So many workplace cells, and more, do not fit into memory where each has a row."""
 THRESHOLD = "threshold"
 """The column with the least value that is listed in a workplace cell."""
 
@@ -46,20 +49,27 @@ class SparseCounts(JobCounts):
     @classmethod
     def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> Question:
         """What a table asks of jobs, given the codes of the attributes."""
+        taken = THRESHOLD in (*table.by, *table.where)
         wrong = {
-            'structural_zeros = "listed"': table.structural_zeros == "listed",
-            "nonnegative = true": table.nonnegative,
-            f"an attribute called '{THRESHOLD}'": THRESHOLD in (*table.by, *table.where),
+            'structural_zeros = "listed"': (
+                table.structural_zeros == "listed",
+                "leave it out: what has no row is published as 0, and there may be very many such combinations",
+            ),
+            "nonnegative = true": (table.nonnegative, "leave it out: no listed value is below 0"),
+            f"an attribute called '{THRESHOLD}'": (taken, "give the attribute another name"),
         }
-        for found, is_wrong in wrong.items():
+        for found, (is_wrong, do) in wrong.items():
             if is_wrong:
                 raise ReleaseError(
                     f"table '{table.name}', method '{SPARSE}'",
                     expected=f"a table that lists values from a threshold on, which its column `{THRESHOLD}` tells",
                     found=found,
-                    do="leave it out, or give the attribute another name",
+                    do=do,
                 )
-        return super().ask(table, data, codelists)
+        question = super().ask(table, data, codelists)
+        if data.joined or question.every_cell:
+            _refuse_many_blocks(table, question)
+        return question
 
     @classmethod
     def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:  # noqa: ARG003
@@ -188,3 +198,16 @@ class SparseCounts(JobCounts):
     def listing(self, counted: Workforces, answer: Cells) -> SparseAssessment:
         """What is listed without a job, and what is lost."""
         return assess_sparse(self, counted, answer)
+
+
+def _refuse_many_blocks(table: Table, question: Question) -> None:
+    """Refuse what would need too much memory where nothing tells which workplace cells have an establishment."""
+    public = [dimension for dimension in question.by if dimension.public]
+    blocks = prod(map(len, public))
+    if blocks >= MOST_BLOCKS:
+        raise ReleaseError(
+            f"table '{table.name}', method '{SPARSE}'",
+            expected=f"fewer than {MOST_BLOCKS:,} workplace cells: where establishments are not told, each has a row",
+            found=f"{blocks:,}: {' × '.join(f'{len(d):,} {d.name}' for d in public)}",
+            do="use fewer or coarser attributes of workplaces, or give a table of workplaces and tell establishments",
+        )

@@ -96,6 +96,8 @@ SCALED_DOWN = Fraction(1, 20)
 FINEST_ALPHA, MOST_EPSILON = Fraction(1, 1000), 100
 MOST_FALSE = Fraction(1, 10)
 """The chance at which an empty cell is listed, at most, however few there are."""
+FINEST_STEP = Fraction(1, 2**56)
+"""The least epsilon for each part of a job: noise of less reaches beyond 64 bits."""
 _DIGITS = 100
 Figure = Callable[[int], float]
 """What follows from the cap of a workplace cell."""
@@ -138,9 +140,6 @@ class SparseLaplace:
             "1/100 ≤ size_share ≤ 99/100": not Fraction(1, 100) <= self.size_share <= Fraction(99, 100),
             f"at most {most:,} worker cells in a workplace cell": self.worker_cells > most,
         }
-        if not any(wrong.values()):
-            far = int(self.ladder[-1]) if self.employers else 0
-            wrong["an epsilon whose noise fits into 64 bits"] = self._step(far) < 2**-56
         for expected, is_wrong in wrong.items():
             if is_wrong:
                 raise MethodError(
@@ -151,6 +150,14 @@ class SparseLaplace:
                     f"{self.worker_cells:,} worker cells",
                     do="choose others: the defaults are false_cells = 0.05 and size_share = 0.2",
                 )
+        if self.epsilon < self.least_epsilon:
+            raise MethodError(
+                self.name,
+                expected=f"epsilon ≥ {ceil(self.least_epsilon * 10_000) / 10_000:g}, at alpha = {float(self.alpha):g}: "
+                "with less, noise for the largest establishments does not fit into 64 bits",
+                found=f"epsilon = {float(self.epsilon):g}",
+                do="raise epsilon, or choose a smaller alpha or size_share, or employers = false",
+            )
 
     @property
     def description(self) -> str:
@@ -230,8 +237,18 @@ class SparseLaplace:
         return Geometric(epsilon=self._step(cap))
 
     def _step(self, cap: int) -> Fraction:
-        spent = self.epsilon * (1 - self.size_share) if self.employers else self.epsilon
-        return spent / self.sensitivity(cap)
+        return self.epsilon * self._noise_share / self.sensitivity(cap)
+
+    @property
+    def _noise_share(self) -> Fraction:
+        """The share of epsilon that the noise in worker cells spends."""
+        return 1 - self.size_share if self.employers else Fraction(1)
+
+    @property
+    def least_epsilon(self) -> Fraction:
+        """Below it noise at the greatest cap is too far-reaching for 64 bits."""
+        greatest = int(self.ladder[-1]) if self.employers else 0
+        return FINEST_STEP * self.sensitivity(greatest) / self._noise_share
 
     def threshold(self, cap: int, rate: Fraction | None = None) -> int:
         """The least value that is listed: an empty cell reaches it with a chance of the false rate at most."""
