@@ -187,6 +187,13 @@ def test_the_report_has_false_cells_and_lost_ones_by_size_beside_the_legacy(fold
     (utility,) = (utility for utility in found.utilities if utility.name == "commuting")
     assert utility.covered is not None
     assert utility.covered > 0.9
+    jobs = pq.read_table(folder / "jobs.parquet").group_by("workplace").aggregate([("worker", "count")])
+    (exposure,) = (exposure for exposure in found.exposures if exposure.name == "commuting")
+    assert exposure.sensitivity is not None
+    assert exposure.sensitivity.step is not None
+    assert exposure.sensitivity.cells == sparse.with_jobs
+    assert exposure.sensitivity.step[-1] == pytest.approx(0.1 * max(jobs["worker_count"].to_pylist()))
+    assert exposure.sensitivity.largest[-1] <= max(jobs["worker_count"].to_pylist())
 
 
 def test_a_table_that_does_not_tell_of_establishments_has_a_row_of_every_place_of_work(edited: Edited) -> None:

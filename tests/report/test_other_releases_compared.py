@@ -1,10 +1,12 @@
 """The report with more than one release: growth between two periods, errors beside a reference, strata of any kind."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -147,6 +149,35 @@ def test_errors_are_broken_down_by_an_attribute_that_the_table_does_not_have(fol
 def test_strata_by_what_is_not_public_are_refused(folder: Path, attribute: str) -> None:
     with pytest.raises(ReleaseError, match="public are: place, size, quarter"):
         assessed(folder, "formal_2025", strata=(attribute,))
+
+
+@pytest.mark.parametrize("name", ["formal_2025", "legacy_2025"])
+def test_growth_within_one_period_is_refused(folder: Path, name: str) -> None:
+    with pytest.raises(ReleaseError, match="another period than 2025"):
+        assessed(folder, "formal_2025", earlier=load(folder / f"{name}.toml"))
+
+
+def test_a_release_is_no_reference_for_itself(folder: Path) -> None:
+    with pytest.raises(ReleaseError, match="protected otherwise"):
+        assessed(folder, "formal_2025", reference=load(folder / "formal_2025.toml"))
+
+
+def test_a_strong_step_grows_one_cell_by_a_share_of_whole_workforces(folder: Path) -> None:
+    release = load(folder / "formal_2025.toml")
+    jobs = pq.read_table(folder / "jobs_2025.parquet").to_pandas()
+    largest = jobs.groupby("workplace").size()
+    found = assess(release).exposures[0].sensitivity
+    assert found is not None
+    assert found.step is not None
+    assert found.step[-1] == pytest.approx(0.05 * largest.max())
+    assert found.largest[-1] < 0.9 * largest.max()  # of one sex only
+
+
+def test_a_weak_step_grows_a_cell_by_a_share_of_what_is_in_it() -> None:
+    weak = EmployerEmployee(definition="weak", alpha=Fraction("0.1"), epsilon=Fraction(1))
+    cells = cells_of(count=[100], largest=[65], largest_employer=[400])
+    found = [sensitivity(cells, guarantee) for guarantee in (weak, replace(weak, definition="strong"))]
+    assert [one.step[-1] for one in found if one is not None and one.step is not None] == [6.5, 40]
 
 
 def test_the_sensitivity_of_cells_is_that_of_their_largest_establishments() -> None:

@@ -248,6 +248,8 @@ def posterior(guarantee: Guarantee, *, size: int, others: Sequence[int]) -> Floa
 
 # Sensitivity: how much of a cell one establishment has, which is what noise has to hide.
 
+EMPLOYER = "largest_employer"
+"""The column with all workers of the largest establishment of a workplace cell."""
 SENSITIVITY_SHARES = tuple(percent / 100 for percent in range(0, 101, 5))
 """The shares of cells at which the distribution is given."""
 
@@ -262,7 +264,11 @@ class Sensitivity:
     largest: tuple[float, ...]
     """The jobs of the largest establishment."""
     step: tuple[float, ...] | None
-    """The most that one neighbour step changes a cell, max(α·largest, 1); None where alpha plays no part."""
+    """The most that one neighbour step changes a cell, max(α·largest, 1); None where alpha plays no part.
+
+    Under the strong definition all workers of a step may be of one kind: the largest is then that of all workers, of
+    whatever kind, of an establishment that may be in the cell. Under the weak one it is that in the cell.
+    """
 
 
 def sensitivity(counted: Cells, guarantee: Guarantee) -> Sensitivity | None:
@@ -272,11 +278,13 @@ def sensitivity(counted: Cells, guarantee: Guarantee) -> Sensitivity | None:
         return None
     largest, bound = counted["largest"][some], guarantee.bound
     alpha = None if bound is None or bound.definition == "individuals" else float(bound.alpha)
+    strong = bound is not None and bound.definition == "strong" and EMPLOYER in counted.columns
+    growing = counted[EMPLOYER][some] if strong else largest
     return Sensitivity(
         cells=int(some.sum()),
         share=_quantiles(largest / counted["count"][some]),
         largest=_quantiles(largest),
-        step=None if alpha is None else _quantiles(np.maximum(alpha * largest, 1)),
+        step=None if alpha is None else _quantiles(np.maximum(alpha * growing, 1)),
     )
 
 

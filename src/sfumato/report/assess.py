@@ -22,7 +22,7 @@ from sfumato.method import STATUSES
 from sfumato.plan import Plan
 from sfumato.release import Release
 from sfumato.report.page import write_report
-from sfumato.report.published import PublishedRelease, other_tables, published_release
+from sfumato.report.published import OtherTable, PublishedRelease, other_tables, published_release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
 from sfumato.statistics.jobs.assess_sparse import SparseAssessment
@@ -114,11 +114,25 @@ def assess(
     `earlier` is the release of another period, whose tables of the same names are used to attack growth, and
     `reference` one of the same data with another protection, whose errors are compared.
     """
+    if earlier is not None and earlier.about.period == release.about.period:
+        raise ReleaseError(
+            "--earlier",
+            expected=f"the release of another period than {release.about.period}: growth is read off two periods",
+            found=f"a release of {earlier.about.period}",
+            do="name the release file of an earlier period; --reference compares another protection of the same data",
+        )
     with published_release(release, progress) as found:
         ready, plan, given, counted = found.ready, found.plan, found.given, found.counted
         planned = {table.table.name: table for table in plan.tables}
         before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier")
         others = {} if reference is None else other_tables(reference, plan.tables, progress, option="--reference")
+        if others and all(_is_same(found, other, name) for name, other in others.items()):
+            raise ReleaseError(
+                "--reference",
+                expected="a release of the same data that was protected otherwise",
+                found="the same published values, as in this release itself",
+                do="name the release file of the other protection, with a ledger and a bundle of its own",
+            )
         progress("assess")
         path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
         utilities, exposures, networks = [], [], []
@@ -197,6 +211,13 @@ def assess(
             people=tuple(people),
             sparse=tuple(sparse),
         )
+
+
+def _is_same(found: PublishedRelease, other: OtherTable, name: str) -> bool:
+    """Whether another release publishes the same values of a table."""
+    planned = next(table for table in found.plan.tables if table.name == name)
+    shown = planned.shown_values(found.shown[name])
+    return np.array_equal(other.reference(planned, found.counted[name]), shown)
 
 
 def _strata(found: PublishedRelease, attributes: Sequence[str]) -> dict[str, tuple[Strata, ...]]:

@@ -232,7 +232,7 @@ def _sensitivity(found: Sensitivity | None) -> str:
         ("jobs of the largest establishment", *(f"{found.largest[place]:,.0f}" for place in at)),
     ]
     if found.step is not None:
-        what = "jobs that one neighbour step changes at most, max(α·largest, 1)"
+        what = "jobs that one neighbour step changes at most"
         rows.append((what, *(f"{found.step[place]:,.1f}" for place in at)))
     headings = ("at most so much", *(f"in {share:.0%} of cells" for share in _QUANTILES))
     caption = f"What one establishment contributes, {found.cells:,} cells with jobs"

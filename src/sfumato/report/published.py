@@ -67,7 +67,8 @@ def published_release(release: Release, progress: Progress) -> Iterator[Publishe
             kept[part.name] = (question, answered[question])
         read = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
         progress("tabulate")
-        tabulated, given = ready.count(planned), nested_sums(plan.tables, read)
+        tabulated = ready.count({name: table.to_assess() for name, table in planned.items()})
+        given = nested_sums(plan.tables, read)
         aligned = {name: table.aligned(tabulated[name], given[name]) for name, table in planned.items()}
         shown = agreed_answers(plan.tables, plan.reconciled, read)
         yield PublishedRelease(

@@ -200,6 +200,10 @@ class PublishedTable(TableStatistic):
         """Whether its values are estimates for groups, which are assessed by the size of the group."""
         return False
 
+    def to_assess(self) -> Self:
+        """The same table with all that an assessment of it counts."""
+        return self
+
     def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
         """The true cells and the answer, about the same cells."""
         return counted, answer

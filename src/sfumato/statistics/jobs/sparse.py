@@ -1,7 +1,7 @@
 """Sparse counts of jobs: very many worker cells, such as places of residence, of which only the larger are listed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar, Self, cast
 
@@ -173,12 +173,14 @@ class SparseCounts(JobCounts):
         """The true cells and the answer, about all cells that hold a job or are listed: others are 0 in both."""
         true = counted.counts()
         positions = np.union1d(true.positions, answer.positions)
-        count, value = np.zeros_like(positions), np.zeros_like(positions)
-        count[np.searchsorted(positions, true.positions)] = true["count"]
+        columns = {name: np.zeros_like(positions) for name in true.columns}
+        for name, column in columns.items():
+            column[np.searchsorted(positions, true.positions)] = true[name]
+        value = np.zeros_like(positions)
         value[np.searchsorted(positions, answer.positions)] = answer["value"]
         both = Cells(dimensions=answer.dimensions, positions=positions)
         both = both.with_column("cap", self._caps_at(both, answer))
-        return both.with_column("count", count), both.with_column("value", value)
+        return replace(both, columns={**both.columns, **columns}), both.with_column("value", value)
 
     @staticmethod
     def blocks_of(cells: Cells) -> Integers:

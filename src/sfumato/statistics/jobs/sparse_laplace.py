@@ -69,9 +69,11 @@ class Workforces:
         return Cells(dimensions=self.dimensions, positions=position[order], columns=kept)
 
     def counts(self) -> Cells:
-        """The true counts of the cells that hold a job."""
+        """The true counts of the cells that hold a job, with the largest establishment in each and around it."""
         pairs, count = summed(self.pair, self.jobs)
-        return self.cells(pairs, count=count)
+        largest = np.zeros_like(count)
+        np.maximum.at(largest, np.searchsorted(pairs, self.pair), self.jobs)
+        return self.cells(pairs, count=count, largest=largest, largest_employer=self.largest[pairs // self.width])
 
 
 def summed(keys: Integers, numbers: Integers) -> tuple[Integers, Integers]:

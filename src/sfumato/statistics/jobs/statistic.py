@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Any, Self
@@ -14,6 +14,7 @@ from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist, Frame
 from sfumato.keys import Secret
+from sfumato.measures.risk import EMPLOYER
 from sfumato.measures.views import Strata
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE
@@ -172,6 +173,13 @@ class JobCounts(PublishedTable):
     def statistic_words(self) -> list[Any]:
         """What is counted, as digests have it: with cells where there is no establishment it is another answer."""
         return [*super().statistic_words(), *(["every cell"] if self.question.every_cell else [])]
+
+    def to_assess(self) -> Self:
+        """With whole workforces: under the strong definition, what one step changes follows from them."""
+        bound = self.guarantee.bound
+        if bound is None or bound.definition != "strong":
+            return self
+        return replace(self, question=replace(self.question, needs=self.question.needs | {EMPLOYER}))
 
     @property
     def tells_establishments(self) -> bool:
