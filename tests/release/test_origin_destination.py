@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from math import isqrt
 from pathlib import Path
 from typing import cast
@@ -10,9 +11,11 @@ from typing import cast
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from sfumato.cells import Cells, Dimension
 from sfumato.checking import _declared_codes, check
+from sfumato.cli import app
 from sfumato.errors import ReleaseError
 from sfumato.frame import Codelist
 from sfumato.plan import MOST_CELLS, make_plan, plan_table
@@ -147,6 +150,34 @@ def test_where_no_establishment_is_a_cell_is_served_as_exactly_zero(
         assert not nowhere.any()
         assert column.missing is None
         assert column.marks is None or not np.moveaxis(column.marks, 1, -1)[~somewhere].any()
+
+
+def test_a_query_says_what_cells_without_a_row_are(by_industry: tuple[Published, ServedTable]) -> None:
+    done, table = by_industry
+    rows = pq.read_table(done.bundle / "tables/commuting.parquet").to_pylist()
+    zero = next(row for row in rows if row["value"] == 0)
+    at = {"place": zero["place"], "industry": zero["industry"]}
+    homes = {row["residence"] for row in rows if at.items() <= row.items()}
+    below = next(home for home in table.dimensions[1].codes if home not in homes)
+    somewhere = {(row["place"], row["industry"]) for row in rows}
+    every = set(product(table.dimensions[0].codes, table.dimensions[2].codes))
+    place, industry = min(every - somewhere)
+    asked: dict[str, tuple[dict[str, str], list[str]]] = {
+        "below": (
+            {**at, "residence": below},
+            [f"0: 1 below the threshold of the workplace cell ({zero['threshold']:,})"],
+        ),
+        "nowhere": ({"place": place, "industry": industry}, ["exactly 0: 50 in workplace cells without any estab"]),
+        "listed": ({**at, "residence": zero["residence"]}, []),
+        "all": ({}, [f"0: {len(somewhere) * 50 - len(rows):,} below", f"0: {len(every - somewhere) * 50:,} in"]),
+    }
+    for name, (where, said) in asked.items():
+        options = [word for dimension, code in where.items() for word in ("--where", f"{dimension}={code}")]
+        found = CliRunner().invoke(app, ["query", str(done.bundle), "commuting", *options, "--json"])
+        told = json.loads(found.stdout).get("notes", [])
+        assert len(told) == len(said), name
+        for note, words in zip(told, said, strict=True):
+            assert words in note, name
 
 
 def test_what_a_sparse_table_lists_is_not_added_up(done: Published) -> None:

@@ -74,14 +74,7 @@ def unlisted(about: Mapping[str, Any], rows: pa.Table) -> pa.Table:
     They are those of a value of 0. The upper end of an interval is as far above the value in all rows of a workplace
     cell, and above the greatest value that is not listed where there is none.
     """
-    if "workplace" not in about:
-        raise BundleError(
-            f"table '{about['name']}'",
-            expected="a sparse table that says which of its dimensions are of workplaces",
-            found="one that does not",
-            do="publish the bundle again with this version of sfumato",
-        )
-    names = about["workplace"]
+    names = _workplace(about)
     codes = {name: rows[name].unique().cast(pa.string()).to_pylist() for name in names}
     cells = np.zeros(len(rows), dtype=np.int64)
     for name, place in zip(names, _places(rows, names, codes), strict=True):
@@ -97,6 +90,19 @@ def unlisted(about: Mapping[str, Any], rows: pa.Table) -> pa.Table:
     }
     kept = [*names, *(name for name in about["columns"] if name in rows.column_names)]
     return pa.table({name: made.get(name, rows[name]) for name in kept})
+
+
+def _workplace(about: Mapping[str, Any]) -> list[str]:
+    """The dimensions of a sparse table that are of workplaces."""
+    if "workplace" not in about:
+        raise BundleError(
+            f"table '{about['name']}'",
+            expected="a sparse table that says which of its dimensions are of workplaces",
+            found="one that does not",
+            do="publish the bundle again with this version of sfumato",
+        )
+    found: list[str] = about["workplace"]
+    return found
 
 
 Places = NDArray[np.int64]
@@ -134,6 +140,8 @@ class Selected:
     rows: pa.Table
     summed: tuple[str, ...]
     """The dimensions over which values were added up."""
+    notes: tuple[str, ...] = ()
+    """What is known of combinations that have no row, in a table that lists values from a threshold on."""
 
 
 def contents(bundle: Path) -> tuple[BundleItem, ...]:
@@ -189,7 +197,36 @@ def select_rows(bundle: Path, name: str, by: By | None = None, *, where: Where |
         unit=about["unit"],
         rows=_sums(table, asked, codes) if summed else _in_order(table, asked, names, codes),
         summed=summed,
+        notes=_without_row(bundle, about, table.num_rows, {**codes, **kept}) if about.get("sparse") else (),
     )
+
+
+def _without_row(
+    bundle: Path, about: Mapping[str, Any], listed: int, asked: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """How many combinations of a sparse table have no row: below the threshold of the workplace cell, or exactly 0."""
+    inside = 1
+    workplaces: dict[str, tuple[str, ...]] = dict.fromkeys(_workplace(about), ())
+    for name, wanted in asked.items():
+        chosen = set(wanted).intersection(about["where"].get(name, wanted))
+        if name in workplaces:
+            workplaces[name] = tuple(chosen)
+        else:
+            inside *= len(chosen)
+    cells = unlisted(about, pa.concat_tables(_with_codes(rows, workplaces) for rows in each_rows(bundle, about)))
+    below = len(cells) * inside - listed
+    nowhere = (prod(map(len, workplaces.values())) - len(cells)) * inside
+    notes = []
+    if below:
+        ends = pc.min_max(cells["threshold"]).as_py()
+        threshold = " to ".join(f"{end:,}" for end in dict.fromkeys((ends["min"], ends["max"])))
+        notes.append(
+            f"Without a row, and published as 0: {below:,} below the threshold of the workplace cell ({threshold}), "
+            "where the true value need not be 0."
+        )
+    if nowhere:
+        notes.append(f"Without a row, and exactly 0: {nowhere:,} in workplace cells without any establishment.")
+    return tuple(notes)
 
 
 def published_network(bundle: Path, name: str, *, where: Where | None = None) -> "tuple[pa.Table, PathLengths]":

@@ -77,12 +77,13 @@ def answer_summary(
 
 def rows_summary(part: "BundleItem", selected: "Selected", *, written: Path | None, as_json: bool) -> Summary:
     """The rows of a table, as they were published."""
-    rows, notes = selected.rows, []
+    rows, notes = selected.rows, [*selected.notes]
     if selected.summed:
         notes.append(
             f"Values were added up over {', '.join(selected.summed)}: with {part.method} parts add up to the whole."
         )
     about = {"table": part.name, "title": part.title, "unit": selected.unit, "summed_over": list(selected.summed)}
+    about |= {"notes": list(selected.notes)} if selected.notes else {}
     data = about | _data(rows, written, as_json=as_json)
     return _text(f"{part.title} ({selected.unit})", rows, notes, written), data
 
