@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sfumato import __version__
@@ -12,6 +13,7 @@ from sfumato.engine.chunks import IN_ONE_PIECE
 from sfumato.errors import ReleaseError, naming
 from sfumato.frame import Codelist
 from sfumato.geography.areas import Geography
+from sfumato.geography.project import Projected
 from sfumato.geography.simplify import simplified
 from sfumato.keys import Secret
 from sfumato.method import Method
@@ -130,7 +132,8 @@ class Plan:
         first = next((name for name, other in self.maps.items() if other is geography), None)
         return None if first is None else f"maps/{first}.geojson"
 
-    def published_maps(self) -> dict[str, Geography]:
+    @cached_property
+    def published_maps(self) -> dict[str, bytes]:
         """The maps of a bundle by their files: of all codes of the attributes that are on them, made small."""
         codes: dict[str, dict[str, None]] = {}
         for statistic in self.statistics:
@@ -139,7 +142,7 @@ class Plan:
                 if file is not None:
                     codes.setdefault(file, {}).update(dict.fromkeys(self.codelists[dimension.name].codes))
         areas = {f"maps/{name}.geojson": geography for name, geography in self.maps.items()}
-        return {file: simplified(areas[file].only(listed)) for file, listed in codes.items()}
+        return {file: _published(Path(file).stem, areas[file].only(listed)) for file, listed in codes.items()}
 
 
 def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
@@ -153,6 +156,7 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         secret=secret,
         maps=_maps(release, codelists),
     )
+    _ = plan.published_maps  # whole and drawn once, so that no map stops a run that was charged
     _refuse_two_noises(plan)
     if release.budget is not None:
         # Refuses what the budget excludes.
@@ -295,6 +299,14 @@ def _maps(release: Release, codelists: Mapping[str, Codelist]) -> dict[str, Geog
         files[source].refuse_lacking(where, codelists[name].codes, described.without)
         found[name] = files[source]
     return found
+
+
+def _published(attribute: str, geography: Geography) -> bytes:
+    """A map as a bundle has it, which was read back and put on paper, as the page will."""
+    geography.refuse_too_small(f"attribute '{attribute}', map")
+    content = simplified(geography).geojson()
+    _ = Projected.of(Geography.published(content)).middles
+    return content
 
 
 def _refuse_too_large(named: str, question: Asked, *, do: str, most: int = MOST_CELLS) -> None:

@@ -73,7 +73,7 @@ def test_attributes_of_one_file_and_key_are_on_one_map(mapped: Path) -> None:
     plan: Plan = check(load(mapped), data=False).plan
     assert plan.map_of("place") == plan.map_of("age") == "maps/place.geojson"
     assert plan.map_of("sex") == "maps/sex.geojson"
-    assert list(plan.published_maps()) == ["maps/place.geojson"]
+    assert list(plan.published_maps) == ["maps/place.geojson"]
 
 
 def test_where_workers_come_from_is_on_the_map_of_where_they_go_to(mapped: Path) -> None:
@@ -89,7 +89,7 @@ def test_where_workers_come_from_is_on_the_map_of_where_they_go_to(mapped: Path)
         (', without = ["3"]', "", "no area for 3"),
         ('key = "age"', 'key = "GEOID"', "the property 'GEOID'"),
         ('map = "places.json"', 'map = "nowhere.json"', "nowhere.json"),
-        ('map = "places.json"', "map = 1", "map"),
+        ('map = "places.json"', "map = 1", 'a path such as "places.geojson"'),
         ('map = "places.json"', 'map = { file = "places.json" }', "file"),
     ],
 )
@@ -100,6 +100,42 @@ def test_a_map_that_does_not_fit_is_refused_before_anything_is_charged(
     with pytest.raises(ReleaseError, match=found):
         run(load(mapped))
     assert not (mapped.parent / "ledger.sqlite").exists()
+
+
+def ring(far: float) -> list[list[list[float]]]:
+    return [[[-far, -far], [far, -far], [far, far], [-far, far], [-far, -far]]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"),
+    [
+        (ring(1e308), "between -1,000,000,000 and"),
+        (ring(1e300), "between -1,000,000,000 and"),
+        (square(1e8, 1e8, 1e-3), "together reach over 0.1 or more"),
+        (square(0, 0, 1e-150), "together reach over 1e-06 or more"),
+        (square(0, 0, 1e-310), "enclose nothing in the area of A"),
+    ],
+)
+def test_no_map_that_is_checked_stops_a_run_that_was_charged(
+    mapped: Path, shape: list[list[list[float]]], found: str
+) -> None:
+    """Neither positions that overflow nor areas that fall together; the map of a part may be smaller than the whole."""
+    mapped.write_text(mapped.read_text().replace('codes = ["A", "B"], map', 'codes = ["A"], map'))
+    areas = (feature("A", shape, sex="F", age=1), feature("B", square(1, 0), sex="M", age=2))
+    written(mapped.parent / "places.json", collection(*areas))
+    for refusing in (lambda release: check(release, data=False), run):
+        with pytest.raises(ReleaseError, match=re.escape(found)):
+            refusing(load(mapped))
+    assert not (mapped.parent / "ledger.sqlite").exists()
+
+
+def test_areas_that_cannot_be_seen_on_a_large_map_are_published(mapped: Path) -> None:
+    areas = (feature("A", ring(1e9), sex="F", age=1), feature("B", square(1, 0), sex="M", age=2))
+    written(mapped.parent / "places.json", collection(*areas))
+    bundle = run(load(mapped)).bundle
+    (table,) = open_catalogue([BundleSource(folder=bundle)])
+    assert table.dimensions[0].geography is not None
+    assert set(table.dimensions[0].geography.middles) == {"A", "B"}
 
 
 def test_a_map_is_added_replaced_and_left_out_without_a_charge(mapped: Path) -> None:

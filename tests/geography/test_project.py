@@ -58,3 +58,11 @@ def test_the_middle_of_an_area_is_in_its_largest_part() -> None:
     parts = [np.array([[x, y], [x + s, y], [x + s, y + s], [x, y + s]]) for x, y, s in (small, large)]
     found = Projected.of(Geography(areas={"A": tuple((part,) for part in parts)}))
     assert np.allclose(found.middles["A"], (1_050, -50))
+
+
+def test_the_middle_of_a_ring_that_crosses_itself_lies_within_its_box() -> None:
+    crossing = np.array([[0.0, 0.0], [1_000.0, 1_000.0], [1_000.0, 0.0], [0.0, 1_000.000_001]])
+    projected = Projected.of(Geography(areas={"A": ((crossing,),)}))
+    (x, y), (left, top, right, bottom) = projected.middles["A"], projected.boxes["A"]
+    assert left <= x <= right
+    assert top <= y <= bottom

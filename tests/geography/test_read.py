@@ -100,6 +100,65 @@ def test_numbers_too_large_for_a_position_are_refused(tmp_path: Path) -> None:
     assert "finite" in refused(tmp_path, text + '"coordinates":[[[0,0],[1e999,0],[1,1]]]}}]}')
 
 
+@pytest.mark.parametrize("far", [1e308, 1e200, -1e154, 1.1e9])
+def test_positions_are_degrees_or_lengths_that_someone_could_mean(tmp_path: Path, far: float) -> None:
+    areas = collection(feature("A", square(0, 0)), feature("B", [[[0, 0], [far, 0], [far, far], [0, far]]]))
+    text = refused(tmp_path, areas)
+    assert f"{abs(far):g} in the area 'B'" in text
+    assert "between -1,000,000,000 and 1,000,000,000" in text
+
+
+BOW_TIE = [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]]
+
+
+@pytest.mark.parametrize("shape", [BOW_TIE, square(0, 0, 1e-310), [[[0, 0], [1, 1], [2, 2]]]])
+def test_an_area_that_encloses_nothing_is_the_fault_of_its_geometry(tmp_path: Path, shape: Any) -> None:
+    text = refused(tmp_path, collection(feature("A", shape)))
+    assert "enclose nothing in the area of A" in text
+    found = opened(tmp_path, collection(feature("A", shape), feature("B", square(0, 0))))
+    with pytest.raises(ReleaseError, match="enclose nothing in the area of A"):
+        found.refuse_lacking("map", ["A", "B"], [])
+    found.refuse_lacking("map", ["B"], [])  # whoever asks for other areas need not mend this one
+    found.refuse_lacking("map", ["A", "B"], ["A"])
+
+
+def test_an_area_keeps_the_polygons_that_enclose_something(tmp_path: Path) -> None:
+    found = opened(tmp_path, collection(feature("A", [BOW_TIE, square(0, 0)], "MultiPolygon")))
+    assert len(found.areas["A"]) == 1
+    assert found.flat == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({"arcs": [[[0, 0], "x"]]}, "something else in arc 0"),
+        ({"arcs": [[[0, 0], [1, 1], [0, 1]], [1, 2]]}, "something else in arc 1"),
+        ({"arcs": [["a", "b"]]}, "something else in arc 0"),
+        ({"arcs": {"0": 1}}, "dict"),
+        ({"transform": {"scale": ["a", 1], "translate": [0, 0]}}, "a scale and a translate"),
+        ({"transform": {"scale": [1]}}, "a scale and a translate"),
+        ({"transform": 1}, "a scale and a translate"),
+        ({"transform": {"scale": [1e308, 1e308], "translate": [0, 0]}}, "finite positions"),
+        ({"objects": {"areas": 1}}, "geometries that are objects"),
+        ({"objects": {"areas": {"type": "GeometryCollection", "geometries": 1}}}, "geometries that are objects"),
+        *(
+            ({"objects": {"areas": {"type": "Polygon", "properties": {"code": "A"}, "arcs": arcs}}}, "numbers of arcs")
+            for arcs in ("x", [0], [[]], [[1]], [[-2]], [[0.5]], [["0"]], [[True]], None)
+        ),
+    ],
+)
+def test_a_broken_topology_is_refused_in_words_of_maps(tmp_path: Path, changed: dict[str, Any], found: str) -> None:
+    topology: dict[str, Any] = {
+        "type": "Topology",
+        "arcs": [[[0, 0], [9, 0], [0, 9], [-9, 0], [0, 0]]],
+        "objects": {"areas": {"type": "Polygon", "properties": {"code": "A"}, "arcs": [[0]]}},
+    }
+    assert len(opened(tmp_path, topology)) == 1
+    text = refused(tmp_path, topology | changed)
+    assert found in text
+    assert "Error" not in text
+
+
 def test_large_files_and_missing_ones_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ReleaseError, match=r"nowhere\.json"):
         MapFile(path=Path("nowhere.json")).read(tmp_path)

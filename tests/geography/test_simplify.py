@@ -89,3 +89,11 @@ def test_maps_of_many_corners_get_coarser(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_cannot_be_simplified_further_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simplify, "MOST_CORNERS", 3)
     assert len(simplified(neighbours(2)).corners) == 16
+
+
+def test_an_area_smaller_than_the_grid_keeps_a_place_on_the_map() -> None:
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    whole = Geography(areas={"large": ((1e6 * corners,),), "dot": ((corners / 10 + 2_000,),)})
+    ((dot,),) = Geography.published(simplified(whole).geojson()).areas["dot"]
+    assert signed_area(dot) > 0
+    assert np.abs(dot - 2_000).max() < 2 * whole.extent / simplify.FINEST

@@ -180,11 +180,10 @@ def _write_files(
         classified = (name for statistic in plan.statistics for name in statistic.classified_by)
         for attribute in dict.fromkeys(classified):
             write(f"codelists/{attribute}.csv", _codelist(plan.codelists[attribute]))
-        maps = plan.published_maps()
-        if maps:
+        if plan.published_maps:
             (draft / "maps").mkdir()
-        for name, geography in maps.items():
-            write(name, geography.geojson())
+        for name, content in plan.published_maps.items():
+            write(name, content)
         described = structure(plan, large, answers=answers, spent=spent)
         write("structure.json", json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
         write("statement.md", statement(plan, answers, spent=spent).encode())

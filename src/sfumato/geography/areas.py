@@ -18,6 +18,12 @@ Polygon = tuple[Ring, ...]
 
 STEPS = 20_000
 """Positions are published to one part in so many of the whole map's extent."""
+FURTHEST = 1e9
+"""No position of a map lies further out: neither degrees nor metres, feet or tenths of millimetres on paper do."""
+SMALLEST = 1e-6
+"""A map reaches at least so far: ten centimetres, were it in degrees."""
+FINEST = 1e-9
+"""And at least this part of how far out it lies, or its positions would not be told apart."""
 _LISTED = 5
 """Codes that a message names."""
 
@@ -27,6 +33,8 @@ class Geography:
     """A map: of every area, by its code, the polygons it is made of."""
 
     areas: Mapping[str, tuple[Polygon, ...]]
+    flat: tuple[str, ...] = ()
+    """Codes whose geometry encloses nothing, and which therefore have no area."""
 
     def __len__(self) -> int:
         return len(self.areas)
@@ -70,6 +78,9 @@ class Geography:
     def refuse_lacking(self, where: str, codes: Sequence[str], without: Sequence[str]) -> None:
         """Refuse codes that have no area, unless they are listed as such, and lists that say what is not so."""
         known = [code for code in codes if code in self.areas]
+        flat = [code for code in self.flat if code in codes and code not in without]
+        if flat:
+            raise ReleaseError(where, **enclosing_nothing(flat))
         lacking = [code for code in codes if code not in self.areas and (code not in without or not known)]
         if lacking:
             raise ReleaseError(
@@ -86,6 +97,18 @@ class Geography:
                 expected="in `without`, codes of the attribute that have no area",
                 found=_some(strange, 0),
                 do="leave them out of `without`",
+            )
+
+    def refuse_too_small(self, where: str) -> None:
+        """Refuse a map on which areas could not be told apart."""
+        reaches = float(np.abs(self.corners).max())
+        least = max(SMALLEST, FINEST * reaches)
+        if self.extent < least:
+            raise ReleaseError(
+                where,
+                expected=f"areas that together reach over {least:g} or more, at positions up to {reaches:g}",
+                found=f"{self.extent:g}",
+                do="write positions in degrees, metres or another unit that suits the map",
             )
 
     # The form in which a bundle has it: GeoJSON, with the code of each area and nothing else.
@@ -146,6 +169,16 @@ def signed_area(ring: Ring) -> float:
     """
     x, y = (ring - ring[0]).T
     return float(x[:-1] @ y[1:] - x[1:] @ y[:-1]) / 2  # from the first corner, which the last side leads back to
+
+
+def enclosing_nothing(codes: Sequence[str]) -> dict[str, str]:
+    """What is wrong with areas that enclose nothing, as an error says it."""
+    return {
+        "expected": "rings that enclose something",
+        "found": f"rings that enclose nothing in the area of {_some(codes, 0)}: all corners on one line, too near each "
+        "other to be told apart, or a ring that crosses itself so that its halves cancel out",
+        "do": "mend the geometry; programs for maps call it `make valid` or `fix geometries`",
+    }
 
 
 def _some(codes: Sequence[str], of: int) -> str:

@@ -44,7 +44,12 @@ class Projected:
     @cached_property
     def middles(self) -> dict[str, tuple[float, float]]:
         """Of every area a point in its middle, which lines begin and end at."""
-        return {code: _middle(area) for code, area in self.geography.areas.items()}
+        found = {}
+        for code, area in self.geography.areas.items():
+            (x, y), (left, top, right, bottom) = _middle(area), self.boxes[code]
+            # The halves of a ring that crosses itself nearly cancel out, and their centre may be anywhere.
+            found[code] = (min(max(x, left), right), min(max(y, top), bottom))
+        return found
 
 
 def projection(geography: Geography) -> Callable[[Floats], Floats]:

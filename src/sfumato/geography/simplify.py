@@ -70,7 +70,8 @@ class _Arcs:
             number = int(outers[-1])
             if all(made[at] is None for at in outers[:-1]):
                 largest = int(outers[np.argmax([abs(signed_area(polygon[0])) for polygon in polygons])])
-                made[largest] = _rough(whole[largest])
+                place = self.geography.rings[largest][0] / self.step
+                made[largest] = _rough(whole[largest], np.rint(place).astype(np.int64))
         return self.geography.with_rings([None if ring is None else np.multiply(ring, self.step) for ring in made])
 
 
@@ -150,7 +151,10 @@ def _distances(points: Floats, here: Floats, there: Floats) -> Floats:
     return away
 
 
-def _rough(ring: Integers) -> Integers:
-    """The outermost corners of a ring that is too small to be seen."""
+def _rough(ring: Integers, place: Integers) -> Integers:
+    """The outermost corners of a ring that is too small to be seen; the least there is where the grid has none."""
+    if len(ring) < _FEWEST:
+        least: Integers = place + np.array([[0, 0], [1, 0], [0, 1]])
+        return least
     found = np.unique([*ring.argmin(axis=0), *ring.argmax(axis=0)])
     return ring[found] if len(found) >= _FEWEST else ring
