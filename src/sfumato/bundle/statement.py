@@ -63,6 +63,8 @@ def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
             f" For {who} {where}, {tables} together promise: {together}. The odds of whether it is so change by "
             f"{odds(once)}, and of what is said of it by {odds(twice)}."
         )
+    if plan.tables and any(cube.guarantee.bound is not None and not cube.is_covered for cube in plan.cubes):
+        text += " Of cubes that is about the counts of records; their other numbers are outside of it."
     if spent.unbounded:
         text += (
             f" Tables without a formal guarantee were made for {', '.join(spent.unbounded)}; they are in no sum, and "

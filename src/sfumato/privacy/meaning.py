@@ -55,6 +55,8 @@ class Comparison:
     """The workers of the establishment, for shares."""
     pair: tuple[int, int] | None = None
     """The two numbers that are compared, for sizes and shares."""
+    tables: tuple[str, ...] = ()
+    """The tables that are bounded, where these are not all of the release."""
 
     def data(self) -> dict[str, Any]:
         """The same for machines; numbers that are no short fractions are rounded up."""
@@ -62,6 +64,7 @@ class Comparison:
             "about": self.about,
             **({} if self.size is None else {"size": self.size}),
             **({} if self.pair is None else {"one": self.pair[0], "other": self.pair[1]}),
+            **({"tables": list(self.tables)} if self.tables else {}),
             "steps": self.loss.steps,
             "epsilon": rounded_up(self.loss.epsilon),
             "delta": rounded_up(self.loss.delta),
@@ -102,6 +105,22 @@ def record_comparisons(guarantee: EmployerEmployee) -> tuple[Comparison, ...]:
         Comparison(about="record", loss=Loss(steps=1, epsilon=one.epsilon, delta=one.delta)),
         Comparison(about="description of a record", loss=Loss(steps=2, epsilon=two.epsilon, delta=two.delta)),
     )
+
+
+def about_tables(found: Sequence[Comparison], tables: Sequence[str]) -> tuple[Comparison, ...]:
+    """The same, said of some tables of a release only."""
+    return tuple(replace(one, tables=tuple(tables)) for one in found)
+
+
+def named_tables(names: Sequence[str]) -> str:
+    """Tables in a sentence.
+
+    >>> named_tables(["a"]), named_tables(["a", "b", "c"])
+    ('the table `a`', 'the tables `a`, `b` and `c`')
+    """
+    quoted = [f"`{name}`" for name in names]
+    listed = " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+    return f"the table{'s' if len(quoted) > 1 else ''} {listed}"
 
 
 def size_comparisons(guarantee: EmployerEmployee) -> tuple[Comparison, ...]:

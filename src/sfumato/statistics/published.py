@@ -78,6 +78,11 @@ class PublishedTable(TableStatistic):
         return not isinstance(self.method, Biased) or self.method.unbiased
 
     @property
+    def is_covered(self) -> bool:
+        """Whether a guarantee is about every number that is published of it."""
+        return self.guarantee.bound is not None
+
+    @property
     def why_not_reconciled(self) -> str | None:
         """Why it may not be made to agree with others, as words that follow "because"; None when it may."""
         if self.table.statistic != "count":

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.privacy.meaning import belief, factor, odds, record_comparisons
+from sfumato.privacy.meaning import belief, factor, named_tables, odds, record_comparisons
 from sfumato.statistic import Surroundings, describe_dimension
 from sfumato.statistics.cube.figures import Calibration
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
@@ -85,9 +85,11 @@ def cube_in_short(plan: Surroundings, factor: str, belief: str) -> list[str]:
     every = "Every cell with records, and a share of the empty ones," if some else "Every cell, empty ones included,"
     apart = "Apart from the tables that are disclosed as they are, nobody" if exact else "Nobody"
     which = "the cubes of this release" if len(cubes) == len(plan.cubes) else ", ".join(cube.name for cube in cubes)
+    tables = [table.name for table in plan.tables] if plan.guarantee.bound is not None else []
+    beside = f" and {named_tables(tables)} together" if tables else ""
     parts = [
         f"{every} of {which} was changed by random noise before anything was published, and every "
-        f"table is summed from the noisy cells. {apart} can tell from the **counts of records** "
+        f"table is summed from the noisy cells. {apart} can tell from the **counts of records**{beside} "
         "whether a given record is among the data, beyond the odds stated below, whatever they already know: the odds "
         f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be at most "
         f"{belief} sure afterwards. A person or firm with several records has this protection for each of them, not "

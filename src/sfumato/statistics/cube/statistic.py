@@ -22,7 +22,7 @@ from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import sequential
 from sfumato.privacy.answers import Layout, layout_of
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most
-from sfumato.privacy.meaning import Comparison, record_comparisons
+from sfumato.privacy.meaning import Comparison, about_tables, record_comparisons
 from sfumato.statistic import Statistic, Surroundings
 from sfumato.statistics.cube import levels
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
@@ -89,6 +89,11 @@ class CubeStatistic(Statistic):
     def guarantee(self) -> Guarantee:
         """What the protected cube reveals at most, outside of what its statement excepts."""
         return self.method.guarantee()
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether a guarantee is about every number: not of columns with noise in averages, nor of disclosed tables."""
+        return self.guarantee.bound is not None and not (self.method.further or self.method.exact_controls)
 
     @property
     def rules(self) -> Rules:
@@ -282,7 +287,8 @@ class CubeStatistic(Statistic):
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What cubes bound."""
         total = cls._together(plan)
-        return () if total is None else record_comparisons(total)
+        bounded = [] if plan.guarantee.bound else [cube.name for cube in plan.cubes if cube.guarantee.bound]
+        return () if total is None else about_tables(record_comparisons(total), bounded)
 
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:

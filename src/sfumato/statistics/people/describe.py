@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from sfumato.microdata import Microdata
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
-from sfumato.privacy.meaning import belief, factor, person_comparisons
+from sfumato.privacy.meaning import belief, factor, named_tables, person_comparisons
+from sfumato.statistic import Surroundings
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato.statistics.people.question import SampleQuestion
@@ -120,23 +121,47 @@ def people_guarantee(tables: Sequence[PeopleTable], budget: EmployerEmployee | N
     return sequential(formal) if formal else None
 
 
-def people_in_words(total: EmployerEmployee | None, *, history: bool) -> list[str]:
-    """What the tables of people protect, and what that means for one person."""
+def uncovered(plan: Surroundings) -> list[Any]:
+    """What a release publishes beside what its guarantees cover: all of a statistic, or some of its columns."""
+    return [one for one in (*plan.tables, *plan.cubes) if not one.is_covered]
+
+
+def people_in_words(
+    plan: Surroundings, total: EmployerEmployee | None, *, only: Sequence[str], history: bool
+) -> list[str]:
+    """What the tables of people protect, what that means for one person, and what other statistics do.
+
+    `only` has the tables that are spoken of, where they are not the whole release.
+    """
     if total is None:
         return []
     there, described = (found.loss for found in person_comparisons(total))
     meant = people_meaning(
-        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon)
+        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon), only=only
     )
-    return [*people_in_short(total, history=history), meant]
+    return [*people_in_short(total, only=only, history=history), meant, *_beside(uncovered(plan))]
 
 
-def people_in_short(guarantee: EmployerEmployee, *, history: bool) -> list[str]:
+def _beside(others: Sequence[Any]) -> list[str]:
+    """What is published with tables of people, and reveals what their guarantee does not bound."""
+    words = [
+        f"Nothing bounds what `{one.name}` reveals of the same records: {one.guarantee.statement}."
+        if one.guarantee.bound is None
+        else f"Of `{one.name}` a guarantee covers the counts of records only, and what these reveal adds to it; its "
+        "other numbers are outside of every guarantee."
+        for one in others
+    ]
+    return ["**This does not cover everything that is published here.** " + " ".join(words)] if words else []
+
+
+def people_in_short(guarantee: EmployerEmployee, *, only: Sequence[str], history: bool) -> list[str]:
     """What the tables of people protect, for the first paragraph."""
-    changed = "Every number of this release was changed by random noise before it was published"
+    which = named_tables(only) if only else "this release"
+    changed = f"Every number of {which} was changed by random noise before it was published"
     whole = "with the whole history of the person, " if history else ""
+    together = f"{named_tables(only)} {'together ' if len(only) > 1 else ''}" if only else "all tables together "
     hidden = (
-        "nobody can tell from all tables together whether a given person is among the data, or what the person's "
+        f"nobody can tell from {together}whether a given person is among the data, or what the person's "
         f"record says, {whole}beyond the odds stated below, whatever they already know"
     )
     if not guarantee.condition:
@@ -153,11 +178,14 @@ def _rests_on(condition: str) -> str:
     return condition.replace(UNCONDITIONALLY, "")
 
 
-def people_meaning(guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str) -> str:
+def people_meaning(
+    guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str, only: Sequence[str] = ()
+) -> str:
     """What a guarantee means for one person; `twice` is the factor where one record is exchanged for another."""
     granted = "If the condition above is granted: whether" if guarantee.condition else "Whether"
+    change = f"{named_tables(only)} change{'' if len(only) > 1 else 's'}" if only else "this release changes"
     return (
-        f"{granted} a given person is among the data: this release changes the odds by a factor of at most {factor}. "
+        f"{granted} a given person is among the data: {change} the odds by a factor of at most {factor}. "
         f"Someone who thought it fifty-fifty before can be at most {belief} sure afterwards, even knowing everything "
         "about everyone else. Of someone who is known to be among the data, whether the records say one thing or "
         f"another: the factor is at most {twice}."

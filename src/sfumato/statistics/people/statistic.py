@@ -19,7 +19,7 @@ from sfumato.method import ERROR_UNKNOWN, Method
 from sfumato.microdata import Microdata
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.privacy.meaning import Comparison, person_comparisons
+from sfumato.privacy.meaning import Comparison, about_tables, person_comparisons
 from sfumato.statistic import Surroundings
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
@@ -30,6 +30,7 @@ from sfumato.statistics.people.describe import (
     people_in_words,
     people_leave_open,
     people_text,
+    uncovered,
 )
 from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.percentiles import bins_of_guess
@@ -354,19 +355,27 @@ class People(PublishedTable):
 
     @classmethod
     def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
-        """What all tables, and cubes, reveal together of one person; where some bound nothing, tables of people."""
-        return plan.guarantee.bound or people_guarantee(plan.of_kind(cls), plan.release.budget)
+        """What all tables, and cubes, reveal together of one person; where some bound not all, tables of people."""
+        whole = None if uncovered(plan) else plan.guarantee.bound
+        return whole or people_guarantee(plan.of_kind(cls), plan.release.budget)
+
+    @classmethod
+    def _only(cls, plan: Surroundings) -> list[str]:
+        """The tables that are spoken of, where something else in the release is not covered."""
+        bounded = [one.name for one in plan.tables if type(one) is cls and one.guarantee.bound is not None]
+        return bounded if uncovered(plan) else []
 
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:
-        """What tables of people protect."""
-        return people_in_words(cls._together(plan), history=plan.release.records.records.period is not None)
+        """What tables of people protect, and what others do that are published with them."""
+        history = plan.release.records.records.period is not None
+        return people_in_words(plan, cls._together(plan), only=cls._only(plan), history=history)
 
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What tables of people bound."""
         total = cls._together(plan)
-        return () if total is None else person_comparisons(total)
+        return () if total is None else about_tables(person_comparisons(total), cls._only(plan))
 
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
