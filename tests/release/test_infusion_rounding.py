@@ -129,6 +129,7 @@ def test_the_number_of_establishments_can_be_left_out(folder: Path) -> None:
     bundle = run(load(written(folder, text))).bundle
     table = pq.read_table(bundle / "tables/by_place.parquet")
     assert "establishments" not in table.column_names
+    assert "The number is left out of `by_place`" in (bundle / "statement.md").read_text()
     rows = table.to_pylist()
     empty = [row for row in rows if row["value"] == 0]
     assert len(empty) < len(rows)

@@ -9,6 +9,7 @@ from sfumato.plan import Plan
 from sfumato.privacy.book import OverPeriods, PeriodSpent
 from sfumato.privacy.guarantee import Guarantee, at_most, loss, plain
 from sfumato.privacy.meaning import Comparison, comparisons, establishment, odds, person
+from sfumato.statistics.published import number_left_out
 from sfumato.statistics.registry import METHODS
 
 # What a statement says of other releases and periods: what they reveal adds up.
@@ -275,6 +276,7 @@ def _public(plan: Plan) -> list[str]:
             if plan.guarantee.bound is None
             else " A combination with establishments but without jobs was protected like any other."
         )
+        + number_left_out(plan.tables)
     ]
 
 

@@ -318,7 +318,7 @@ class Exposure:
     odds: tuple[SizeOdds, ...]
     """Empty for tables of records, which are about no establishment's workers."""
     attacks: tuple[AttackResult, ...]
-    """Empty for tables without worker attributes, and where the number of establishments is not public."""
+    """Empty for tables without worker attributes, and where the number of establishments is not counted."""
 
 
 def measure_exposure(view: View) -> Exposure:

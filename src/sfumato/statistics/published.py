@@ -1,6 +1,6 @@
 """What is published of a table: its rows, with error figures made from published numbers only, and its description."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -412,6 +412,17 @@ def typical(error: PlannedError) -> str:
         f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
         f"{error.in_a_small_cell} jobs; otherwise it is typically {100 * error.share:.3g} % of "
         f"{error.of.replace('its', _THE_CELLS, 1)}."
+    )
+
+
+def number_left_out(tables: Iterable[PublishedTable]) -> str:
+    """What is said of tables without the number of establishments whose zeros are not made by noise."""
+    names = [f"`{table.name}`" for table in tables if not table.table.establishments and table.tells_establishments]
+    if not names:
+        return ""
+    return (
+        f" The number is left out of {', '.join(names)}: a 0 there does not mean that there is no establishment, but a "
+        "value above 0 still means that there is one."
     )
 
 

@@ -23,7 +23,7 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, parted, strata, tabulate
-from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, typical
+from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, number_left_out, typical
 from sfumato.statistics.registry import METHODS, build, is_keyed, needs
 from sfumato.statistics.table import Table, epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
 
@@ -259,6 +259,7 @@ class JobCounts(PublishedTable):
             return [
                 f"{text}Where there are establishments, and how many, is public in the other tables, and a combination "
                 f"without any is exactly 0 there; {names} {'tells' if len(silent) == 1 else 'tell'} nothing of it."
+                + number_left_out(plan.tables)
                 + (f" {LIVE_TELLS}" if plan.release.live_tells_establishments and plan.release.live.budget else "")
             ]
         if plan.release.live_tells_establishments:
