@@ -22,6 +22,7 @@ from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
 from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.panel.section import renamed_end
 from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table, classes_of
 
@@ -254,11 +255,12 @@ class Release(Described):
         for name in (*table.by, *table.where, *table.ends):
             if name not in known and name not in of_ends:
                 close = get_close_matches(name, known, n=1)
+                meant = f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]"
                 raise ReleaseError(
                     f"table '{table.name}'",
                     expected=f"an attribute: {', '.join(known)}",
                     found=f"'{name}'",
-                    do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
+                    do=renamed_end(table.flow or table.graph, name, self.data) or meant,
                 )
 
     def _keep_apart(self) -> None:

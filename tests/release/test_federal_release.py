@@ -280,6 +280,31 @@ MISTAKES = {
         'weight = "edges" }\nwhere = { first_state = "DC" }',
         "by which the ends are not classified",
     ),
+    "an end by the name it has where pairs have a direction": (
+        'weight = "edges" }',
+        'weight = "edges" }\nwhere = { origin_agency = "DOJ" }',
+        "write first_agency or second_agency, or directed = true",
+    ),
+    "the same of the attribute that classifies both": (
+        'weight = "edges" }',
+        'weight = "edges" }\nwhere = { origin_state = "DC" }',
+        "ends are first_state and second_state; choose by 'state' for both",
+    ),
+    "the same of an attribute of workers": (
+        'weight = "edges" }',
+        'weight = "edges" }\nwhere = { destination_sex = "F" }',
+        "choose by 'sex' for both ends",
+    ),
+    "an end by the name it has where pairs have no direction": (
+        'by = ["quarter"]',
+        'by = ["quarter"]\nwhere = { second_agency = "DOJ" }',
+        "write origin_agency or destination_agency, or directed = false",
+    ),
+    "degrees without classes": (
+        'graph = { between = "employers", attribute = "state", weight = "edges" }',
+        'degrees = { bounds = [] }\nby = ["state"]',
+        "one or more whole numbers from 1",
+    ),
     "degrees by an attribute of workers": (
         'graph = { between = "employers", attribute = "state", weight = "edges" }',
         'degrees = {}\nby = ["sex"]',

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from sfumato.frame import Described
+from sfumato.frame import Data, Described
 
 Weight = Literal["edges", "multiplicity", "earnings", "origin-earnings", "destination-earnings"]
 EARNINGS: tuple[Weight, ...] = ("earnings", "origin-earnings", "destination-earnings")
@@ -51,14 +51,14 @@ class Degrees(Described):
         "edges", description="the number of other employers (degree), or of workers shared with them (strength)"
     )
     bounds: tuple[int, ...] = Field(
-        (1, 2, 5, 10, 20, 50, 100), min_length=1, description="where classes begin, increasing; below the first is one"
+        (1, 2, 5, 10, 20, 50, 100), description="where classes begin, increasing; below the first is one"
     )
 
     @field_validator("bounds")
     @classmethod
     def _increase(cls, bounds: tuple[int, ...]) -> tuple[int, ...]:
-        if bounds[0] < 1 or any(high <= low for low, high in pairwise(bounds)):
-            raise ValueError("whole numbers from 1 that increase, such as [1, 5, 20, 100]")
+        if not bounds or bounds[0] < 1 or any(high <= low for low, high in pairwise(bounds)):
+            raise ValueError("one or more whole numbers from 1 that increase, such as [1, 5, 20, 100]")
         return bounds
 
 
@@ -106,3 +106,17 @@ class Graph(Described):
             raise ValueError("pairs of workers have no direction, and no earnings: ask for those of employers")
         _refuse_one_end(self.weight, directed=self.directed)
         return self
+
+
+def renamed_end(asked: Flow | Graph | None, name: str, data: Data) -> str:
+    """What to write for one end by a name that it has in pairs with a direction, or in those without; else nothing."""
+    end, _, of = name.partition("_")
+    if asked is None or end not in ENDS[not asked.directed] or of not in data.attributes:
+        return ""
+    one, other = (f"{end}_{of}" for end in ENDS[asked.directed])
+    text = f"its pairs have {'a' if asked.directed else 'no'} direction: "
+    if of in asked.attribute:
+        return f"{text}ends are {one} and {other}; choose by '{of}' for both, rows of one are chosen by the reader"
+    if of not in data.public or getattr(asked, "between", "") == "workers":
+        return f"{text}choose by '{of}' for both ends"
+    return f"{text}write {one} or {other}, or directed = {'false' if asked.directed else 'true'}"
