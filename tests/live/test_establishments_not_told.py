@@ -11,6 +11,7 @@ from sfumato.checking import check
 from sfumato.errors import ReleaseError
 from sfumato.live import open_charged
 from sfumato.release import load
+from sfumato.serve.live.answer_table import answer_table
 from tests.release.test_establishments_not_told import MORE, SILENT
 from tests.release.test_release_file import written
 
@@ -38,6 +39,13 @@ def test_answers_that_tell_the_number_are_said_to_by_check_and_statement(tiny: P
     assert any("establishments = false under [live]" in note for note in plan.operator_notes())
     assert "Answers to ad-hoc questions tell it" in statement(plan)
     assert all(comparison.about != "establishment" for comparison in compared(plan))
+
+
+def test_an_answer_does_not_claim_to_hide_what_published_tables_tell(tiny: Path) -> None:
+    with open_charged(load(written(tiny, SILENT + MORE + LIVE + "establishments = false\n"))) as live:
+        statistic = live.plan(by=("place", "industry"), epsilon=Fraction(1))
+        notes = answer_table(live, statistic, live.answer(statistic)).notes
+    assert any("published tables do" in note and "told" in note for note in notes)
 
 
 def test_a_silent_release_needs_no_words_about_its_answers(tiny: Path) -> None:

@@ -116,6 +116,12 @@ def _notes(live: Session, statistic: PublishedTable, rows: pa.Table) -> tuple[st
     notes = [
         f"Only {live.release.data.label(name)}: {', '.join(codes)}." for name, codes in statistic.table.where.items()
     ]
+    telling = [table.name for table in live.release.tables if table.establishments]
+    if telling and not statistic.tells_establishments:
+        notes.append(
+            "This answer does not tell where there are establishments, but published tables do, so it hides no more of "
+            f"that than they do: {', '.join(telling)}."
+        )
     apart = pc.sum(pc.not_equal(rows[DIFFERENCING], "")).as_py() if DIFFERENCING in rows.column_names else 0
     return (*notes, *few_units_apart(apart or 0))
 
