@@ -28,7 +28,7 @@ from sfumato.privacy.book import old_names
 from sfumato.privacy.entries import Entry, answers_of
 from sfumato.privacy.ledger import Ledger, refusal_of_new
 from sfumato.release import Release
-from sfumato.safeguards import as_rounded_before, refuse_gone, refuse_rolled_back
+from sfumato.safeguards import as_rounded_before, refuse_another_key, refuse_gone, refuse_rolled_back
 from sfumato.statistic import Statistic
 from sfumato.statistics.kinds import by_kind
 
@@ -114,6 +114,8 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
             plan, identity, totals = ready.plan, ready.identity, ready.totals
             charges, content = identity.charges(plan), identity.content
             changes = identity.changes(plan, release.account)
+            if release.ledger.exists():
+                refuse_another_key(plan, identity, Ledger.open(release.ledger))
     else:
         refuse_gone(release)
         plan, content, totals, changes = make_plan(release, _declared_codes(release)), None, None, ()

@@ -449,7 +449,8 @@ def risk_statement(magnitudes: Sequence[float] | None, *, spread: float, parity:
     worst = {}
     for place, attack in enumerate(ATTACKS):
         most = max(one.verdicts[place].risk for one in found)
-        worst[attack.number] = min(_STEP * ceil(100 * most / _STEP), 100)
+        # What is no more than the accuracy of the computation is not raised to a whole step.
+        worst[attack.number] = min(_STEP * ceil(100 * max(most - ACCURACY, 0.0) / _STEP), 100)
     sentences = (
         f"{_WORDS[attack.number].format(within=attack.within)} in at most {worst[attack.number]} % of cases"
         for attack in ATTACKS

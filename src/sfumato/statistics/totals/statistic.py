@@ -115,6 +115,9 @@ class Totals(PublishedTable):
     def _build(cls, table: Table, data: Microdata) -> TopContributors | PerturbedValues:
         name = cls.method_name(table, data)
         epsilon_of(table, name)
+        decimals = table.decimals if table.statistic == "mean" else 0
+        known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
+        built = build(name, options=used_options(table, "form"), of_table=known)  # refuses options that it has not
         if table.protect.options.get("sampling_relief") and data.records.replicates is None:
             raise ReleaseError(
                 f"table '{table.name}', sampling_relief",
@@ -129,9 +132,7 @@ class Totals(PublishedTable):
                 found="records without weights, whose only error is perturbation",
                 do="give `weight` in [data.records], or leave `most_perturbation` out",
             )
-        decimals = table.decimals if table.statistic == "mean" else 0
-        known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
-        return cast(TopContributors | PerturbedValues, build(name, options=used_options(table, "form"), of_table=known))
+        return cast(TopContributors | PerturbedValues, built)
 
     @classmethod
     def countable(cls, data: Microdata, question: ContributorQuestion) -> frozenset[str]:  # noqa: ARG003
@@ -281,6 +282,9 @@ class Totals(PublishedTable):
         """How to read the error figures of totals, means and counts of records."""
         return [
             "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
+            "Of totals and means it is a share of the figure before perturbation, so that it does not tell which way "
+            "that was moved: who knew by how much, and guessed the way, would be right in every second case. (Answers "
+            "that version 0.1 gave stay as they are: their errors are shares of the published figure, and do tell it.) "
             f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
             "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
             'marked "mostly perturbation" owe more of their error to it than to sampling.'

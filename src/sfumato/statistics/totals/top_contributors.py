@@ -209,8 +209,10 @@ class TopContributors:
         return published_cells(
             cells,
             value=np.rint(self._value(cells)),
+            # A count is moved by the same amount whatever it is: as a share of what is published that tells nothing.
+            before=None if self.statistic == "count" else self.true_value(cells),
             sampling=np.sqrt(sampling),
-            deviation=np.sqrt(perturbing + counting),
+            deviation=np.sqrt(moved),
             width=width,
             blurred=blur(cells),
             hidden=np.where(hidden, SUPPRESSED, 0),
@@ -382,9 +384,10 @@ class TopContributors:
         if self.statistic == "total":
             return self._sampling(cells), perturbing, nothing
         error = cells["mean_sampling_error"] / ONE * 10**self.decimals
-        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse.
+        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse. It is a share of the
+        # true mean, like all of its error: of the published one, it would tell which way that was moved.
         count = np.maximum(self._count(cells), 1)
-        moved = np.abs(self._value(cells)) * np.sqrt(float(self.count_variance)) / count
+        moved = np.abs(self.true_value(cells)) * np.sqrt(float(self.count_variance)) / count
         return error * error, perturbing, moved * moved
 
 
@@ -392,6 +395,7 @@ def published_cells(
     cells: Cells,
     *,
     value: Floats,
+    before: Floats | None,
     sampling: Floats,
     deviation: Floats,
     width: Floats,
@@ -401,26 +405,44 @@ def published_cells(
     """The answer: values, their status, and errors on a coarse scale, raised by a secret of the largest contributor.
 
     `sampling` and `deviation` are the standard errors by sampling and by perturbation, `width` is half of the interval,
-    and `hidden` the status of cells of which nothing is told.
+    and `hidden` the status of cells of which nothing is told. Errors are told as shares of the figure `before`
+    perturbation: shares of the published one would be smaller where it was moved up than where it was moved down, and
+    so tell the direction. Where None is given they are shares of the published one. Either way `low` and `high` follow
+    from the value and the told share alone.
     """
-    shown, seen = np.abs(value), hidden == 0
+    shown, seen = np.abs(value), (hidden == 0) & (value != 0)
     whole = np.sqrt(sampling**2 + deviation**2)
     mostly = deviation**2 > MOSTLY * whole**2
-    rse, apart = (rounded_up(_relative(blurred * error, shown)) for error in (whole, width))
-    known = np.isfinite(apart) & seen
-    outward = np.where(known, apart, 0.0) * shown
+    base = shown if before is None else np.abs(before)
+    rse, apart = (rounded_up(_relative(blurred * error, base)) for error in (whole, width))
+    known = seen & (np.isfinite(apart) if before is None else apart < 1)
+    share = np.where(known, apart, 0.0)
+    low, high = (value - share * shown, value + share * shown) if before is None else interval_before(value, share)
     columns = {
         "value": np.where(seen, value, 0),
-        "status": np.where(seen, np.where(mostly & (shown > 0), MOSTLY_PERTURBATION, 0), hidden),
+        "status": np.where(seen & mostly, MOSTLY_PERTURBATION, hidden),
         "rse": np.rint(1000 * np.where(np.isfinite(rse) & seen, rse, -0.001)),
-        "low": np.where(known, np.floor(value - outward), UNKNOWN),
-        "high": np.where(known, np.ceil(value + outward), UNKNOWN),
+        "low": np.where(known, np.floor(low), UNKNOWN),
+        "high": np.where(known, np.ceil(high), UNKNOWN),
     }
     return Cells(
         dimensions=cells.dimensions,
         positions=cells.positions,
         columns={name: column.astype(np.int64) for name, column in columns.items()},
     )
+
+
+def interval_before(value: Floats, share: Floats) -> tuple[Floats, Floats]:
+    """Where the figure before perturbation lies if the published one is off by no more than a share q < 1 of it.
+
+    Moved by up to q of itself, a figure v was between v/(1 + q) and v/(1 − q); with an error by sampling of up to q of
+    the estimate, between v·(1 − q) and v·(1 + q). From v·(1 − q) to v/(1 − q) is both, whichever it is.
+
+    >>> [end.tolist() for end in interval_before(np.array([100.0, -100.0]), np.array([0.5, 0.5]))]
+    [[50.0, -200.0], [200.0, -50.0]]
+    """
+    ends = value * (1 - share), value / (1 - share)
+    return np.minimum(*ends), np.maximum(*ends)
 
 
 def blur(cells: Cells) -> Floats:

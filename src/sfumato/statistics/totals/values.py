@@ -98,15 +98,19 @@ class PerturbedValues:
 
     @cached_property
     def _risks(self) -> str:
-        """For a unit that is alone in a cell, which is the worst case: other units only add to what is unknown."""
+        """For a unit that is alone: beside it, what others are moved by may offset its own move.
+
+        Of values with one sign, larger units and differences of cells are nearer to the magnitude on average.
+        """
         words = []
         for attack in (ATTACKS[0], ATTACKS[2]):
-            # Of values with one sign, larger units and differences of cells are nearer to the magnitude on average.
             risk = risks(Shape(sizes=(1.0,)), [float(self.magnitude)], attack, spread=float(self.spread))[0]
-            words.append(f"within {attack.within:.0%} in at most {_STEP * ceil(100 * risk / _STEP)} % of cases")
+            nobody = self.magnitude * (1 - self.spread) > Fraction(str(attack.within))  # the least move of all
+            most = "no case" if nobody else f"at most {max(_STEP * ceil(100 * risk / _STEP), _STEP)} % of cases"
+            words.append(f"within {attack.within:.0%} in {most}")
         return (
             "someone who sees the value of such a unit alone, in a cell of its own or as the difference of two cells, "
-            f"comes {' and '.join(words)}"
+            f"comes {' and '.join(words)}. Where other units that asked are seen with it, their moves may offset its own"
         )
 
     @property
@@ -145,6 +149,7 @@ class PerturbedValues:
         return published_cells(
             cells,
             value=np.rint(self._value(cells)),
+            before=None if self.statistic == "count" else self.true_value(cells),
             sampling=sampling,
             deviation=deviation,
             width=width,
