@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.bundle.read import select_rows
+from sfumato.checking import check
 from sfumato.engine.records import connect_records
-from sfumato.errors import MethodError, ReleaseError, SfumatoError
+from sfumato.errors import KeyFileError, MethodError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.live import open_guarded
 from sfumato.noise.factors import directions
@@ -216,3 +217,30 @@ def test_readers_may_add_up_cells_of_changed_values_but_no_totals_to_their_parts
     }
     with pytest.raises(SfumatoError, match="totals beside their parts"):
         select_rows(bundle, "exports", ["state"])
+
+
+def test_the_statement_names_no_risk_where_no_value_is_moved_by_so_little() -> None:
+    told = PerturbedValues(magnitude=Fraction("0.4")).guarantee().statement
+    assert "within 18% in no case and within 11% in no case" in told
+    told = PerturbedValues().guarantee().statement
+    assert "within 18% in at most 15 % of cases and within 11% in no case" in told
+    assert "alone" in told
+    assert "offset" in told
+
+
+def test_another_magnitude_is_refused_by_the_check_as_it_is_by_the_run(exports: Path) -> None:
+    path = written(exports, "moved")
+    run(load(path))
+    check(load(path))
+    changed = path.read_text().replace('"perturbed-values"', '"perturbed-values", magnitude = 0.3')
+    path.write_text(changed)
+    for done in (check, run):
+        with pytest.raises(KeyFileError, match="options that these records were published with"):
+            done(load(path))
+
+
+def test_an_option_of_another_method_is_refused_as_that_with_weights_or_without(exports: Path) -> None:
+    path = written(exports, "share", **{'"perturbed-values" }': '"perturbed-values", most_perturbation = 0.5 }'})
+    with pytest.raises(SfumatoError, match="most_perturbation") as refused:
+        check(load(path))
+    assert "weight" not in str(refused.value)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats
 from sfumato.bundle.read import Selected, select_rows
 from sfumato.errors import SfumatoError
+from sfumato.measures.formulas import ratio_interval
 from sfumato.statistics.cube.cube_query import Where
 from sfumato.statistics.published import CONFIDENCE
 
@@ -46,17 +47,11 @@ def compare_rows(
     ends = {end: [_numbers(rows, end) for rows in both] for end in ("value", "low", "high")}
     (first, second), (low, least), (high, most) = ends["value"], ends["low"], ends["high"]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # A ratio is largest where its lower part is smallest, and has an interval where that is above 0.
-        above = low > 0
-        shares = (
-            second / first,
-            np.where(least >= 0, least / high, least / low),
-            np.where(most >= 0, most / low, most / high),
-        )
+        growth = np.where(first > 0, second / first, np.nan)
+    shares = (growth, *ratio_interval((low, high), (least, most)))
     figures = (
         *(first, second, second - first, least - high, most - low),
-        np.where(first > 0, 100 * (shares[0] - 1), np.nan),
-        *(np.where(above, 100 * (share - 1), np.nan) for share in shares[1:]),
+        *(100 * (share - 1) for share in shares),
     )
     columns = {name: both[0][name] for name in others}
     columns |= {

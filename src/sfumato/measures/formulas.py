@@ -97,6 +97,23 @@ def error_ratio(*, true: Values, protected: Values, reference: Values) -> float:
     return ratio(mean_error(true=true, protected=protected), mean_error(true=true, protected=reference))
 
 
+def ratio_interval(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Between what the ratio of two figures lies that each lie between two ends; NaN where these set no limit.
+
+    A ratio is farthest from 0 where its lower part is smallest, and has an interval where that is above 0.
+
+    >>> ends = ratio_interval((np.array([2.0]), np.array([4.0])), (np.array([-2.0]), np.array([8.0])))
+    >>> [end.tolist() for end in ends]
+    [[-1.0], [4.0]]
+    """
+    (low, high), (least, most) = before, after
+    below, above = (np.full(len(low), np.nan) for _ in range(2))
+    np.divide(least, np.where(least >= 0, high, low), out=below, where=low > 0)
+    np.divide(most, np.where(most >= 0, low, high), out=above, where=low > 0)
+    known = np.isfinite(below) & np.isfinite(above)
+    return np.where(known, below, np.nan), np.where(known, above, np.nan)
+
+
 def relative_error(*, true: Values, protected: Values) -> Floats:
     """The error of every cell as a share of its true value; NaN where that is 0."""
     return _divide(absolute_error(true=true, protected=protected), np.abs(true))

@@ -6,9 +6,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sfumato.measures.formulas import ratio_interval
+from sfumato.method import SUPPRESSED
+from sfumato.noise.factors import directions
 from sfumato.noise.randomness import OperatingSystem
-from sfumato.statistics.totals.attacks import Attacked, attack_differences, attack_rest, attack_totals, cell_risks
+from sfumato.statistics.totals.attacks import (
+    Attacked,
+    attack_differences,
+    attack_directions,
+    attack_rest,
+    attack_totals,
+    cell_risks,
+)
+from sfumato.statistics.totals.growth import measure_growth
+from sfumato.statistics.totals.question import ValueNoise
 from sfumato.statistics.totals.top_contributors import TopContributors
+from sfumato.statistics.totals.values import PerturbedValues
 from tests.statistics.methods.contributors import Unit, cells_of
 
 KEYS = 3_000
@@ -111,3 +124,98 @@ def test_the_cell_left_over_from_a_total_is_attacked() -> None:
     table = Attacked(name="t", counted=turned[0], answer=turned[1], method=made.method)
     (found,) = attack_rest(table)
     assert (found.targets, found.guessed) == (1, 1)  # the one unit that is not published
+
+
+def of_many_leaders(n: int, *, alone: bool) -> list[list[Unit]]:
+    """Cells with one large unit each, which moves them, by itself or beside five small ones."""
+    rng = np.random.default_rng(4)
+    small = 0 if alone else 5
+    return [
+        [
+            Unit(name=f"leader {cell}", value=int(rng.integers(500_000, 1_000_000))),
+            *(Unit(name=f"{cell}/{other}", value=int(rng.integers(5_000, 20_000))) for other in range(small)),
+        ]
+        for cell in range(n)
+    ]
+
+
+def lone_values(n: int) -> Attacked:
+    """Units alone in a cell, with values perturbed by key."""
+    method, rng = PerturbedValues(), np.random.default_rng(5)
+    counted = cells_of(of_many_leaders(n, alone=True))
+    words = rng.integers(0, 2**64, (2, n), dtype=np.uint64)
+    moved = np.ceil(
+        ValueNoise(magnitude=method.magnitude, spread=method.spread).shares(words[0]) / 1e6 * counted["total"]
+    )
+    perturbed = counted["total"] + directions(words[1]) * moved.astype(np.int64)
+    columns = {"perturbed": perturbed, "perturbed_part": counted["total_part"]}
+    columns |= dict.fromkeys(("asked", "asked_root"), counted["total"])
+    for name, column in columns.items():
+        counted = counted.with_column(name, column)
+    return Attacked(name="t", counted=counted, answer=method.protect(counted, OperatingSystem()), method=method)
+
+
+@pytest.mark.parametrize("method", ["perturbed-values", "top-contributors"])
+def test_published_errors_do_not_tell_in_which_direction_a_cell_was_moved(method: str) -> None:
+    cells = 2_000
+    table = lone_values(cells) if method == "perturbed-values" else attacked(of_many_leaders(cells, alone=False))
+    results = attack_directions(table)
+    assert [result.targets for result in results] == [cells, cells]
+    for result in results:
+        # A coin finds the half; five standard deviations of it are 56 of 1,000.
+        assert abs(result.success_rate - result.baseline_rate) < 0.056
+    up = table.published > table.total
+    for told in ("rse", "status"):
+        means = [table.answer[told][moved].mean() for moved in (up, ~up)]
+        assert means[0] == pytest.approx(means[1], rel=0.05), told
+    known = table.answer["low"] != np.iinfo(np.int64).min
+    assert known.mean() > 0.5
+    for end in ("low", "high"):
+        ends = [(table.answer[end] / table.answer["value"])[known & moved].mean() for moved in (up, ~up)]
+        assert ends[0] == pytest.approx(ends[1], rel=0.05), end
+
+
+def test_published_intervals_hold_the_truth_whichever_way_a_cell_was_moved() -> None:
+    for table in (lone_values(2_000), attacked(of_many_leaders(2_000, alone=False))):
+        known = table.answer["low"] != np.iinfo(np.int64).min
+        held = (table.answer["low"] <= table.total) & (table.total <= table.answer["high"])
+        up = table.published > table.total
+        assert held[known & up].mean() >= 0.9
+        assert held[known & ~up].mean() >= 0.9
+
+
+def test_the_published_error_of_a_mean_does_not_depend_on_the_direction_of_its_total() -> None:
+    counted = attacked(of_many_leaders(2_000, alone=False)).counted
+    method = TopContributors(statistic="mean", most_perturbation=Fraction("0.95"))
+    sampled = counted.with_column("mean_sampling_error", (0.1 * 1e6 * method.true_value(counted)).astype(np.int64))
+    answer, up = method.protect(sampled, OperatingSystem()), directions(counted["unit_word_0_1"].view(np.uint64)) > 0
+    hidden = answer["status"] == SUPPRESSED
+    assert 0.1 < hidden.mean() < 0.9
+    assert hidden[up].mean() == pytest.approx(hidden[~up].mean(), abs=0.1)
+    assert answer["rse"][up & ~hidden].mean() == pytest.approx(answer["rse"][~up & ~hidden].mean(), rel=0.05)
+
+
+def test_pairs_of_which_readers_can_make_no_interval_are_counted_apart() -> None:
+    table = attacked([scaled(EVEN, by) for by in (100, 110, 120, 130)])
+    unknown = np.array([0, 0, 0, 1]) > 0
+    # The first pair holds, the second does not, the third has no interval.
+    low = np.where(unknown, np.iinfo(np.int64).min, table.total.astype(np.int64) - 1)
+    high = np.where(unknown, low, table.total.astype(np.int64) + 1)
+    low[2] = high[2] = 2 * low[2]
+    answer = table.answer.with_column("low", low).with_column("high", high)
+    shown = Attacked(name="t", counted=table.counted, answer=answer, method=table.method)
+    found = measure_growth(shown, "place", title="t", confidence=0.9)
+    assert found is not None
+    assert (found.pairs, found.readers_pairs, found.readers_covered) == (3, 2, 0.5)
+
+
+def test_the_interval_of_a_ratio_holds_whatever_the_sign_of_its_upper_part() -> None:
+    rng = np.random.default_rng(6)
+    ends = np.sort(rng.normal(0, 5, (4, 1_000, 2)), axis=2)
+    before, after = (tuple(one.T) for one in (np.abs(ends[0]).cumsum(axis=1) + 0.1, ends[1]))
+    low, high = ratio_interval(before, after)
+    ratios = [y / x for x in before for y in after]
+    assert np.allclose(low, np.min(ratios, axis=0))
+    assert np.allclose(high, np.max(ratios, axis=0))
+    below = ratio_interval((np.array([-1.0, np.nan]), np.array([1.0, np.nan])), (np.ones(2), np.ones(2)))
+    assert np.isnan(below).all()

@@ -24,6 +24,10 @@ from sfumato.statistics.totals.question import TOTAL
 
 _NAMES = {1: "total (within 18 %)", 2: "difference of two cells (within 11 %)", 3: "second contributor (within 11 %)"}
 _REST = "total less the other cells of its row (within 11 %)"
+_DIRECTIONS = {
+    1: "direction from the published error (within 18 %)",
+    3: "direction from the published error, second contributor (within 11 %)",
+}
 _SAMPLED = "sampled, weight known"
 _MOST = 10
 """How many cells above a limit the report lists of each attack."""
@@ -140,6 +144,42 @@ def attack_totals(table: Attacked, levels: Sequence[str]) -> tuple[AttackResult,
                         labels=[table.labels[place] for place in np.flatnonzero(chosen)],
                     )
                 )
+    return tuple(results)
+
+
+def attack_directions(table: Attacked) -> tuple[AttackResult, ...]:
+    """Undo the move of cells that one unit dominates, the direction being guessed from the published error.
+
+    Such a unit has more than half of the total, and what it moves the cell by is more than all others may. The reader
+    knows by which share m of the total that is: an error that is small beside m would mean up and v/(1 + m), a large
+    one down and v/(1 − m). The guess without published errors is a coin, which is right as often as both directions are
+    on average; published errors must not do better.
+    """
+    sizes = np.abs(table.moves.scales)
+    first, others = sizes.max(axis=1), sizes.sum(axis=1) + 2 * table.moves.normal
+    chosen = table.seen & (first > others - first) & (table.answer["rse"] > 0) & (table.total != 0)
+    share = np.divide(first, np.abs(table.total), out=np.ones(len(first)), where=table.total != 0)
+    chosen &= (share < 1) & (2 * np.abs(table.weighted(0, 1)) > np.abs(table.total))
+    if not chosen.any():
+        return ()
+    target, second, published = table.weighted(0, 1)[chosen], table.weighted(0, 2)[chosen], table.published[chosen]
+    share, error = share[chosen], table.answer["rse"][chosen] / share[chosen]
+    up = error <= np.median(error)
+    results = []
+    for attack in (ATTACKS[0], ATTACKS[2]):
+        known = second if attack.number == 3 else 0.0
+        higher, lower = (
+            np.abs(published / (1 + sign * share) - known - target) <= attack.within * np.abs(target)
+            for sign in (1, -1)
+        )
+        results.append(
+            AttackResult(
+                attack=_DIRECTIONS[attack.number],
+                targets=len(target),
+                successes=int(np.where(up, higher, lower).sum()),
+                guessed=int(higher.sum() + lower.sum()) // 2,
+            )
+        )
     return tuple(results)
 
 

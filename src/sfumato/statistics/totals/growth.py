@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.arrays import Floats, Integers
+from sfumato.measures.formulas import ratio_interval
 from sfumato.statistics.totals.attacks import Attacked, difference
 from sfumato.statistics.totals.perturbation import NoiseSum, widths_around
 
@@ -28,20 +29,29 @@ class GrowthUtility:
     """Half of the interval from the perturbation that was used, in the middle of all pairs."""
     covered: float
     """How often that interval holds the growth before perturbation."""
-    readers_half_width: float
-    """The same of what a reader makes of the intervals of both cells."""
-    readers_covered: float
+    readers_pairs: int
+    """How many pairs have an interval that readers can make of those of both cells."""
+    readers_half_width: float | None
+    """Half of it, in the middle of these pairs; None where there are none."""
+    readers_covered: float | None
+    """How often it holds, among these pairs."""
     confidence: float
 
     def rows(self) -> list[tuple[str, str]]:
         """What to say of it, line by line."""
+        readers = []
+        if self.readers_half_width is not None and self.readers_covered is not None:
+            readers = [
+                ("readers' interval, ±", f"{self.readers_half_width:.2f} points"),
+                ("…holds", f"{self.readers_covered:.1%}"),
+            ]
         return [
             ("cells published in two periods in a row", f"{self.pairs:,}"),
             ("growth is off by, on average", f"{self.mean_error:.2f} points ({self.expected_error:.2f} expected)"),
             (f"{self.confidence:.0%} interval of the perturbation, ±", f"{self.half_width:.2f} points"),
             ("…holds", f"{self.covered:.1%}"),
-            ("readers' interval, from those of both cells, ±", f"{self.readers_half_width:.2f} points"),
-            ("…holds", f"{self.readers_covered:.1%}"),
+            ("pairs of which readers can make an interval, from those of both cells", f"{self.readers_pairs:,}"),
+            *readers,
         ]
 
     def data(self) -> dict[str, Any]:
@@ -62,6 +72,7 @@ def measure_growth(table: Attacked, period: str, *, title: str, confidence: floa
     off = 100 * np.abs(table.published[after] / base - ratio)
     width = 100 * half_widths_of(noise, confidence) / base
     low, high = readers_interval(table, before, after)
+    known = ~np.isnan(low)
     return GrowthUtility(
         title=title,
         pairs=len(before),
@@ -69,8 +80,9 @@ def measure_growth(table: Attacked, period: str, *, title: str, confidence: floa
         expected_error=float((100 * noise.mean_magnitude() / base).mean()),
         half_width=float(np.median(width)),
         covered=float((off <= width + _ROUNDING / base).mean()),
-        readers_half_width=float(np.nanmedian(100 * (high - low) / 2)) if np.isfinite(high - low).any() else np.nan,
-        readers_covered=float(((low <= ratio) & (ratio <= high) | np.isnan(low + high)).mean()),
+        readers_pairs=int(known.sum()),
+        readers_half_width=float(np.median(100 * (high - low)[known] / 2)) if known.any() else None,
+        readers_covered=float(((low <= ratio) & (ratio <= high))[known].mean()) if known.any() else None,
         confidence=confidence,
     )
 
@@ -89,10 +101,7 @@ def readers_interval(table: Attacked, before: Integers, after: Integers) -> tupl
     """The ratio of two cells from their published intervals; NaN where these set no limit."""
     unknown = np.iinfo(np.int64).min
     low, high = (np.where(table.answer[end] == unknown, np.nan, table.answer[end]) for end in ("low", "high"))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        below, above = low[after] / high[before], high[after] / low[before]
-    known = low[before] > 0
-    return np.where(known, below, np.nan), np.where(known, above, np.nan)
+    return ratio_interval((low[before], high[before]), (low[after], high[after]))
 
 
 def _in_a_row(table: Attacked, period: str) -> tuple[Integers, Integers]:

@@ -32,7 +32,14 @@ from sfumato.statistics.table import (
     refuse_unknown_codes,
     used_options,
 )
-from sfumato.statistics.totals.attacks import Attacked, attack_differences, attack_rest, attack_totals, cell_risks
+from sfumato.statistics.totals.attacks import (
+    Attacked,
+    attack_differences,
+    attack_directions,
+    attack_rest,
+    attack_totals,
+    cell_risks,
+)
 from sfumato.statistics.totals.growth import GrowthUtility, measure_growth
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
 from sfumato.statistics.totals.tabulate import contributors
@@ -195,7 +202,7 @@ class Totals(PublishedTable):
         if self.table.total is None:
             return ()
         table = self._attacked(counted, answer)
-        return (*attack_totals(table, self.question.units), *attack_rest(table))
+        return (*attack_totals(table, self.question.units), *attack_directions(table), *attack_rest(table))
 
     def _attacked(self, counted: Cells, answer: Cells) -> Attacked:
         return Attacked(name=self.name, counted=counted, answer=answer, method=self.method)

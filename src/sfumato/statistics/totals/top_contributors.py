@@ -384,8 +384,8 @@ class TopContributors:
         if self.statistic == "total":
             return self._sampling(cells), perturbing, nothing
         error = cells["mean_sampling_error"] / ONE * 10**self.decimals
-        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse. It is a share of the
-        # true mean, like all of its error: of the published one, it would tell which way that was moved.
+        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse. It is a share of
+        # the true mean, like all of its error: of the published one, it would tell which way that was moved.
         count = np.maximum(self._count(cells), 1)
         moved = np.abs(self.true_value(cells)) * np.sqrt(float(self.count_variance)) / count
         return error * error, perturbing, moved * moved

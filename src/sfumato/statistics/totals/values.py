@@ -110,7 +110,8 @@ class PerturbedValues:
             words.append(f"within {attack.within:.0%} in {most}")
         return (
             "someone who sees the value of such a unit alone, in a cell of its own or as the difference of two cells, "
-            f"comes {' and '.join(words)}. Where other units that asked are seen with it, their moves may offset its own"
+            f"comes {' and '.join(words)}. Where other units that asked are seen with it, what they are moved by may "
+            "offset its own move"
         )
 
     @property
