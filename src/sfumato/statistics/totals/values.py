@@ -30,7 +30,8 @@ _STEP = 5  # percent: finer figures would tell the magnitude
 class PerturbedValues:
     """Each value of a unit that asked is moved by a keyed share of it, once and for ever; all tables add up.
 
-    This is approach I and III of Chipperfield and others (2019). Magnitude and spread are secrets.
+    This is approach III of Chipperfield and others (2019), whose totals are those of approach I, a file of perturbed
+    records that is not published here. Magnitude and spread are secrets.
     """
 
     name: ClassVar[str] = "perturbed-values"
