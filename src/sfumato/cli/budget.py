@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sfumato.bundle.structure import describe_periods
-from sfumato.cli.screen import AsJson, Summary, columns, screen, show, spaced, typed_number
+from sfumato.cli.screen import AsJson, Summary, printed_table, screen, show, spaced, typed_number
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
 from sfumato.statistic import KEY_NOTE
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # only names for types
 def budget_summary(ledger: "Ledger") -> Summary:
     """Every account's balance, and the history of what was charged."""
     head = ledger.verify()
-    accounts = columns("population", "period", "budget", "spent", "left")
-    history = columns("time (UTC)", "account", "what", "epsilon", "note")
+    accounts = printed_table("population", "period", "budget", "spent", "left")
+    history = printed_table("time (UTC)", "account", "what", "epsilon", "note")
     data: dict[str, Any] = {"ledger": str(ledger.path), "head": head, "accounts": [], "populations": [], "history": []}
     sums: list[RenderableType] = []
     for account in ledger.accounts():

@@ -9,10 +9,9 @@ import pyarrow as pa
 import typer
 from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.screen import AsJson, Summary, columns, near, screen, show, spaced, typed_number
+from sfumato.cli.screen import AsJson, Summary, Table, near, printed_table, screen, show, spaced, typed_number
 from sfumato.errors import SfumatoError
 from sfumato.statistics.cube.cube_query import CONFIDENCE
 
@@ -43,7 +42,7 @@ _LEFT_OUT = ("perturbation_error", "sampling_error")
 
 def contents_summary(bundle: Path, parts: Sequence["BundleItem"]) -> Summary:
     """The cubes and tables of a bundle, and how to ask for one."""
-    table = columns("", "name", "title", "dimensions (codes)", "method")
+    table = printed_table("", "name", "title", "dimensions (codes)", "method")
     for part in parts:
         dimensions = ", ".join(f"{name} ({codes:,})" for name, codes in part.dimensions.items())
         measures = f"; means of {', '.join(part.measures)}" if part.measures else ""

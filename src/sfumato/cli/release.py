@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.cli.screen import (
     AsJson,
     Summary,
+    Table,
     charge_of,
-    columns,
     counted_parts,
     counted_tables,
     messages,
     near,
+    printed_table,
     progress,
     short,
     show,
@@ -53,7 +53,7 @@ def plan_summary(findings: "Findings") -> Summary:
     plan, balance = findings.plan, findings.balance
     budget = plan.release.budget
     free = {part.name for part in plan.statistics} - {part.name for part in plan.distinct()}
-    table = columns("table", "cells", "guarantee", "charge", "small cells", "large cells")
+    table = printed_table("table", "cells", "guarantee", "charge", "small cells", "large cells")
     due = Fraction(0)
     for statistic in plan.statistics:
         charge = charge_of(statistic.guarantee, budget)
@@ -151,7 +151,7 @@ def _cube_errors(plan: "Plan") -> list[RenderableType]:
     lines: list[RenderableType] = []
     for cube in plan.cubes:
         found = cube.compared_errors()
-        table = columns("dimensions", "as planned", "bottom-up", "several levels", "recommended", "one by one")
+        table = printed_table("dimensions", "as planned", "bottom-up", "several levels", "recommended", "one by one")
         for size, error in found.planned.items():
             both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
             asked = f"{found.by_themselves[size]:,}"
@@ -375,7 +375,7 @@ def odds_summary(plan: "Plan", pair: tuple[int, int], chart: Path | None) -> Sum
     low, high = sorted(pair)
     guarantees = {one.name: one.guarantee for one in plan.statistics} | {"all tables together": plan.guarantee}
     found = {name: size_odds(guarantee, smaller=low, larger=high) for name, guarantee in guarantees.items()}
-    table = columns("table", "neighbour steps", "the odds change at most by a factor of", "50% becomes at most")
+    table = printed_table("table", "neighbour steps", "the odds change at most by a factor of", "50% becomes at most")
     for name, odds in found.items():
         bounded = odds.steps is not None and odds.delta < 1
         factor = f"{ceil(100 * odds.factor) / 100:,.2f}" if odds.factor < 10**6 else f"over {10**6:,}"

@@ -4,13 +4,16 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,7 +22,7 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 from typer.core import TyperGroup
 
@@ -36,11 +39,72 @@ Summary = tuple[RenderableType, dict[str, Any]]
 """What a command says: as text for people, and as data for machines."""
 
 
-def columns(*headings: str) -> Table:
-    """A table with these headings."""
+UNLIMITED = 100_000
+"""The width of what is no terminal: a file, or another program."""
+
+
+class Table(RichTable):
+    """A table that cuts no word and no number, however narrow the screen.
+
+    Cells and headings are wrapped between words. Where that is not enough, columns go below each other, each time
+    after those that name the rows.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, or its parts one below the other."""
+        unlimited = options.update(width=UNLIMITED)
+        # Of every column, how wide its longest word is and how wide it would like to be.
+        wide = [
+            [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+            for column in self.columns
+        ]
+        least = [max((cell.minimum for cell in cells), default=0) for cells in wide]
+        most = [max((cell.maximum for cell in cells), default=0) for cells in wide]
+
+        def piece(places: list[int], widths: list[int]) -> RichTable:
+            found = copy(self)
+            found.columns = [
+                replace(self.columns[place], _index=at, width=widths[place], overflow="fold", no_wrap=False)
+                for at, place in enumerate(places)
+            ]
+            return found
+
+        def width(places: list[int], widths: list[int]) -> int:
+            return console.measure(piece(places, widths), options=unlimited).maximum
+
+        for at, places in enumerate(self._parts(lambda places: width(places, least) <= options.max_width)):
+            spare = options.max_width - width(places, least)
+            widths = list(least)
+            for place in sorted(places, key=lambda place: most[place] - least[place]):
+                widths[place] += max(min(spare, most[place] - least[place]), 0)
+                spare -= widths[place] - least[place]
+            part = piece(places, widths)
+            part.title = self.title if at == 0 else None
+            yield from RichTable.__rich_console__(part, console, options)
+
+    def _parts(self, fits: Callable[[list[int]], bool]) -> Iterator[list[int]]:
+        """Which columns go side by side; those that name the rows are in every part."""
+        every = list(range(len(self.columns)))
+        if fits(every):
+            yield every
+            return
+        figures = [at for at in every if self.columns[at].justify == "right"]
+        names = every[: min(figures, default=1)] or every[:1]
+        naming = names if all(fits([*names, at]) for at in every[len(names) :]) else every[:1]
+        part = list(naming)
+        for at in every[len(naming) :]:
+            if len(part) > len(naming) and not fits([*part, at]):
+                yield part
+                part = list(naming)
+            part.append(at)
+        yield part
+
+
+def printed_table(*headings: str, numbers: int = 0) -> Table:
+    """An empty table, the last columns of which are numbers."""
     table = Table(box=box.SIMPLE_HEAD)
     for place, heading in enumerate(headings):
-        table.add_column(heading, overflow="fold", no_wrap=place == 0 and heading == "table")
+        table.add_column(heading, justify="right" if place >= len(headings) - numbers else "left")
     return table
 
 
@@ -107,6 +171,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for
 # Titles and notes are text, whatever brackets they have.
 screen = Console(markup=False, highlight=False)
 messages = Console(stderr=True, markup=False, highlight=False)
+for _console in (screen, messages):
+    if not _console.is_terminal:
+        _console.width = UNLIMITED
 
 
 def show(summary: tuple[Any, dict[str, Any]], as_json: bool) -> None:
@@ -156,11 +223,3 @@ def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
             bar.update(task, description=step, completed=done, total=total)
 
         yield update
-
-
-def printed_table(*headings: str, numbers: int = 0) -> Table:
-    """An empty table, the last columns of which are numbers."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place >= len(headings) - numbers else "left")
-    return table

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.screen import printed_table, spaced
+from sfumato.cli.screen import Table, printed_table, spaced
 from sfumato.privacy.guarantee import plain
 from sfumato.statistics.cube.tune import TunedCube
 from sfumato.statistics.jobs.tune import Point, Tuned, budget_line, protect_line

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.screen import AsJson, screen, show
+from sfumato.cli.screen import AsJson, Table, screen, show
 from sfumato.serve.core.users import Role, User, Users
 
 users_app = typer.Typer(

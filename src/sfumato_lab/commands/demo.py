@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning
@@ -16,10 +15,11 @@ from sfumato.cli.release import assessment_summary, error_chart, run_summary
 from sfumato.cli.screen import (
     AsJson,
     Summary,
+    Table,
     charge_of,
-    columns,
     counted_tables,
     near,
+    printed_table,
     progress,
     short,
     show,
@@ -91,7 +91,7 @@ def demo_summary(tour: "Tour") -> Summary:
     """The demo in a screenful: what was made, what it costs, what to try next."""
     made, published, assessment = tour.economy, tour.published, tour.assessment
     release = near(made.release)
-    table = columns("published table", "cells", "guarantee", "charge", "mean error, jobs")
+    table = printed_table("published table", "cells", "guarantee", "charge", "mean error, jobs")
     for planned, utility in zip(published.plan.tables, assessment.utilities, strict=True):
         charge = at_most(charge_of(planned.guarantee, published.plan.release.budget))
         table.add_row(

@@ -11,7 +11,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sfumato.cli.screen import AsJson, Summary, columns, group_with_default, progress, show, spaced
+from sfumato.cli.screen import AsJson, Summary, group_with_default, printed_table, progress, show, spaced
 
 if TYPE_CHECKING:  # only names for types
     from sfumato_lab.economy.frame import Made
@@ -35,7 +35,7 @@ def economy_summary(made: "Made", shape: Measured | None) -> Summary:
     data: dict[str, Any] = made.data()
     if shape is not None:
         rows = shape.rows()
-        table = columns(*_HEADINGS[: len(rows[0])])
+        table = printed_table(*_HEADINGS[: len(rows[0])])
         for row in rows:
             table.add_row(*row)
         lines.append(table)

@@ -10,10 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 
-from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.screen import printed_table
+from sfumato.cli.screen import Table, printed_table
 from sfumato.durable import write_durably
 from sfumato_lab.economy.files import RELEASE
 

@@ -9,11 +9,10 @@ from typing import Any, Final, Literal
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
-from sfumato.cli.screen import spaced
+from sfumato.cli.screen import Table, spaced
 from sfumato.noise.factors import Rule
 from sfumato.noise.randomness import Repeatable
 from sfumato.release import load

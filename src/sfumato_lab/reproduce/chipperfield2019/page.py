@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.screen import printed_table
+from sfumato.cli.screen import Table, printed_table
 from sfumato.statistics.totals.calibration import Search, tradeoff
 from sfumato.statistics.totals.perturbation import Shape
 from sfumato.statistics.totals.tune import Tuned, risk_against_loss

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
-from sfumato.cli.screen import printed_table, spaced
+from sfumato.cli.screen import Table, printed_table, spaced
 from sfumato.release import load
 from sfumato.statistics.published import number
 from sfumato_lab.economy.files import RELEASE

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
-from sfumato.cli.screen import printed_table
+from sfumato.cli.screen import Table, printed_table
 from sfumato.statistics.cube.assess import TOTALS
 from sfumato.statistics.cube.levels import Candidate
 from sfumato.statistics.cube.linkage import RECORDS as LINKED
