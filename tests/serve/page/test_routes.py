@@ -1,6 +1,7 @@
 """Pages over HTTP: headers, copies that are still good, forms, snippets that run, and lists too long to write out."""
 
 import re
+from dataclasses import replace
 from html import unescape
 from math import isnan
 from pathlib import Path
@@ -243,3 +244,14 @@ async def test_labels_are_written_as_text(tmp_path: Path) -> None:
     text = (await asked(make_app(catalogue_of(LONG), Settings(state=tmp_path)), "/tables/made")).text
     assert "&lt;b&gt;women" in text
     assert "<b>women" not in text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("additive", [True, False])
+async def test_sums_and_percentages_are_offered_only_where_figures_add_up(tmp_path: Path, *, additive: bool) -> None:
+    made = table(dimension("sex", ("F", "M"), eliminable=False), totals=False)
+    made = replace(made, metrics=tuple(replace(metric, additive=additive) for metric in made.metrics))
+    text = (await asked(make_app(catalogue_of(made), Settings(state=tmp_path)), "/tables/made")).text
+    assert ("Sums of its cells are yours to make" in text) is additive
+    assert ("its cells do not add up" in text) is not additive
+    assert ('name="percent"' in text) is additive
