@@ -105,6 +105,18 @@ class Cells:
         at = [d.name for d in self.dimensions].index(dimension)
         return _remainder(self.positions // prod(map(len, self.dimensions[at + 1 :])), len(self.dimensions[at]))
 
+    def everywhere(self) -> "Cells":
+        """The same cells with all other combinations of codes beside them, where every column is 0.
+
+        >>> sex = Dimension(name="sex", codes=("F", "M"))
+        >>> Cells(dimensions=(sex,), positions=np.array([1]), columns={"value": np.array([4])}).everywhere()["value"]
+        array([0, 4])
+        """
+        whole = {name: np.zeros(self.domain, dtype=np.int64) for name in self.columns}
+        for name, column in self.columns.items():
+            whole[name][self.positions] = column
+        return replace(self, positions=np.arange(self.domain, dtype=np.int64), columns=whole)
+
     def only(self, dimension: str, code: str) -> "Cells":
         """The cells with one code of a dimension; dimensions stay as they are."""
         places = next(d for d in self.dimensions if d.name == dimension).places

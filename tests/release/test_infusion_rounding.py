@@ -141,6 +141,17 @@ def test_the_number_of_establishments_can_be_left_out(folder: Path) -> None:
     assert places == {(row["place"], row["industry"]) for row in rows if row["value"]}
 
 
+def test_nothing_tells_a_cell_without_jobs_from_one_without_establishments(folder: Path) -> None:
+    by = 'by = ["place", "industry", "age"]\nestablishments = false'
+    text = rounded("rounding = 1").replace('by = ["place", "sex"]', by)
+    ages = '[data.attributes.age]\ncodes = ["1", "2", "3"]\n\n[[table]]'
+    bundle = run(load(written(folder, text.replace("[[table]]", ages, 1)))).bundle
+    rows = pq.read_table(bundle / "tables/by_place.parquet").to_pylist()
+    of_age = [row for row in rows if row["age"] == "3"]
+    figures = {(row.pop("place"), row.pop("industry")): str(row) for row in of_age}
+    assert figures["A", "11"] == figures["B", "11"]  # nobody of that age works there; there is no establishment
+
+
 @given(
     numbers=st.lists(st.integers(0, 10**9), min_size=1, max_size=20),
     word=st.integers(0, 2**64 - 1),

@@ -114,6 +114,8 @@ class PublishedTable(TableStatistic):
         rows, as the plan has it when not given.
         """
         listed = self.lists_structural_zeros if listed is None else listed
+        if listed and not self.table.establishments and len(answer) < answer.domain:
+            return self.rows(self._alike(answer), None if agreed is None else self._alike(agreed), listed=True)
         columns = self.columns_of(answer, agreed if agreed is not None else answer)
         if "establishments" in answer.columns and self.table.establishments:
             columns["establishments"] = answer["establishments"]
@@ -122,8 +124,6 @@ class PublishedTable(TableStatistic):
             # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
             positions = np.arange(answer.domain, dtype=np.int64)
             columns = {name: _laid_out(column, answer) for name, column in columns.items()}
-            if not self.table.establishments and "status" in columns:
-                columns["status"] = self._alike(answer, columns["status"])
         elif not listed and "establishments" in answer.columns and not self.table.establishments:
             kept = self._with_something(answer, columns)
             positions, columns = positions[kept], {name: column[kept] for name, column in columns.items()}
@@ -155,18 +155,21 @@ class PublishedTable(TableStatistic):
         figures = published_figures(self.method, answer, CONFIDENCE)
         return figures.beside(answer["value"]).beside(self.shown_values(shown))
 
-    def _alike(self, answer: Cells, status: NDArray[Any]) -> NDArray[Any]:
-        """The status of all combinations: those without an establishment are as little available as the others."""
-        sizes = tuple(map(len, answer.dimensions))
-        lasting = [at for at, d in enumerate(answer.dimensions) if d.name not in (self.period, NAME)]
-        missing = (answer["status"] == NOT_AVAILABLE).astype(np.int64)
-        kind = np.zeros(answer.domain, dtype=np.int64)
-        kind[answer.positions] = 1 + missing
+    def _alike(self, cells: Cells) -> Cells:
+        """All combinations: those without an establishment look like any other 0, and are as little available."""
+        whole = cells.everywhere()
+        if "status" not in cells.columns:
+            return whole
+        sizes = tuple(map(len, cells.dimensions))
+        lasting = [at for at, d in enumerate(cells.dimensions) if d.name not in (self.period, NAME)]
+        missing = (cells["status"] == NOT_AVAILABLE).astype(np.int64)
+        kind = np.zeros(cells.domain, dtype=np.int64)
+        kind[cells.positions] = 1 + missing
         most = kind.reshape(sizes)
         # A period and an indicator that no cell has are available nowhere.
         known = np.any(most == 1, axis=tuple(lasting), keepdims=True)
         nowhere = np.broadcast_to(~known, sizes).reshape(-1)
-        return np.where(nowhere, NOT_AVAILABLE, status)
+        return whole.with_column("status", np.where(nowhere, NOT_AVAILABLE, whole["status"]))
 
     def _with_something(self, answer: Cells, columns: Columns) -> Flags:
         """Which rows are of workplace cells with something published or suppressed; others may have no employer."""
