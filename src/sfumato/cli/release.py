@@ -218,11 +218,18 @@ def run_summary(published: "Published") -> Summary:
     balance = published.balance
     repeated = len(published.plan.statistics) - len(published.charged) - len(published.finished)
     words = [published.totals.in_words(), f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
-    if published.charged:
-        words.append(f"{'Answered anew' if balance is None else 'Charged'}: {', '.join(published.charged)}.")
-    if published.finished:
-        named = ", ".join(published.finished)
-        words.append(f"Charged before by a run that did not finish, and answered now at no further charge: {named}.")
+    free = {one.name for one in published.plan.statistics if one.guarantee.bound is None}
+    for heading, names in {
+        "Charged": [name for name in published.charged if name not in free],
+        "Charged before by a run that did not finish, and answered now at no further charge": [
+            name for name in published.finished if name not in free
+        ],
+        "Published without a charge (no formal guarantee)": [
+            name for name in (*published.charged, *published.finished) if name in free
+        ],
+    }.items():
+        if names:
+            words.append(f"{heading}: {', '.join(names)}.")
     if repeated:
         counted = f"{repeated} cubes or tables" if published.plan.cubes else counted_tables(repeated)
         words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")

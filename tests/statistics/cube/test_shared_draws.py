@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.bundle.statement import compared, statement
 from sfumato.checking import check
+from sfumato.cli.release import run_summary
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
@@ -93,6 +94,15 @@ def test_a_release_says_that_it_has_no_guarantee_and_charges_nothing(tmp_path: P
     (described,) = json.loads((published.bundle / "structure.json").read_text())["cubes"]
     assert described["guarantee"]["definition"] == "none"
     assert (described["guarantee_covers"], described["draws"]) == ("nothing", "shared")
+
+
+def test_a_run_says_what_was_published_without_a_charge(tmp_path: Path) -> None:
+    for changes, said in (
+        ((SHARED, WITHOUT_MEASURES), "Published without a charge (no formal guarantee): people."),
+        ((WITHOUT_MEASURES,), "Charged: people."),
+    ):
+        words, _ = run_summary(run(load(release(tmp_path / str(len(changes)), *changes))))
+        assert [line for line in words.plain.splitlines() if line.endswith(": people.")] == [said]
 
 
 def test_the_confidential_report_reads_the_weights_of_the_shared_form_and_none_of_the_other(tmp_path: Path) -> None:
