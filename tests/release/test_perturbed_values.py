@@ -156,14 +156,15 @@ def test_live_answers_that_differ_by_one_unit_are_given_and_differ_by_its_pertur
 
 
 @pytest.mark.slow
-def test_published_intervals_hold_the_truth_over_keys_as_often_as_they_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("least", [0.0, 6.0])
+def test_published_intervals_hold_the_truth_over_keys_as_often_as_they_say(tmp_path: Path, least: float) -> None:
     rng = np.random.default_rng(3)
     rows = 3_000
     columns = {
         "business": list(range(rows)),
         "state": rng.choice(list("AB"), rows).tolist(),
         "industry": rng.choice(list("XY"), rows).tolist(),
-        "profit": np.exp(rng.normal(6, 2.5, rows)).astype(int).tolist(),
+        "profit": np.ceil(np.exp(rng.normal(least, least / 2.4, rows))).astype(int).tolist(),
         "asked": (rng.random(rows) < 0.3).tolist(),
     }
     described = {**RECORDS, "consent": "asked"}
@@ -180,7 +181,8 @@ def test_published_intervals_hold_the_truth_over_keys_as_often_as_they_say(tmp_p
         held.append((answer["low"] <= cells["total"]) & (cells["total"] <= answer["high"]))
         widths.append(np.abs(cells["perturbed"] - cells["total"]) / method.expected_error(cells))
     assert np.mean(held) >= 0.9
-    assert np.mean(widths) == pytest.approx(1, abs=0.35)
+    if least:  # else values are all 1, and what they are moved by is due to rounding up
+        assert np.mean(widths) == pytest.approx(1, abs=0.35)
 
 
 def test_a_magnitude_that_could_turn_a_value_into_its_opposite_is_refused() -> None:

@@ -19,8 +19,9 @@ from sfumato.statistics.totals.attacks import (
     cell_risks,
 )
 from sfumato.statistics.totals.growth import measure_growth
+from sfumato.statistics.totals.perturbation import half_widths
 from sfumato.statistics.totals.question import ValueNoise
-from sfumato.statistics.totals.top_contributors import TopContributors
+from sfumato.statistics.totals.top_contributors import TopContributors, interval_before
 from sfumato.statistics.totals.values import PerturbedValues
 from tests.statistics.methods.contributors import Unit, cells_of
 
@@ -150,6 +151,7 @@ def lone_values(n: int) -> Attacked:
     perturbed = counted["total"] + directions(words[1]) * moved.astype(np.int64)
     columns = {"perturbed": perturbed, "perturbed_part": counted["total_part"]}
     columns |= dict.fromkeys(("asked", "asked_root"), counted["total"])
+    columns |= dict.fromkeys(("raised", "raised_root"), counted["records"])
     for name, column in columns.items():
         counted = counted.with_column(name, column)
     return Attacked(name="t", counted=counted, answer=method.protect(counted, OperatingSystem()), method=method)
@@ -219,3 +221,15 @@ def test_the_interval_of_a_ratio_holds_whatever_the_sign_of_its_upper_part() -> 
     assert np.allclose(high, np.max(ratios, axis=0))
     below = ratio_interval((np.array([-1.0, np.nan]), np.array([1.0, np.nan])), (np.ones(2), np.ones(2)))
     assert np.isnan(below).all()
+
+
+@pytest.mark.parametrize("scales", [(0.36, 0.02, 0.01), (0.1, 0.05, 0.02), (0.0, 0.0, 0.0)])
+@pytest.mark.parametrize("sampling", [0.02, 0.1, 0.3])
+def test_intervals_of_value_and_share_hold_what_was_sampled_from(scales: tuple[float, ...], sampling: float) -> None:
+    rng, draws = np.random.default_rng(7), 50_000
+    estimate = 1_000 * (1 + sampling * rng.normal(size=draws))
+    noise = 1 + 0.3 * (rng.uniform(size=(draws, 3)) - rng.uniform(size=(draws, 3)))
+    value = estimate * (1 + (np.array(scales) * noise * rng.choice([-1, 1], (draws, 3))).sum(axis=1))
+    (share,) = half_widths(np.array([scales]), np.array([sampling]), spread=0.3, confidence=0.9)
+    low, high = interval_before(value, np.full(draws, share))
+    assert ((low <= 1_000) & (high >= 1_000)).mean() >= 0.9

@@ -60,24 +60,29 @@ def perturbed_columns(
     """`perturbed` and `perturbed_part`: Σ weight·value after perturbation, in whole units and millionths.
 
     `asked` is Σ weight·|value| of those who asked, rounded up, and `asked_root` √Σ(Σ weight·|value|)², the inner sum
-    being over what a largest unit has in the cell: what they may be off by follows from both.
+    being over what a largest unit has in the cell: what they may be off by follows from both. `raised` and
+    `raised_root` are the same of the weights alone: changes are rounded up to whole units, each by less than one.
     """
     summed = rows.group(grid.names, _sum=wide_sum(rows, "_perturbed * _weight")).fetch()
     places = grid.everywhere(grid.codes(summed, codes), summed.num_rows)
     whole, part = added_pair(grid.size, places, split(summed["_sum"], by=parts))
     sizes = rows.where("_consent = 1").with_columns(
-        _x=f"{rows.engine.quotient('abs(_weighted)', parts)} + {int(parts > 1)}", _of=f"_key_{top}"
+        _x=f"{rows.engine.quotient('abs(_weighted)', parts)} + {int(parts > 1)}",
+        _w=f"CASE WHEN _value = 0 THEN 0 ELSE {rows.engine.quotient('_weight', parts)} + {int(parts > 1)} END",
+        _of=f"_key_{top}",
     )
-    asked, root = (np.zeros(grid.size, dtype=np.int64) for _ in range(2))
+    found_of = {"_x": "asked", "_w": "raised"}
+    columns = {f"{name}{of}": np.zeros(grid.size, dtype=np.int64) for name in found_of.values() for of in ("", "_root")}
     for kept in grid.kept():
-        units = sizes.group([*kept, "_of"], _x=total("_x"))
-        found = units.group(
-            kept, _asked=wide_sum(units, "_x"), **{f"_x{n}": s for n, s in squares(units, "_x", _MOST).items()}
-        ).fetch()
+        units = sizes.group([*kept, "_of"], _x=total("_x"), _w=total("_w"))
+        sums = {f"_sum{x}": wide_sum(units, x) for x in found_of}
+        sums |= {f"{x}{n}": s for x in found_of for n, s in squares(units, x, _MOST).items()}
+        found = units.group(kept, **sums).fetch()
         at = grid.positions(grid.codes(found, codes), kept, found.num_rows)
-        asked[at] = split(found["_asked"], by=1)[0]
-        root[at] = _roots(sum_of_squares(found, "_x"))
-    return {"perturbed": whole, "perturbed_part": part, "asked": asked, "asked_root": root}
+        for x, name in found_of.items():
+            columns[name][at] = split(found[f"_sum{x}"], by=1)[0]
+            columns[f"{name}_root"][at] = _roots(sum_of_squares(found, x))
+    return {"perturbed": whole, "perturbed_part": part, **columns}
 
 
 def _roots(squared: NDArray[Any]) -> Sequence[int]:

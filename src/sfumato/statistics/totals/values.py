@@ -212,13 +212,17 @@ class PerturbedValues:
 
         With all directions drawn anew, the sum over those who asked is sub-Gaussian: P(|P| > t·s) ≤ 2·exp(−t²/2), where
         s is (1 + b)·m times the root of their squared sizes. And it is never above (1 + b)·m times all their sizes.
+        What changes are rounded up by is added to both: where values are small, that is most of it.
         """
         nothing = np.zeros(len(cells))
         if self.statistic == "count":
             return nothing, scipy.special.ndtri((1 + CONFIDENCE) / 2) * sampling
         magnitude, spread = float(self.magnitude), float(self.spread)
-        sizes = (magnitude * cells[name].astype(np.float64) for name in ("asked_root", "asked"))
-        root, asked = (self._as_published(size, cells) for size in sizes)
-        tail = sqrt(2 * log(2 / (1 - CONFIDENCE))) * np.sqrt(((1 + spread) * root) ** 2 + sampling**2)
-        bounded = (1 + spread) * asked + scipy.special.ndtri((1 + CONFIDENCE) / 2) * sampling
-        return np.sqrt(1 + spread**2 / 6) * root, np.minimum(tail, bounded)
+        root, asked, raised_root, raised = (
+            self._as_published(by * cells[name].astype(np.float64), cells)
+            for by, name in ((magnitude, "asked_root"), (magnitude, "asked"), (1, "raised_root"), (1, "raised"))
+        )
+        reach, most = (1 + spread) * root + raised_root, (1 + spread) * asked + raised
+        tail = sqrt(2 * log(2 / (1 - CONFIDENCE))) * np.sqrt(reach**2 + sampling**2)
+        bounded = most + scipy.special.ndtri((1 + CONFIDENCE) / 2) * sampling
+        return np.sqrt(1 + spread**2 / 6) * root + raised_root, np.minimum(tail, bounded)
