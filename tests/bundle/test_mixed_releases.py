@@ -62,7 +62,9 @@ def test_a_table_beside_a_cube_whose_counts_alone_are_covered_promises_for_itsel
     plan = planned(tmp_path, CUBE, TABLE)
     words = promised(plan)
     assert not [broad for broad in BROAD if broad in words]
-    assert "the table `levels` changes the odds by a factor of at most 1.65" in words
+    both = "the table `levels` and the counts of records of `people` together"
+    assert f"nobody can tell from {both}" in words
+    assert f"{both} change the odds by a factor of at most 33.2" in words
     assert "Of `people` a guarantee covers the counts of records only" in words
     assert "from the **counts of records** and the table `levels` together" in words
     done = run(load(tmp_path / "release.toml"))
@@ -81,4 +83,4 @@ def test_several_tables_beside_one_without_a_guarantee_promise_together(tmp_path
     other = TABLE.replace('"levels"', '"jobs"').replace('["level"]', '["job"]')
     words = promised(planned(tmp_path, SHARED, TABLE, other))
     assert "from the tables `levels` and `jobs` together" in words
-    assert "the tables `levels` and `jobs` change the odds" in words
+    assert "the tables `levels` and `jobs` together change the odds" in words

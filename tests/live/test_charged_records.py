@@ -135,3 +135,21 @@ def test_a_table_beside_a_cube_is_stated_with_what_both_reveal_together(tmp_path
     assert plan.guarantee.epsilon == 5
     losses = {found.about: found.loss.epsilon for found in compared(plan)}
     assert losses["person"] == losses["record"] == 5, "one record is in the table and in the cube"
+
+
+def test_questions_without_a_largest_weight_are_told_to_state_it(tmp_path: Path) -> None:
+    live = LIVE.replace("largest_weight = 200\n", "")
+    levels = ('unit = "id", ', 'unit = "id", levels = ["firm"], ')
+    made = load(release(tmp_path, levels, text=RELEASE + TABLE + live, weight=WEIGHTS, firm=list(range(400))))
+    with open_charged(made) as session, pytest.raises(ReleaseError, match=r"\[live\] largest_weight") as refused:
+        session.ask(by=("region",), epsilon=Fraction(1))
+    assert "'weight'" in str(refused.value)
+    assert "levels" not in str(refused.value)
+
+
+def test_a_table_without_a_largest_weight_is_told_to_state_it(tmp_path: Path) -> None:
+    text = RELEASE + TABLE.replace(", largest_weight = 200", "")
+    levels = ('unit = "id", ', 'unit = "id", levels = ["firm"], ')
+    with pytest.raises(ReleaseError, match="largest_weight") as refused:
+        check(load(release(tmp_path, levels, text=text, weight=WEIGHTS, firm=list(range(400)))))
+    assert "levels" not in str(refused.value)

@@ -381,3 +381,9 @@ def test_a_noisy_regression_is_formal(tmp_path: Path) -> None:
     assert (plan.guarantee.epsilon, plan.guarantee.condition) == (8, "")
     table = published(run(load(tmp_path / "release.toml")).bundle, "scores")
     assert len(table) == 12
+
+
+def test_nothing_is_said_of_unknown_errors_where_the_error_is_one_number(tmp_path: Path) -> None:
+    told = ('method = "mose", epsilon = 3, classes = ["title"]', 'method = "global-sensitivity", epsilon = 3')
+    assert "error unknown" in statement(planned(tmp_path, HEAD + SCORES))
+    assert "error unknown" not in statement(planned(tmp_path, HEAD + SCORES, told))

@@ -165,6 +165,13 @@ class ChargedSession(Session):
         protect: dict[str, Any] = {"method": method, "epsilon": epsilon}
         of_jobs = self.release.data.of_jobs
         weight = None if of_jobs else self.release.live.largest_weight
+        if not of_jobs and weight is None and self.release.records.records.weight is not None:
+            raise ReleaseError(
+                "[live] largest_weight",
+                expected="the largest weight that a record may have, which the noise of ad-hoc counts hides",
+                found=f"none, and records with the weight '{self.release.records.records.weight}'",
+                do="write largest_weight = … under [live]; it is public, so do not read it off the data",
+            )
         further = {"alpha": alpha, "delta": delta, "largest_weight": weight}
         protect |= {name: value for name, value in further.items() if value is not None}
         asked: dict[str, Any] = {"count": "records"}

@@ -80,6 +80,17 @@ def test_a_cube_as_it_is_discloses_everything(true: Cube) -> None:
         assert part.disclosed == part.unprotected == part.targets
 
 
+@pytest.mark.parametrize("controls", [[], [{"by": ["strength"], "epsilon": "0.5"}]], ids=["none", "noisy"])
+def test_columns_that_share_their_draws_disclose_every_target(true: Cube, controls: list[Any]) -> None:
+    rng = np.random.default_rng(4)
+    positions = np.repeat(np.arange(true["count"].size), true["count"].ravel())
+    weights = rng.integers(1_000_000, 90_000_000, len(positions))
+    weighted = tabulated(DIMENSIONS, [Chunk(positions=positions, weights=weights)])
+    shared, own = (attacked(weighted, draws=draws, controls=controls) for draws in ("shared", "own"))
+    assert all(part.disclosed == part.targets for part in shared.values())
+    assert all(part.disclosed < part.targets for part in own.values())
+
+
 def test_the_difference_of_two_answers_is_the_sliver_itself(tmp_path: Path) -> None:
     """So asking indirectly gets an intruder no further than asking directly."""
     cube = open_bundle(run(load(release(tmp_path))).bundle).cube("people")

@@ -49,6 +49,11 @@ def errors(found: TunedCube, *by: str, runs: int = 250) -> np.ndarray:
     return np.stack(off)
 
 
+def test_a_cube_without_negative_cells_is_refused_because_its_errors_follow_from_the_data(tmp_path: Path) -> None:
+    with pytest.raises(SfumatoError, match="nonnegative = true: raising cells to 0"):
+        tuned(tmp_path, "mean error below 5 records", ("cap = 7\n", "cap = 7\nnonnegative = true\n"))
+
+
 @pytest.mark.parametrize("controls", [True, False])
 def test_as_many_cells_are_within_the_limit_as_was_asked_for(tmp_path: Path, controls: bool) -> None:
     changes = () if controls else (NO_CONTROLS,)

@@ -12,23 +12,28 @@ occupation, say, and that no other record of the data has them. What is left to 
 
 Intruders pick what is most probable after they saw the noisy counts. One record in a cell with the count c and noise of
 variance v makes it exp((2c − 1)/2v) times as likely, as far as the noise is normal; before, a code is as probable as it
-is common among all records. Each attack is judged beside the same one on unprotected counts, and beside a guess without
+is common among all records. Where the columns of a cube share their draws, the weighted count less the average weight
+times the count has no noise, and is 0 in every cell of the row but the target's: intruders pick the largest, if that
+gets them further. Each attack is judged beside the same one on unprotected counts, and beside a guess without
 the cube: the commonest code, or combination of codes.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, summed
 from sfumato.arrays import Flags, Floats, Integers
+from sfumato.statistics.cube.attacks import without_shared_noise
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.cube_query import AnswerNoise, CubeQuery
 from sfumato.statistics.cube.published_cube import PublishedCube
-from sfumato.statistics.cube.section import COUNT, CubeSection
+from sfumato.statistics.cube.section import COUNT, WEIGHTED, CubeSection
 
+_Number = TypeVar("_Number", np.int64, np.float64)
 SLIVERS, TABLES, RECORDS = "slivers", "linked tables", "linked records"
 MOST_TARGETS = 2_000
 """Records that are attacked, spread over all that can be."""
@@ -56,7 +61,14 @@ class Linkage:
 
 def linkage_attacks(published: PublishedCube, true: Cube, section: CubeSection) -> tuple[Linkage, ...]:
     """All three attacks, for each set of attributes that an intruder may know."""
-    return tuple(found for known in known_sets(true, section) for found in _attacks(published, true, known))
+    left = _without_noise(published) if section.draws == "shared" and WEIGHTED in published.cube.columns else None
+    return tuple(found for known in known_sets(true, section) for found in _attacks(published, true, known, left))
+
+
+def _without_noise(published: PublishedCube) -> Floats:
+    """What is left of the weighted counts of a cube that shares its draws; what rounding may have made of 0 is 0."""
+    left = without_shared_noise(published.cube, published.figures)
+    return np.where(left.holding, left.difference, 0.0)
 
 
 def known_sets(cube: Cube, section: CubeSection) -> list[tuple[str, ...]]:
@@ -67,7 +79,7 @@ def known_sets(cube: Cube, section: CubeSection) -> list[tuple[str, ...]]:
     return [tuple(order[:number]) for number in range(1, len(order))]
 
 
-def _attacks(published: PublishedCube, true: Cube, known: tuple[str, ...]) -> Iterator[Linkage]:
+def _attacks(published: PublishedCube, true: Cube, known: tuple[str, ...], left: Floats | None) -> Iterator[Linkage]:
     counts, keys = true[COUNT], true.axes(known)
     others = tuple(axis for axis in range(counts.ndim) if axis not in keys)
     alone = np.argwhere(summed(counts, keys) == 1)
@@ -78,9 +90,15 @@ def _attacks(published: PublishedCube, true: Cube, known: tuple[str, ...]) -> It
     noisy = _Noisy.of(published, common)
 
     def attacked(axes: Axes, at: NDArray[np.intp], usual: Integers) -> Floats:
-        """How probably each target is disclosed: without protection, as published, and by guessing."""
+        """How probably each target is disclosed: without protection, by guessing, and by all that is published."""
         plain = _rows(counts, keys, axes, at)
-        scores = plain, noisy.scores(keys, axes, at), np.broadcast_to(np.ravel(usual), plain.shape)
+        scores: list[Integers | Floats] = [
+            plain,
+            np.broadcast_to(np.ravel(usual), plain.shape),
+            noisy.scores(keys, axes, at),
+        ]
+        if left is not None:
+            scores.append(np.abs(_rows(left, keys, axes, at)))
         return np.stack([picked(score, plain > 0) for score in scores])
 
     codes = np.stack([attacked((axis,), at, common[axis]) for axis in others])
@@ -93,9 +111,9 @@ def _attacks(published: PublishedCube, true: Cube, known: tuple[str, ...]) -> It
 
 
 def _linkage(attack: str, known: tuple[str, ...], targets: int, found: Floats) -> Linkage:
-    unprotected, disclosed, guessed = map(float, found)
+    unprotected, guessed, *ways = map(float, found)
     return Linkage(
-        attack=attack, known=known, targets=targets, unprotected=unprotected, disclosed=disclosed, guessed=guessed
+        attack=attack, known=known, targets=targets, unprotected=unprotected, disclosed=max(ways), guessed=guessed
     )
 
 
@@ -138,11 +156,11 @@ def picked(scores: Integers | Floats, right: Flags) -> Floats:
     return found
 
 
-def _rows(cells: Integers, keys: Axes, others: Axes, at: NDArray[np.intp]) -> Integers:
+def _rows(cells: NDArray[_Number], keys: Axes, others: Axes, at: NDArray[np.intp]) -> NDArray[_Number]:
     """The table over both, a row for each combination of keys that is asked for and a column for each of the others."""
     together = tuple(sorted((*keys, *others)))
     table = summed(cells, together)
     order = [together.index(axis) for axis in (*keys, *others)]
     # The rows are picked before they are laid out: a cube may be too large to be copied.
-    rows: Integers = np.transpose(table, order)[tuple(at.T)].reshape(len(at), -1)
+    rows: NDArray[_Number] = np.transpose(table, order)[tuple(at.T)].reshape(len(at), -1)
     return rows

@@ -179,6 +179,13 @@ def _refuse(cube: CubeStatistic, dimensions: int, delta: Fraction) -> None:
             found=f"{dimensions}",
             do="choose another number with --dimensions",
         )
+    if cube.section.nonnegative:
+        raise ReleaseError(
+            f"cube '{cube.name}'",
+            expected="cells that may be negative: their errors follow from the parameters",
+            found="nonnegative = true: raising cells to 0 makes sums too high, by an amount that depends on the data",
+            do="tune the cube without `nonnegative`, and publish it so; or look with `sfumato assess` at what it adds",
+        )
     if cube.guarantee.bound is None:
         raise ReleaseError(
             f"cube '{cube.name}'",

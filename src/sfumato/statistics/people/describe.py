@@ -1,6 +1,7 @@
 """What a bundle says of statistics of people: their columns, and their part of the privacy statement."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
@@ -126,12 +127,40 @@ def uncovered(plan: Surroundings) -> list[Any]:
     return [one for one in (*plan.tables, *plan.cubes) if not one.is_covered]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What guarantees cover in a release that publishes more than that: some tables, and counts of cubes."""
+
+    tables: tuple[str, ...]
+    cubes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """All of it, in a sentence."""
+        counts = f" and the counts of records of {', '.join(f'`{name}`' for name in self.cubes)}" if self.cubes else ""
+        return named_tables(self.tables) + counts
+
+    @property
+    def together(self) -> str:
+        """A word for several."""
+        return " together" if len(self.tables) + len(self.cubes) > 1 else ""
+
+
+def scope_of(plan: Surroundings, tables: Sequence[PeopleTable]) -> Scope | None:
+    """What is covered, where not all of the release is; cubes where a guarantee of all statistics has their counts."""
+    if not uncovered(plan):
+        return None
+    cubes = plan.cubes if plan.guarantee.bound is not None else ()
+    bounded = (table.name for table in tables if table.guarantee.bound is not None)
+    return Scope(tables=tuple(bounded), cubes=tuple(cube.name for cube in cubes))
+
+
 def people_in_words(
-    plan: Surroundings, total: EmployerEmployee | None, *, only: Sequence[str], history: bool
+    plan: Surroundings, total: EmployerEmployee | None, *, only: Scope | None, history: bool
 ) -> list[str]:
     """What the tables of people protect, what that means for one person, and what other statistics do.
 
-    `only` has the tables that are spoken of, where they are not the whole release.
+    `only` is what is spoken of, where that is not the whole release.
     """
     if total is None:
         return []
@@ -147,21 +176,21 @@ def _beside(others: Sequence[Any]) -> list[str]:
     words = [
         f"Nothing bounds what `{one.name}` reveals of the same records: {one.guarantee.statement}."
         if one.guarantee.bound is None
-        else f"Of `{one.name}` a guarantee covers the counts of records only, and what these reveal adds to it; its "
-        "other numbers are outside of every guarantee."
+        else f"Of `{one.name}` a guarantee covers the counts of records only; its other numbers are outside of every "
+        "guarantee."
         for one in others
     ]
     return ["**This does not cover everything that is published here.** " + " ".join(words)] if words else []
 
 
-def people_in_short(guarantee: EmployerEmployee, *, only: Sequence[str], history: bool) -> list[str]:
+def people_in_short(guarantee: EmployerEmployee, *, only: Scope | None, history: bool) -> list[str]:
     """What the tables of people protect, for the first paragraph."""
-    which = named_tables(only) if only else "this release"
+    which = "this release" if only is None else named_tables(only.tables)
     changed = f"Every number of {which} was changed by random noise before it was published"
     whole = "with the whole history of the person, " if history else ""
-    together = f"{named_tables(only)} {'together ' if len(only) > 1 else ''}" if only else "all tables together "
+    together = "all tables together" if only is None else f"{only.words}{only.together}"
     hidden = (
-        f"nobody can tell from {together}whether a given person is among the data, or what the person's "
+        f"nobody can tell from {together} whether a given person is among the data, or what the person's "
         f"record says, {whole}beyond the odds stated below, whatever they already know"
     )
     if not guarantee.condition:
@@ -179,11 +208,13 @@ def _rests_on(condition: str) -> str:
 
 
 def people_meaning(
-    guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str, only: Sequence[str] = ()
+    guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str, only: Scope | None = None
 ) -> str:
     """What a guarantee means for one person; `twice` is the factor where one record is exchanged for another."""
     granted = "If the condition above is granted: whether" if guarantee.condition else "Whether"
-    change = f"{named_tables(only)} change{'' if len(only) > 1 else 's'}" if only else "this release changes"
+    change = "this release changes"
+    if only is not None:
+        change = f"{only.words}{only.together} change{'' if only.together else 's'}"
     return (
         f"{granted} a given person is among the data: {change} the odds by a factor of at most {factor}. "
         f"Someone who thought it fifty-fifty before can be at most {belief} sure afterwards, even knowing everything "
@@ -266,7 +297,9 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
             'the last bin has no error: it is marked "below" or "above", and its value is the edge of the bins that it '
             "is below, or not below, in at least 95 of 100 such cases. "
         )
-    shown = {p.table.unknown_errors for p in tables if p.table.statistic in ("predict", "mean")}
+    estimates = [p for p in tables if p.table.statistic in ("predict", "mean")]
+    unsure = [planned for planned in estimates if not getattr(planned.method, "has_one_error", False)]
+    shown = {planned.table.unknown_errors for planned in unsure}
     if "withheld" in shown:
         text += (
             'A prediction or mean whose error nothing published tells is withheld ("error unknown"): its number of '

@@ -262,6 +262,7 @@ class GlobalSensitivity(ScaledToSensitivity):
         "random noise from the Laplace distribution, scaled to the largest change that one person could make in any "
         "group whatever, was added to every estimate, and an independent draw to every number of people"
     )
+    has_one_error: ClassVar[bool] = True
 
     minimum: int = 10
     """Groups whose noisy number of people is smaller are withheld."""

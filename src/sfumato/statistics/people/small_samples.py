@@ -133,6 +133,8 @@ class SmallSamples(ABC):
     makes_means: ClassVar[bool] = False
     leaks: ClassVar[str] = ""
     """What it gives away that nothing bounds, in a sentence of the privacy statement."""
+    has_one_error: ClassVar[bool] = False
+    """Whether all values have the same error, whatever the data, so that it is never unknown."""
 
     alpha: Fraction
     epsilon: Fraction

@@ -24,13 +24,14 @@ from sfumato.statistic import Surroundings
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
     SEVERAL_RECORDS,
+    Scope,
     errors_of_people,
     operator_notes,
     people_guarantee,
     people_in_words,
     people_leave_open,
     people_text,
-    uncovered,
+    scope_of,
 )
 from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.percentiles import bins_of_guess
@@ -355,15 +356,13 @@ class People(PublishedTable):
 
     @classmethod
     def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
-        """What all tables, and cubes, reveal together of one person; where some bound not all, tables of people."""
-        whole = None if uncovered(plan) else plan.guarantee.bound
-        return whole or people_guarantee(plan.of_kind(cls), plan.release.budget)
+        """What all tables, and cubes, reveal together of one person; where some bound nothing, tables of people."""
+        return plan.guarantee.bound or people_guarantee(plan.of_kind(cls), plan.release.budget)
 
     @classmethod
-    def _only(cls, plan: Surroundings) -> list[str]:
-        """The tables that are spoken of, where something else in the release is not covered."""
-        bounded = [one.name for one in plan.tables if type(one) is cls and one.guarantee.bound is not None]
-        return bounded if uncovered(plan) else []
+    def _only(cls, plan: Surroundings) -> Scope | None:
+        """What is spoken of, where something else in the release is not covered."""
+        return scope_of(plan, [one for one in plan.tables if type(one) is cls])
 
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:
@@ -374,8 +373,9 @@ class People(PublishedTable):
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What tables of people bound."""
-        total = cls._together(plan)
-        return () if total is None else about_tables(person_comparisons(total), cls._only(plan))
+        total, only = cls._together(plan), cls._only(plan)
+        some = () if only is None or plan.guarantee.bound is not None else only.tables
+        return () if total is None else about_tables(person_comparisons(total), some)
 
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
@@ -471,7 +471,14 @@ def _need_people(table: Table, data: Microdata) -> None:
     records = data.records
     if _is_weighted_count(table, data):
         return
-    kept = [key for key in ("levels", "weight", "consent") if getattr(records, key)]
+    if table.count == "records" and records.weight is not None and not (records.consent or table.totals):
+        raise ReleaseError(
+            f"table '{table.name}', method '{table.protect.method}'",
+            expected="a `largest_weight`: the noise of a weighted count hides a record of that weight",
+            found=f"the weight '{records.weight}' in [data.records], and no `largest_weight`",
+            do="state it in `protect`, and under [live] for questions to a server, or use the method top-contributors",
+        )
+    kept = [key for key in ("weight", "levels", "consent") if getattr(records, key)]
     if kept:
         raise ReleaseError(
             f"table '{table.name}', method '{table.protect.method}'",

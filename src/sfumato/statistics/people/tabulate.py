@@ -186,7 +186,8 @@ def refuse_heavy(tables: RecordTables, name: str, weight: str, largest: int) -> 
             f"table '{name}', weights",
             expected=f"no weight above largest_weight = {largest:,}, which the noise is made for, and a sum below 2^61",
             found="more",
-            do="raise largest_weight, or trim the weights",
+            do="raise largest_weight to what the design of the sample allows (the fewer records stand for a "
+            "population, the more each weighs), or trim the weights",
         )
 
 
