@@ -48,8 +48,18 @@ class Findings:
     """Why the ledger would refuse the charge, if it would."""
     totals: DataTotals | None
     """How much was read: confidential, for whoever checks. None when no data were opened."""
+    average_weight: float | None = None
+    """Of the records that cubes are made of: confidential, too."""
     changes: tuple[str, ...] = ()
     """What changed in the data since they were last charged, where that makes new charges."""
+
+    @property
+    def heaviest(self) -> float | None:
+        """How many averages a record may weigh in weighted counts of the release: as tables, or ad-hoc ones, state."""
+        release = self.plan.release
+        stated = [table.protect.options.get("largest_weight") for table in release.tables]
+        known = [weight for weight in (*stated, release.live.largest_weight) if weight is not None]
+        return min(known) / self.average_weight if known and self.average_weight else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +123,13 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
         with checked(release, progress, everything=True) as ready:
             plan, identity, totals = ready.plan, ready.identity, ready.totals
             charges, content = identity.charges(plan), identity.content
-            changes = identity.changes(plan, release.account)
+            changes, average = identity.changes(plan, release.account), _average_weight(ready)
             if release.ledger.exists():
                 refuse_another_key(plan, identity, Ledger.open(release.ledger))
     else:
         refuse_gone(release)
         plan, content, totals, changes = make_plan(release, _declared_codes(release)), None, None, ()
-        charges = plan.charges("0")
+        charges, average = plan.charges("0"), None
     balance, paid = None, frozenset[str]()
     budget = release.budget
     refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
@@ -131,7 +141,25 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
-    return Findings(plan=plan, balance=balance, paid=paid, refusal=refusal, totals=totals, changes=changes)
+    return Findings(
+        plan=plan,
+        balance=balance,
+        paid=paid,
+        refusal=refusal,
+        totals=totals,
+        average_weight=average,
+        changes=changes,
+    )
+
+
+def _average_weight(ready: Checked) -> float | None:
+    """Of records with weights, where there is a cube whose noise is in averages of them."""
+    data: Any = ready.plan.release.data
+    if not ready.plan.cubes or data.records.weight is None:
+        return None
+    tables: Any = ready.opened.tables
+    row = tables.records.row(_average=f"avg(CAST({tables.engine.q(data.records.weight)} AS DOUBLE))")
+    return float(row["_average"]) if row["_average"] else None
 
 
 @contextmanager

@@ -153,3 +153,15 @@ def test_a_table_without_a_largest_weight_is_told_to_state_it(tmp_path: Path) ->
     with pytest.raises(ReleaseError, match="largest_weight") as refused:
         check(load(release(tmp_path, levels, text=text, weight=WEIGHTS, firm=list(range(400)))))
     assert "levels" not in str(refused.value)
+
+
+def test_check_compares_a_cube_with_weighted_counts_as_they_can_be_asked(tmp_path: Path) -> None:
+    cube = CUBE.replace('name = "people"', 'name = "cube"')
+    found = check(load(release(tmp_path, text=RELEASE + TABLE + cube, weight=WEIGHTS)))
+    assert found.heaviest == pytest.approx(200 / np.mean(WEIGHTS))
+    (planned,) = found.plan.cubes
+    compared_errors = planned.compared_errors(found.heaviest)
+    for size, error in compared_errors.planned.items():
+        tables = compared_errors.by_themselves[size]
+        assert tables == int(error * 3 / (2**0.5 * found.heaviest))
+    assert set(planned.compared_errors(None).by_themselves.values()) == {None}

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning_of
+from sfumato.cli.cube_errors import cube_error_data, cube_errors
 from sfumato.cli.screen import (
     AsJson,
     Summary,
@@ -73,7 +74,7 @@ def plan_summary(findings: "Findings") -> Summary:
         Text(plan.release.about.title, style="bold"),
         table,
         *_what_is_large(plan),
-        *_cube_errors(plan),
+        *cube_errors(findings),
         Text("\n".join(_protected(plan))),
         Text(
             f"All tables together: {whole(plan.guarantee)}."
@@ -95,7 +96,7 @@ def plan_summary(findings: "Findings") -> Summary:
     read = findings.totals
     words = "The data were not opened." if read is None else f"{read.in_words()} The data match their description."
     lines.append(Text(f"{words} Nothing was charged.", style="green"))
-    return Group(*spaced(lines)), plan_data(plan) | _cube_error_data(plan) | {
+    return Group(*spaced(lines)), plan_data(plan) | cube_error_data(findings) | {
         "due_epsilon": number(due),
         "remaining_epsilon": number(left),
         "paid_before": sorted(findings.paid),
@@ -144,50 +145,6 @@ def _cube_data(cube: "CubeStatistic", budget: EmployerEmployee | None) -> dict[s
         "noise_variance": cube.method.counts.variance,
         "exact_controls": [list(control.by) for control in cube.method.exact_controls],
     }
-
-
-def _cube_errors(plan: "Plan") -> list[RenderableType]:
-    """How far off tables of a cube are expected to be, and what the same budget would give in other ways."""
-    lines: list[RenderableType] = []
-    for cube in plan.cubes:
-        found = cube.compared_errors()
-        table = printed_table("dimensions", "as planned", "bottom-up", "several levels", "recommended", "one by one")
-        for size, error in found.planned.items():
-            both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
-            asked = f"{found.by_themselves[size]:,}"
-            table.add_row(str(size), f"{error:.3g}", *both, found.recommended[size], asked)
-        share = f"{float(found.levels.share):.0%} of epsilon for {found.levels.name}"
-        words = (
-            f"Counts of {cube.name} are expected to be off by, in records (root mean square), before any cell is kept "
-            "from being negative; at the same budget with all of it for the cube alone, and at several levels "
-            f"({share}). So many tables would be more accurate if each were asked by itself, with its part of the "
-            "budget, and would not add up:"
-        )
-        lines += [Text(words), table]
-    return lines
-
-
-def _cube_error_data(plan: "Plan") -> dict[str, Any]:
-    found = {cube.name: cube.compared_errors() for cube in plan.cubes}
-    errors = {
-        name: {
-            "levels": comparison.levels.name,
-            "share": float(comparison.levels.share),
-            "by_dimension": [
-                {
-                    "dimension": size,
-                    "planned": error,
-                    "bottom_up": comparison.bottom_up[size],
-                    "several_levels": comparison.several_levels[size],
-                    "recommended": comparison.recommended[size],
-                    "better_by_themselves": comparison.by_themselves[size],
-                }
-                for size, error in comparison.planned.items()
-            ],
-        }
-        for name, comparison in found.items()
-    }
-    return {"expected_cube_errors": errors} if errors else {}
 
 
 def _what_is_large(plan: "Plan") -> list[RenderableType]:

@@ -19,6 +19,7 @@ from sfumato.statistics.cube.levels import (
     SeveralLevels,
     all_tables,
     better_by_themselves,
+    better_weighted,
     compared,
     noise_of_one,
     recommended,
@@ -188,3 +189,16 @@ def test_as_many_tables_are_better_asked_one_by_one_as_share_a_budget_with_no_mo
         assert tables == 0 or noise_of_one(epsilon, 1e-6, tables).variance <= error**2 * (1 + 1e-6)
         assert noise_of_one(epsilon, 1e-6, tables + 1).variance > error**2
     assert better_by_themselves(epsilon, 1e-6, 1e9) == MOST_ASKED - 1
+
+
+def test_weighted_counts_are_better_asked_as_long_as_noise_for_the_heaviest_record_is_below_that_of_the_cube() -> None:
+    epsilon, error, heaviest = Fraction(3), 102.3, 12.0
+    tables = better_weighted(epsilon, error, heaviest)
+    assert tables is not None
+
+    def noise(number: int) -> float:
+        """The standard deviation of Laplace noise, in average weights."""
+        return 2**0.5 * heaviest * number / float(epsilon)
+
+    assert noise(tables) <= error < noise(tables + 1)
+    assert better_weighted(epsilon, error, None) is None, "nothing bounds what a record weighs"

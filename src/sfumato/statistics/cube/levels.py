@@ -374,10 +374,11 @@ class Comparison:
     bottom_up: Mapping[int, float]
     """With all of it spent on the cube."""
     several_levels: Mapping[int, float]
-    by_themselves: Mapping[int, int]
+    by_themselves: Mapping[int, int | None]
     """Up to how many tables of each dimension are better asked one by one, at the same budget in all, than as planned.
 
-    That is the interactive approach: a table has noise in its own cells only, and a part of the budget.
+    That is the interactive approach: a table has noise in its own cells only, and a part of the budget. Of records with
+    weights only weighted counts can be asked so; None where it is not known how heavy a record may be.
     """
     levels: Candidate
     """Of all that measure several levels the best for tables of few dimensions."""
@@ -392,12 +393,17 @@ class Comparison:
 
 
 def compared(
-    dimensions: tuple[Dimension, ...], method: TruncatedLaplace, *, public: Sequence[By] = (), calibrated: bool = True
+    dimensions: tuple[Dimension, ...],
+    method: TruncatedLaplace,
+    *,
+    public: Sequence[By] = (),
+    calibrated: bool = True,
+    most: float | None = 1.0,
 ) -> Comparison:
     """What the counts of a cube are expected to be off by, beside both approaches at the same budget; without any data.
 
     `public` are tables that are known anyway. Where controls are used in a way of which the effect on errors is not
-    known, it is not `calibrated`, and they are not counted on.
+    known, it is not `calibrated`, and they are not counted on. Records weigh up to `most` averages.
     """
     names = [dimension.name for dimension in dimensions]
     measured = measured_counts(names, method, public=public if calibrated else None)
@@ -411,7 +417,10 @@ def compared(
     planned = errors_by_dimension(dimensions, measured, *sizes)
     return Comparison(
         planned=planned,
-        by_themselves={size: better_by_themselves(epsilon, delta, error) for size, error in planned.items()},
+        by_themselves={
+            size: better_by_themselves(epsilon, delta, error) if most == 1 else better_weighted(epsilon, error, most)
+            for size, error in planned.items()
+        },
         bottom_up=errors_by_dimension(dimensions, alone.design.measured_levels, *sizes),
         several_levels=errors_by_dimension(dimensions, levels.design.measured_levels, *sizes),
         levels=levels,
@@ -438,6 +447,11 @@ def better_by_themselves(epsilon: Fraction, delta: float, error: float) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if noise_of_one(epsilon, delta, middle).variance <= enough else (low, middle)
     return low
+
+
+def better_weighted(epsilon: Fraction, error: float, heaviest: float | None) -> int | None:
+    """The same for weighted counts: `error` is in average weights, and the noise hides a record of so many of them."""
+    return None if heaviest is None else min(int(error * float(epsilon) / (sqrt(2) * heaviest)), MOST_ASKED - 1)
 
 
 def measured_counts(

@@ -61,14 +61,9 @@ class Linkage:
 
 def linkage_attacks(published: PublishedCube, true: Cube, section: CubeSection) -> tuple[Linkage, ...]:
     """All three attacks, for each set of attributes that an intruder may know."""
-    left = _without_noise(published) if section.draws == "shared" and WEIGHTED in published.cube.columns else None
+    shared = section.draws == "shared" and WEIGHTED in published.cube.columns
+    left = without_shared_noise(published.cube, published.figures).difference if shared else None
     return tuple(found for known in known_sets(true, section) for found in _attacks(published, true, known, left))
-
-
-def _without_noise(published: PublishedCube) -> Floats:
-    """What is left of the weighted counts of a cube that shares its draws; what rounding may have made of 0 is 0."""
-    left = without_shared_noise(published.cube, published.figures)
-    return np.where(left.holding, left.difference, 0.0)
 
 
 def known_sets(cube: Cube, section: CubeSection) -> list[tuple[str, ...]]:

@@ -367,11 +367,15 @@ class CubeStatistic(Statistic):
                     do="use fewer attributes, a larger unit, or weights divided by the same number",
                 )
 
-    def compared_errors(self) -> levels.Comparison:
-        """What its counts are expected to be off by, beside other ways to spend the same budget; without any data."""
+    def compared_errors(self, heaviest: float | None = None) -> levels.Comparison:
+        """What its counts are expected to be off by, beside other ways to spend the same budget; without any data.
+
+        Of weighted records the heaviest that the noise of a table by itself would have to hide weighs so many averages.
+        """
         public = [totals.by for totals in self.totals if COUNT in totals.columns]
         calibrated = self.section.calibration != "raking"
-        return levels.compared(self.question.by, self.method, public=public, calibrated=calibrated)
+        most = heaviest if self.weighted and not self.method.strict else 1.0  # a strict one hides the heaviest, too
+        return levels.compared(self.question.by, self.method, public=public, calibrated=calibrated, most=most)
 
     def not_met(self, calibration: Calibration) -> str:
         """By how much it misses its controls, where it does, in words."""
