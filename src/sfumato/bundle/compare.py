@@ -42,6 +42,13 @@ def compare_rows(
             found=f"the columns {', '.join(before.rows.column_names)}",
             do="compare the values without an interval",
         )
+    if "threshold" in before.rows.column_names:
+        raise SfumatoError(
+            f"table '{name}'",
+            expected="a table that lists every cell",
+            found="one that lists values from a threshold on",
+            do="compare the values that `sfumato query` gives for each code; what is not listed is below the threshold",
+        )
     others = [column for column in _dimensions(before.rows) if column != dimension]
     both = _beside(before.rows, after.rows, others)
     ends = {end: [_numbers(rows, end) for rows in both] for end in ("value", "low", "high")}

@@ -289,9 +289,9 @@ class Totals(PublishedTable):
         """How to read the error figures of totals, means and counts of records."""
         return [
             "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
-            "Of totals and means it is a share of the figure before perturbation, so that it does not tell which way "
-            "that was moved: who knew by how much, and guessed the way, would be right in every second case. (Answers "
-            "that version 0.1 gave stay as they are: their errors are shares of the published figure, and do tell it.) "
+            "Of totals and means it is made of contributors as they are after perturbation, so that it tells no more "
+            "of anyone than perturbed values do. (Answers that earlier versions gave keep their errors, which tell "
+            "more.) "
             f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
             "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
             'marked "mostly perturbation" owe more of their error to it than to sampling.'

@@ -62,19 +62,21 @@ def perturbed_columns(
     `asked` is Σ weight·|value| of those who asked, rounded up, and `asked_root` √Σ(Σ weight·|value|)², the inner sum
     being over what a largest unit has in the cell: what they may be off by follows from both. `raised` and
     `raised_root` are the same of the weights alone: changes are rounded up to whole units, each by less than one.
+    `changed` and `changed_root` are those of the values after perturbation, of which alone published errors are made.
     """
     summed = rows.group(grid.names, _sum=wide_sum(rows, "_perturbed * _weight")).fetch()
     places = grid.everywhere(grid.codes(summed, codes), summed.num_rows)
     whole, part = added_pair(grid.size, places, split(summed["_sum"], by=parts))
     sizes = rows.where("_consent = 1").with_columns(
         _x=f"{rows.engine.quotient('abs(_weighted)', parts)} + {int(parts > 1)}",
+        _y=f"{rows.engine.quotient('abs(_perturbed) * _weight', parts)} + {int(parts > 1)}",
         _w=f"CASE WHEN _value = 0 THEN 0 ELSE {rows.engine.quotient('_weight', parts)} + {int(parts > 1)} END",
         _of=f"_key_{top}",
     )
-    found_of = {"_x": "asked", "_w": "raised"}
+    found_of = {"_x": "asked", "_y": "changed", "_w": "raised"}
     columns = {f"{name}{of}": np.zeros(grid.size, dtype=np.int64) for name in found_of.values() for of in ("", "_root")}
     for kept in grid.kept():
-        units = sizes.group([*kept, "_of"], _x=total("_x"), _w=total("_w"))
+        units = sizes.group([*kept, "_of"], **{x: total(x) for x in found_of})
         sums = {f"_sum{x}": wide_sum(units, x) for x in found_of}
         sums |= {f"{x}{n}": s for x in found_of for n, s in squares(units, x, _MOST).items()}
         found = units.group(kept, **sums).fetch()

@@ -198,7 +198,7 @@ class TopContributors:
         """`value`, its `status`, and `rse`, `low` and `high`, rounded so that they tell little of the contributors."""
         sampling, perturbing, counting = self._variances(cells)
         width = half_widths(
-            self._published_scales(cells),
+            self._published_scales(cells, changed=True),
             np.sqrt(sampling + counting),
             spread=float(self.spread),
             confidence=CONFIDENCE,
@@ -209,8 +209,8 @@ class TopContributors:
         return published_cells(
             cells,
             value=np.rint(self._value(cells)),
-            # A count is moved by the same amount whatever it is: as a share of what is published that tells nothing.
-            before=None if self.statistic == "count" else self.true_value(cells),
+            # A count is moved by the same amount whatever it is, a total by shares of its contributors.
+            by_shares=self.statistic != "count",
             sampling=np.sqrt(sampling),
             deviation=np.sqrt(moved),
             width=width,
@@ -353,8 +353,21 @@ class TopContributors:
             words = np.where(chosen, level.words, words)
         return Moves(scales=scales, words=words, keys=cells["cell_key_0"], normal=np.zeros(len(cells)))
 
-    def _published_scales(self, cells: Cells) -> Floats:
-        """The same in the unit of what is published; a count is moved by its table."""
+    def _changed(self, cells: Cells) -> Floats:
+        """What each of the contributors that move a total is after perturbation, as a share of what it was."""
+        levels, magnitudes, decisive = self._decisive(cells)
+        share: Floats = np.ones((len(cells), self.contributors))
+        for place, (level, m) in enumerate(zip(levels, magnitudes, strict=True)):
+            direction = level.direction * parity(level.units)[:, None] if self.parity else level.direction
+            share = np.where((decisive == place)[:, None], np.abs(1 + m * direction * level.noise / ONE), share)
+        return share
+
+    def _published_scales(self, cells: Cells, *, changed: bool = False) -> Floats:
+        """The same in the unit of what is published; a count is moved by its table.
+
+        `changed` are those of contributors after perturbation, of which alone published errors are made: of true ones,
+        errors of several cells would tell true sizes.
+        """
         if self.statistic == "count":
             weight = np.divide(
                 whole(cells, "weights"), cells["records"], out=np.zeros(len(cells)), where=cells["records"] > 0
@@ -362,7 +375,7 @@ class TopContributors:
             scales = np.zeros((len(cells), self.contributors))
             scales[:, 0] = weight * np.sqrt(float(self.count_variance))
             return scales
-        scales = self.moves(cells).scales
+        scales = self.moves(cells).scales * (self._changed(cells) if changed else 1.0)
         return (
             np.stack([self._as_published(c, cells) for c in scales.T], axis=1) if self.statistic == "mean" else scales
         )
@@ -375,27 +388,33 @@ class TopContributors:
     def _variances(self, cells: Cells) -> tuple[Floats, Floats, Floats]:
         """Of what is published: the variance by sampling, by perturbation of the total, and of the count of a mean."""
         nothing = np.zeros(len(cells))
-        scales = self._published_scales(cells)
+        scales = self._published_scales(cells, changed=True)
         second = 1 + float(self.spread) ** 2 / 6 if self.statistic != "count" else 1.0
         perturbing = second * (scales * scales).sum(axis=1)
         if self.statistic == "count":
             error = cells["count_sampling_error"] / ONE
             return error * error, perturbing, nothing
+        value = self._value(cells)
         if self.statistic == "total":
-            return self._sampling(cells), perturbing, nothing
-        error = cells["mean_sampling_error"] / ONE * 10**self.decimals
-        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse. It is a share of
-        # the true mean, like all of its error: of the published one, it would tell which way that was moved.
-        count = np.maximum(self._count(cells), 1)
-        moved = np.abs(self.true_value(cells)) * np.sqrt(float(self.count_variance)) / count
+            error = np.sqrt(self._sampling(cells))
+            return as_changed(error, self.true_value(cells), value) ** 2, perturbing, nothing
+        error = as_changed(cells["mean_sampling_error"] / ONE * 10**self.decimals, self.true_value(cells), value)
+        # A mean is divided by n* in place of n; what n* may have been moved by shows in its inverse.
+        moved = np.abs(value) * np.sqrt(float(self.count_variance)) / np.maximum(self._count(cells), 1)
         return error * error, perturbing, moved * moved
+
+
+def as_changed(error: Floats, true: Floats, value: Floats) -> Floats:
+    """The error by sampling of what was perturbed: the same share of it, so that it does not tell how it was moved."""
+    size = np.abs(true)
+    return np.divide(error * np.abs(value), size, out=error.astype(np.float64), where=size > 0)
 
 
 def published_cells(
     cells: Cells,
     *,
     value: Floats,
-    before: Floats | None,
+    by_shares: bool,
     sampling: Floats,
     deviation: Floats,
     width: Floats,
@@ -405,19 +424,18 @@ def published_cells(
     """The answer: values, their status, and errors on a coarse scale, raised by a secret of the largest contributor.
 
     `sampling` and `deviation` are the standard errors by sampling and by perturbation, `width` is half of the interval,
-    and `hidden` the status of cells of which nothing is told. Errors are told as shares of the figure `before`
-    perturbation: shares of the published one would be smaller where it was moved up than where it was moved down, and
-    so tell the direction. Where None is given they are shares of the published one. Either way `low` and `high` follow
-    from the value and the told share alone.
+    and `hidden` the status of cells of which nothing is told. Errors are made of contributors after perturbation, and
+    are shares of the published figure: so errors tell of true contributors no more than perturbed ones do, whichever
+    cells are compared. `low` and `high` follow from the value and the told share alone, and enclose a figure that was
+    moved by shares of itself, or by amounts.
     """
     shown, seen = np.abs(value), (hidden == 0) & (value != 0)
     whole = np.sqrt(sampling**2 + deviation**2)
     mostly = deviation**2 > MOSTLY * whole**2
-    base = shown if before is None else np.abs(before)
-    rse, apart = (rounded_up(_relative(blurred * error, base)) for error in (whole, width))
-    known = seen & (np.isfinite(apart) if before is None else apart < 1)
+    rse, apart = (rounded_up(_relative(blurred * error, shown)) for error in (whole, width))
+    known = seen & (apart < 1 if by_shares else np.isfinite(apart))
     share = np.where(known, apart, 0.0)
-    low, high = (value - share * shown, value + share * shown) if before is None else interval_before(value, share)
+    low, high = interval_before(value, share) if by_shares else (value - share * shown, value + share * shown)
     columns = {
         "value": np.where(seen, value, 0),
         "status": np.where(seen & mostly, MOSTLY_PERTURBATION, hidden),

@@ -19,7 +19,7 @@ from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.totals.calibration import ATTACKS, risks
 from sfumato.statistics.totals.perturbation import Moves, NoiseSum, Shape
 from sfumato.statistics.totals.question import ValueNoise
-from sfumato.statistics.totals.top_contributors import CONFIDENCE, blur, published_cells, whole
+from sfumato.statistics.totals.top_contributors import CONFIDENCE, as_changed, blur, published_cells, whole
 
 CONTRIBUTORS = 3
 """How many of the largest that asked are looked at, for the confidential report alone."""
@@ -145,13 +145,13 @@ class PerturbedValues:
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:  # noqa: ARG002 (all chance is in the keys)
         """`value`, its `status`, and `rse`, `low` and `high`, rounded so that they tell little of those who asked."""
-        sampling = self._sampling(cells)
+        sampling = as_changed(self._sampling(cells), self.true_value(cells), self._value(cells))
         deviation, width = self._moved(cells, sampling)
         none = (cells["records"] == 0) & (self.statistic == "mean")
         return published_cells(
             cells,
             value=np.rint(self._value(cells)),
-            before=None if self.statistic == "count" else self.true_value(cells),
+            by_shares=self.statistic != "count",
             sampling=sampling,
             deviation=deviation,
             width=width,
@@ -212,7 +212,8 @@ class PerturbedValues:
 
         With all directions drawn anew, the sum over those who asked is sub-Gaussian: P(|P| > t·s) ≤ 2·exp(−t²/2), where
         s is (1 + b)·m times the root of their squared sizes. And it is never above (1 + b)·m times all their sizes.
-        What changes are rounded up by is added to both: where values are small, that is most of it.
+        What changes are rounded up by is added to both: where values are small, that is most of it. Sizes are those
+        after perturbation: published errors then tell nothing that the published values of all cells do not tell.
         """
         nothing = np.zeros(len(cells))
         if self.statistic == "count":
@@ -220,7 +221,7 @@ class PerturbedValues:
         magnitude, spread = float(self.magnitude), float(self.spread)
         root, asked, raised_root, raised = (
             self._as_published(by * cells[name].astype(np.float64), cells)
-            for by, name in ((magnitude, "asked_root"), (magnitude, "asked"), (1, "raised_root"), (1, "raised"))
+            for by, name in ((magnitude, "changed_root"), (magnitude, "changed"), (1, "raised_root"), (1, "raised"))
         )
         reach, most = (1 + spread) * root + raised_root, (1 + spread) * asked + raised
         tail = sqrt(2 * log(2 / (1 - CONFIDENCE))) * np.sqrt(reach**2 + sampling**2)
