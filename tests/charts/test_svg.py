@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sfumato
@@ -18,6 +18,7 @@ TEXTS = st.text(alphabet="ab ,…", max_size=60) | st.builds("{} {}".format, st.
 
 
 @given(labels=st.lists(st.tuples(TEXTS, TEXTS), max_size=12), width=st.integers(20, 250), lines=st.integers(1, 2))
+@example(labels=[("", ", aaa"), (", aa", "a")], width=20, lines=2)
 def test_no_two_labels_look_the_same(labels: list[tuple[str, str]], width: int, lines: int) -> None:
     found = distinct(labels, width, lines)
     seen = [" ".join(" ".join(some).split()) for some in found]

@@ -352,15 +352,19 @@ def _ended(found: list[str], most: int, lines: int) -> list[str]:
 
 def _numbered(labels: list[list[str]], most: int) -> list[list[str]]:
     """The labels, with a number at the end of those that look like another one."""
-    many = Counter(map(" ".join, labels))
+
+    def seen(lines: list[str]) -> str:  # drawings show blanks once
+        return " ".join(" ".join(lines).split())
+
+    many = Counter(map(seen, labels))
     taken, numbers = set(many), Counter[str]()
     found = []
     for label in labels:
-        text, looks = " ".join(label), label
-        while many[text] > 1 and " ".join(looks) in taken:
+        text, looks = seen(label), label
+        while many[text] > 1 and seen(looks) in taken:
             numbers[text] += 1
             end = f" ({numbers[text]})"
             looks = [*label[:-1], _head(label[-1], max(most - len(end), 2)) + end] if label else [end.strip()]
-        taken.add(" ".join(looks))
+        taken.add(seen(looks))
         found.append(looks)
     return found
