@@ -17,9 +17,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.agreement.claims import agreement_section
+from bench.agreement.measure import DRAWS, measure_agreement
 from bench.cube.claims import cube_section
 from bench.cube.measure import measure_cube
 from bench.cube.survey import QUOTES
+from bench.files.claims import files_section
+from bench.files.measure import measure_files
 from bench.jobs.cases import JOBS
 from bench.jobs.claims import draw_foundation, foundation_section
 from bench.jobs.measure import measure_foundation
@@ -35,6 +39,9 @@ from bench.panel.claims import infusion_section
 from bench.panel.measure import PERSONS, measure_infusion
 from bench.peers.claims import draw_peers, peers_section
 from bench.peers.measure import measure_peers
+from bench.registers.claims import registers_section
+from bench.registers.data import ESTABLISHMENTS
+from bench.registers.measure import measure_registers
 from bench.serve.claims import server_section
 from bench.serve.measure import measure_server
 from bench.shared.gate import WrongResultError
@@ -66,6 +73,8 @@ class Part:
 
 PARTS = {
     "foundation": Part(measure_foundation, ("jobs", "repeat"), foundation_section, draw_foundation),
+    "files": Part(measure_files, ("jobs", "repeat"), files_section),
+    "registers": Part(measure_registers, ("establishments", "repeat"), registers_section),
     "contributors": Part(measure_contributors, ("records", "repeat"), contributors_section),
     "infusion": Part(measure_infusion, ("persons",), infusion_section),
     "cube": Part(measure_cube, ("quotes",), cube_section),
@@ -74,6 +83,7 @@ PARTS = {
     "large": Part(measure_large, ("jobs", "cells"), large_section),
     "nation": Part(measure_nation, ("sizes", "repeat"), nation_section, draw_nation),
     "steps": Part(measure_steps, ("jobs", "before", "repeat"), steps_section),
+    "agreement": Part(measure_agreement, ("draws", "release"), agreement_section),
     "peers": Part(measure_peers, ("jobs", "repeat"), peers_section, draw_peers),
 }
 
@@ -130,6 +140,9 @@ def _arguments() -> argparse.Namespace:
         "parts", nargs="*", metavar="PART", help=f"one or more of {', '.join(PARTS)} (default: all of them)"
     )
     parser.add_argument("--jobs", type=int, default=JOBS, help="size of the economy (default: %(default)s)")
+    parser.add_argument(
+        "--establishments", type=int, default=ESTABLISHMENTS, help="size of the register (default: %(default)s)"
+    )
     parser.add_argument("--records", type=int, default=RECORDS, help="records to perturb (default: %(default)s)")
     parser.add_argument("--persons", type=int, default=PERSONS, help="size of the workforce (default: %(default)s)")
     parser.add_argument("--quotes", type=int, default=QUOTES, help="records of the cube (default: %(default)s)")
@@ -137,6 +150,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=SIZES, help="jobs of the nations (default: %(default)s)"
     )
+    parser.add_argument("--draws", type=int, default=DRAWS, help="draws of every table (default: %(default)s)")
+    parser.add_argument("--release", type=_whole_path, help="a release whose tables are drawn as well, never published")
     parser.add_argument("--before", type=_whole_path, help="an earlier checkout, whose steps are measured beside these")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
     parser.add_argument(

@@ -15,19 +15,29 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sfumato.cli import app, command, known_commands
-from sfumato.frame import Attribute, Codelist, Frame, Jobs, Measure, Unit
+from sfumato.cli.usage import EXIT_CODES
+from sfumato.description import UNWRITTEN
+from sfumato.frame.attributes import Attribute, Measure
+from sfumato.frame.codelist_files import Columns
+from sfumato.frame.codelists import Codelist, CodelistFile
+from sfumato.frame.data import Frame
+from sfumato.frame.jobs import Jobs
+from sfumato.frame.records import Microdata, Records, Replicates
+from sfumato.frame.sources import Unit
 from sfumato.geography.read import MapFile
-from sfumato.microdata import Microdata, Records, Replicates
 from sfumato.privacy.guarantee import plain
-from sfumato.release import About, Budget, LiveSettings
+from sfumato.sections import About, Budget, BudgetWindow, LiveSettings, Series
 from sfumato.statistics.cube.section import ControlSection, CubeSection, RulesSection, SamplingSection
 from sfumato.statistics.panel.section import Degrees, Flow, Graph
-from sfumato.statistics.table import Bins, Predict, Protection, Quantiles, Table
+from sfumato.statistics.people.section import Bins, Predict, Quantiles
+from sfumato.statistics.table import Protection, Table
+from sfumato.statistics.totals.section import GrowthOf
 
 DOCS = Path(__file__).parent
 SECTIONS: dict[str, type[BaseModel]] = {
     "release": About,
     "budget": Budget,
+    "window": BudgetWindow,
     "data": Frame,
     "microdata": Microdata,
     "records": Records,
@@ -35,12 +45,15 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "jobs": Jobs,
     "units": Unit,
     "attribute": Attribute,
+    "codelist": CodelistFile,
+    "columns": Columns,
     "map": MapFile,
     "measure": Measure,
     "table": Table,
     "flow": Flow,
     "graph": Graph,
     "degrees": Degrees,
+    "growth": GrowthOf,
     "predict": Predict,
     "quantiles": Quantiles,
     "bins": Bins,
@@ -48,6 +61,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "control": ControlSection,
     "sampling": SamplingSection,
     "rules": RulesSection,
+    "series": Series,
     "live": LiveSettings,
     "protect": Protection,
 }
@@ -63,6 +77,8 @@ def release_file(page: str) -> str:
 
 def cli(page: str) -> str:
     """The page about the command line with the reference made anew."""
+    codes = [f"| {code} | {word} | {meaning} |" for code, (word, meaning) in EXIT_CODES.items()]
+    page = _between(page, "exit codes", "\n".join(["| | in a word | meaning |", "|---|---|---|", *codes]))
     return _between(page, "commands", "\n".join(_commands(typer.main.get_command(app), "sfumato")).strip())
 
 
@@ -91,7 +107,7 @@ def _between(page: str, marker: str, content: str) -> str:
 def _keys(model: type[BaseModel]) -> Iterator[str]:
     yield from ("| key | type | default | meaning |", "|---|---|---|---|")
     for name, field in model.model_fields.items():
-        if name != "folder":  # where the release file is: nobody writes it
+        if name not in UNWRITTEN:
             yield f"| `{field.alias or name}` | {_type(field.annotation)} | {_default(field)} | {field.description} |"
 
 

@@ -4,14 +4,16 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato_lab.economy.jobs.generate import Economy, generate
 from tests.tiny import TINY
 
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
     from sfumato.serve.core.catalogue import Catalogue
     from tests.serve.running import Server
 
-settings.register_profile("sfumato", deadline=None)  # how long an example takes says nothing about whether it is right
+settings.register_profile(
+    "sfumato",
+    deadline=None,  # how long an example takes says nothing about whether it is right
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("CI") == "true",  # what is submitted is held to the same examples; at home, to new ones
+)
 settings.register_profile(  # for `tests.mutants`: a failure is enough, its smallest example is of no interest
     "mutants", deadline=None, derandomize=True, database=None, phases=(Phase.explicit, Phase.generate)
 )
@@ -115,6 +122,17 @@ def need_java() -> None:
     """Leave a test out where there is no Java, except under CI."""
     if shutil.which("java") is None and os.environ.get("CI") != "true":
         pytest.skip("Spark needs Java 17 or 21: install a Java runtime to run this test")
+
+
+def same_key(path: Path, seed: int = 18) -> Path:
+    """A new key file that is the same in every run: what holds under nine keys of ten is a claim about one of them."""
+    from sfumato.keys import new_key
+
+    drawn = Random(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfumato.keys.secrets", SimpleNamespace(token_bytes=drawn.randbytes, randbelow=drawn.randrange))
+        new_key(path)
+    return path
 
 
 def write(path: Path, columns: dict[str, list[Any]]) -> Path:

@@ -92,10 +92,11 @@ COVERED = {
         },
         "privacy/account": {"privacy": "conditions composition ledger tampering", "statistics/cube": "cube_release"},
         "privacy/steps": {"privacy": "steps distance guarantee"},
-        "privacy/ledger": {"privacy": "ledger tampering conditions remembering", "running": "rolled_back"},
+        "privacy/windows": {"privacy": "windows"},
+        "privacy/ledger": {"privacy": "ledger windows tampering conditions remembering", "running": "rolled_back"},
         "privacy/entries": {"privacy": "remembering tampering ledger conditions", "running": "rolled_back"},
         "privacy/store": {"privacy": "store ledger tampering"},
-        "privacy/book": {"privacy": "remembering ledger conditions tampering", "identity": "same_data"},
+        "privacy/book": {"privacy": "remembering ledger windows conditions tampering", "identity": "same_data"},
         "privacy/answers": {"running": "parts rolled_back", "identity": "orders"},
     }.items()
 }

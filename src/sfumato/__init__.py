@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.2.0.dev0"
-__all__ = ["assess", "check", "load", "open_bundle", "run"]
+__all__ = ["assess", "check", "load", "open_bundle", "preview", "run", "start"]
 _DOORS = {
     "assess": "sfumato.report.assess",
     "check": "sfumato.checking",
     "load": "sfumato.release",
     "open_bundle": "sfumato.bundle.read",
+    "preview": "sfumato.report.preview",
     "run": "sfumato.running",
+    "start": "sfumato.starting.start",
 }
 
 

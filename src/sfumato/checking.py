@@ -6,31 +6,48 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from tempfile import gettempdir
 from typing import Any
 
+from sfumato.agree.largest import related_attributes
 from sfumato.chunks import Chunk
+from sfumato.content import Content
 from sfumato.durable import FULL, no_room, private_folder
+from sfumato.earlier import releases_before, with_earlier
 from sfumato.engine.chunks import Chunked, OfFile, OfRows, each_chunk, each_file
 from sfumato.engine.content import ContentReader
 from sfumato.engine.data import OpenJobs, OpenRecords, open_data
 from sfumato.engine.data_files import DataFile, data_files
 from sfumato.engine.executors import refuse_unshared
+from sfumato.engine.guesses import Guess
 from sfumato.engine.memory import DataTotals, Memory
 from sfumato.errors import BudgetError, DataError, LedgerError, ReleaseError, SfumatoError
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Data
 from sfumato.identity import Identity
 from sfumato.plan import Plan, make_plan
-from sfumato.privacy.account import Balance
+from sfumato.privacy.account import Balance, Charge, Overdraft
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.book import old_names
 from sfumato.privacy.entries import Entry, answers_of
-from sfumato.privacy.ledger import Ledger, refusal_of_new
+from sfumato.privacy.ledger import Ledger, charged_about_others, refusal_of_new
+from sfumato.privacy.windows import Calendar, PeriodCost
 from sfumato.release import Release
-from sfumato.safeguards import as_rounded_before, refuse_another_key, refuse_gone, refuse_rolled_back
+from sfumato.safeguards import (
+    Edition,
+    as_rounded_before,
+    due_epsilon,
+    edition_of,
+    refuse_another_key,
+    refuse_gone,
+    refuse_other_units,
+    refuse_rolled_back,
+)
 from sfumato.statistic import Statistic
-from sfumato.statistics.kinds import by_kind
+from sfumato.statistics.kinds import by_kind, by_scan
+from sfumato.wishes.bought import Offer, offers
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""
@@ -46,12 +63,40 @@ class Findings:
     """Tables that were charged before: publishing them again costs nothing."""
     refusal: BudgetError | None
     """Why the ledger would refuse the charge, if it would."""
-    totals: DataTotals | None
+    possible_refusal: BudgetError | None
+    """Why it may do so, where that depends on data that were not opened: whether they are those that were charged, and
+    so whether tables were charged before or are about other establishments than what was."""
+    due: Fraction
+    """The epsilon that a run would charge: what all that was not charged before adds to what is spent.
+
+    Where no data were opened, the most that it may be."""
+    charged_about_others: frozenset[str] = frozenset()
+    """Tables that were charged before as if they were about other establishments, or all: by an earlier version."""
+    totals: DataTotals | None = None
     """How much was read: confidential, for whoever checks. None when no data were opened."""
     average_weight: float | None = None
     """Of the records that cubes are made of: confidential, too."""
+    weighing: Mapping[str, Any] = field(default_factory=dict)
+    """What weights mean for the noise of tables that bound them, by table: confidential, too."""
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    """What a bought scale would do for the published errors of tables, by public numbers."""
+    cut: Mapping[str, Any] = field(default_factory=dict)
+    """What caps take off totals of jobs, by measure: confidential, too."""
     changes: tuple[str, ...] = ()
     """What changed in the data since they were last charged, where that makes new charges."""
+    reading: Mapping[str, Guess] = field(default_factory=dict)
+    """How the tables are read that are no Parquet, and what of that was guessed."""
+    edition: Edition | None = None
+    """Of a series: whether the period is new, published already, or would be revised."""
+    calendars: tuple[Calendar, ...] = ()
+    """What every period spent of the windows over several periods, the one that is checked among them."""
+
+    @property
+    def left(self) -> Fraction:
+        """The epsilon that the account has left, before that."""
+        budget = self.plan.release.budget
+        allowed = Fraction(0) if budget is None else budget.epsilon
+        return allowed if self.balance is None else self.balance.remaining_epsilon
 
     @property
     def heaviest(self) -> float | None:
@@ -73,18 +118,23 @@ class Checked:
     totals: DataTotals
     """How much was read: confidential."""
 
+    @property
+    def reading(self) -> Mapping[str, Guess]:
+        """How the tables were read that are no Parquet."""
+        return self.opened.tables.sources.guesses
+
     def tabulate(self, statistics: Mapping[str, Statistic]) -> Iterator[tuple[str, Any]]:
         """The true numbers of some statistics in their order, of the very files that were validated."""
         with ExitStack() as stack:
             scans = {
                 kind: stack.enter_context(closing(kind.tabulate(batch, self.opened, self.plan.secret)))
-                for kind, batch in by_kind(statistics).items()
+                for kind, batch in by_scan(statistics).items()
             }
             stack.enter_context(self.opened.tables.engine.lending())
             ahead: dict[str, Any] = {}  # what a scan of several statistics gave before its turn
             for name, statistic in statistics.items():
                 while name not in ahead:
-                    ahead |= [next(scans[type(statistic)])]
+                    ahead |= [next(scans[statistic.scanned_as()])]
                 _refuse_changed(self.plan.release, self.states)
                 yield name, ahead.pop(name)
 
@@ -96,7 +146,7 @@ class Checked:
     def tabulate_in_chunks(self, statistics: Mapping[str, Statistic]) -> Iterator[Mapping[str, Chunked]]:
         """Some statistics cut into chunks; they are tabulated when they are worked on."""
         with ExitStack() as stack:
-            kinds = by_kind(statistics).items()
+            kinds = by_scan(statistics).items()
             cut = [
                 stack.enter_context(kind.tabulate_in_chunks(batch, self.opened, self.plan.secret))
                 for kind, batch in kinds
@@ -113,7 +163,7 @@ class Checked:
         yield from each_file(self.opened.tables.engine, numbers, work)
 
 
-_VALIDATION = 2
+_VALIDATION = 3
 """Goes up when more is refused than before: what passed then is looked at again."""
 
 
@@ -121,35 +171,84 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress, everything=True) as ready:
-            plan, identity, totals = ready.plan, ready.identity, ready.totals
-            charges, content = identity.charges(plan), identity.content
-            changes, average = identity.changes(plan, release.account), _average_weight(ready)
-            if release.ledger.exists():
-                refuse_another_key(plan, identity, Ledger.open(release.ledger))
-    else:
-        refuse_gone(release)
-        plan, content, totals, changes = make_plan(release, _declared_codes(release)), None, None, ()
-        charges, average = plan.charges("0"), None
-    balance, paid = None, frozenset[str]()
+            return findings(ready)
+    refuse_gone(release)
+    plan = make_plan(release, _declared_codes(release))
+    return _findings(plan, plan.charges("0"), opened=False)
+
+
+def findings(ready: Checked) -> Findings:
+    """What is found of a plan and the data it was checked with, and what the ledger would say; nothing is charged."""
+    plan, identity = ready.plan, ready.identity
+    if plan.release.ledger.exists():
+        refuse_another_key(plan, identity, Ledger.open(plan.release.ledger))
+    charges, changes = identity.charges(plan), identity.changes(plan, plan.release.account)
+
+    def due(changed: Plan) -> Fraction:
+        return due_epsilon(changed, identity.charges(changed), identity.history)
+
+    return _findings(
+        plan,
+        charges,
+        content=identity.content,
+        totals=ready.totals,
+        average_weight=_average_weight(ready),
+        weighing=_weighing(ready),
+        offers=offers(plan, ready.opened, due) if plan.release.data.of_jobs else {},
+        cut=_cut(ready),
+        changes=changes,
+        edition=None if plan.release.series is None else edition_of(plan, charges, identity.history, changes),
+        reading=ready.reading,
+    )
+
+
+def _findings(
+    plan: Plan, charges: Sequence[Charge], content: Content | None = None, *, opened: bool = True, **found: Any
+) -> Findings:
+    release = plan.release
+    balance, paid, history = None, frozenset[str](), tuple[Entry, ...]()
     budget = release.budget
-    refusal = None if budget is None else refusal_of_new(release.account, charges, budget)
+    window, asked = release.window, release.account
+    alone = refusal = None if budget is None else refusal_of_new(asked, charges, budget, window)
+    stated = [] if window is None else [Calendar.of(window, [PeriodCost(period=asked.period)])]
+    calendars = tuple(stated)
     if release.ledger.exists():
         ledger = Ledger.open(release.ledger)
         refuse_rolled_back(release, ledger)
-        refusal = None if budget is None else ledger.refusal(release.account, charges, budget, content=content)
-        charged = {entry.question for entry in ledger.history(release.account) if entry.kind == "charge"}
+        if budget is not None:
+            many = release.time is not None
+            refusal = ledger.refusal(asked, charges, budget, content=content, window=window, many_periods=many)
+            calendars = ledger.calendars(asked.population, asked.period, window)
+        history = ledger.history(release.account)
+        charged = {entry.question for entry in history if entry.kind == "charge"}
         paid = frozenset(charge.table for charge in charges if charge.question in charged)
         if ledger.has_budget(release.account):
             balance = ledger.balance(release.account)
+    # What these tables cost by themselves is known without the data, and so is which budget the ledger has.
+    sure = opened or alone is not None or not isinstance(refusal, Overdraft)
     return Findings(
         plan=plan,
         balance=balance,
         paid=paid,
-        refusal=refusal,
-        totals=totals,
-        average_weight=average,
-        changes=changes,
+        refusal=refusal if sure else None,
+        possible_refusal=None if sure else refusal,
+        due=due_epsilon(plan, charges, history),
+        calendars=calendars,
+        charged_about_others=charged_about_others(charges, history),
+        **found,
     )
+
+
+def _weighing(ready: Checked) -> dict[str, Any]:
+    """What weights mean for the noise of tables that bound them."""
+    batches = by_kind({one.name: one for one in ready.plan.tables}).items()
+    return {name: found for kind, batch in batches for name, found in kind.weighing(batch, ready.opened).items()}
+
+
+def _cut(ready: Checked) -> dict[str, Any]:
+    """What caps take off totals, by measure."""
+    batches = by_kind({one.name: one for one in ready.plan.tables}).items()
+    return {name: found for kind, batch in batches for name, found in kind.cut(batch, ready.opened).items()}
 
 
 def _average_weight(ready: Checked) -> float | None:
@@ -173,7 +272,8 @@ def checked(
 ) -> Iterator[Checked]:
     """Open the data of a release, make its plan, and validate the data unless these very files passed before.
 
-    What no statistic looks at is validated only when everything is asked for. What only looks does not remember.
+    What no statistic looks at is validated only when everything is asked for. What only looks does not remember, and
+    writes nothing.
     """
     progress("read")
     files = data_files(release.data)
@@ -184,17 +284,17 @@ def checked(
         with _explaining():
             opened.check_columns()
             codelists = opened.codelists()
-        plan = make_plan(release, codelists)
+        plan, before = make_plan(release, codelists), releases_before(release, codelists)
         if _works_on_executors(plan):
             written = any(statistic.in_chunks for statistic in plan.statistics)
             refuse_unshared(opened.tables.engine, [release.store, release.bundle.parent] if written else [])
         progress("fingerprint")
-        reader = ContentReader(release.data, files, memory)
+        reader = ContentReader(release.data, opened.tables.sources.files, memory)
         reading = pool.submit(reader.read, [*(statistic.looks_at for statistic in plan.statistics), *further])
         digesting = pool.submit(memory.fingerprint, files) if old_names(history) else None
         progress("validate")
-        described = release.data.model_dump_json() + repr(sorted(codelists.items()))
         addresses = [[name, file.address] for name, listed in files.items() for file in listed]
+        described = validated_as(release.data, codelists, opened.tables.sources.guesses)
         key = hashlib.sha256((json.dumps([_VALIDATION, addresses, states]) + described).encode()).hexdigest()
         totals = memory.validated(key)
         looked_at = None if everything else frozenset[str]().union(*(one.looks_at for one in plan.statistics))
@@ -207,19 +307,32 @@ def checked(
             content = reading.result()
         fingerprint = digesting.result() if digesting is not None else ""
         _refuse_changed(release, states)
-        private_folder(release.store)
         if remember:
+            private_folder(release.store)
             memory.remember(key, totals)
             memory.keep()
         totals.refuse_unlikely(release.data)
         identity = Identity(
             content=content, reader=reader, history=history, fingerprint=fingerprint, answers=stored_answers(release)
         )
+        refuse_other_units(plan, identity)
         plan = identity.as_charged(as_rounded_before(plan, identity))
         for kind, batch in by_kind({one.name: one for one in plan.statistics}).items():
             kind.refuse_unsuitable(batch, opened)
-        _note_equivalence(release, identity)
+        if remember:
+            _note_equivalence(release, identity)
+        known = [*plan.tables, *(table for one in before for table in one.tables())]
+        plan = with_earlier(replace(plan, within=opened.within(related_attributes(known))), before, identity)
         yield Checked(plan=plan, opened=opened, identity=identity, states=states, totals=totals)
+
+
+def validated_as(data: Data, codelists: Mapping[str, Codelist], guesses: Mapping[str, Guess]) -> str:
+    """Everything but the files that decides what is read and what is refused, as one text.
+
+    All that a description says is in it, but for fields that it excludes, which change no number; where files are is
+    known by their addresses.
+    """
+    return data.model_dump_json() + repr((sorted(codelists.items()), sorted(guesses.items())))
 
 
 def _history(release: Release) -> tuple[Entry, ...]:

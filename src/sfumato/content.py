@@ -30,10 +30,14 @@ class TableContent:
     """Whether the keys tell rows apart. Where they do not, columns that are asked for together are known together."""
     key_columns: tuple[str, ...] = field(default=(), compare=False)
     """The columns that were described as keys. What follows knows a table again that is described by other keys."""
+    levels: tuple[str, ...] = field(default=(), compare=False)
+    """The permanent names of larger units, where their columns are called otherwise."""
     alone: Mapping[str, str] = field(default_factory=dict, compare=False)
     """A digest of each key column whose values, without any other, tell data from all others."""
     files: str = field(default="", compare=False)
     """A digest of the size, the beginning and the end of every file."""
+    heads: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The columns of a register that count workers, by their codes."""
 
     def part(self, columns: Iterable[str]) -> "TableContent | None":
         """The same of some columns; None when one of them was not read."""
@@ -56,6 +60,13 @@ class TableContent:
         if self.agrees_with(other) or (self.files != "" and self.files == other.files):
             return True
         return not self.described_as(other) and not set(self.alone.values()).isdisjoint(other.alone.values())
+
+    def counts_others(self, other: "TableContent") -> bool:
+        """Whether both count the workers of establishments by the same codes, in other columns with other numbers."""
+        if not self.heads or self.heads.keys() != other.heads.keys():
+            return False
+        apart = set(self.heads.values()).isdisjoint(other.heads.values())
+        return apart and any(self.columns.get(self.heads[c]) != other.columns.get(other.heads[c]) for c in self.heads)
 
     def differing(self, other: "TableContent") -> list[str]:
         """The columns that are known of both and differ."""
@@ -106,9 +117,20 @@ class Content:
         both = [(self.tables[name], other.tables[name]) for name in self.tables.keys() & other.tables.keys()]
         return all(one.agrees_with(two) or not one.described_as(two) for one, two in both)
 
+    def counts_others(self, other: "Content") -> bool:
+        """Whether both count the workers of a register in other columns, as one with a column for every year has."""
+        here, there = self._main, other._main
+        return here is not None and there is not None and here.counts_others(there)
+
     @property
     def _main(self) -> TableContent | None:
         return next((self.tables[name] for name in MAIN if name in self.tables), None)
+
+    @property
+    def unit_names(self) -> frozenset[str]:
+        """The permanent names that units of records may have had: that of a record, and of columns of larger units."""
+        table = self.tables.get("records")
+        return frozenset() if table is None else frozenset((*table.key_columns[:1], *(table.levels or table.columns)))
 
     def changed_since(self, other: "Content") -> list[str]:
         """What differs from other data, table by table, in words that name columns and quote nothing."""
@@ -126,6 +148,7 @@ class Content:
         tables = self._described()
         for name, table in self.tables.items():
             again = {"key_columns": list(table.key_columns), "alone": dict(table.alone), "files": table.files}
+            again |= {"levels": list(table.levels), "heads": dict(table.heads)}
             tables[name] |= {key: value for key, value in again.items() if value}
         return json.dumps({"tables": tables, **more}, sort_keys=True, separators=(",", ":"))
 
@@ -134,7 +157,7 @@ class Content:
         """The content that a text describes, and what was noted beside it."""
         described = json.loads(text)
         tables = {
-            name: TableContent(**table | {"key_columns": tuple(table.get("key_columns", ()))})
+            name: TableContent(**table | {told: tuple(table.get(told, ())) for told in ("key_columns", "levels")})
             for name, table in described.pop("tables").items()
         }
         return cls(tables=tables), described

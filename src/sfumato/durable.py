@@ -1,11 +1,13 @@
 """Write files so that a crash leaves the old file or the new one, never a part."""
 
+import ctypes
 import errno
 import fcntl
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,6 +32,34 @@ def write_durably(path: Path, content: bytes) -> None:
             Path(name).unlink(missing_ok=True)  # a part of a confidential file is of no use, and is confidential too
             raise
         sync_folder(path.parent)
+
+
+def write_new(path: Path, content: bytes, *, check: Callable[[Path], object] = lambda _: None) -> None:
+    """Write a file that must not be there yet, whole or not at all, and only if it passes a check."""
+    with room_for(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX)  # says that somebody is at work on it
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                check(Path(name))
+                os.link(name, path)  # unlike a rename it fails where there is a file by now
+        finally:
+            Path(name).unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what a process that was killed left beside a new file; what another is at work on stays."""
+    left = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")  # as `tempfile` names files
+    for found in path.parent.glob(".*") if path.parent.is_dir() else ():
+        if left.fullmatch(found.name) and found.is_file() and not found.is_symlink():
+            with suppress(OSError), found.open("rb") as file:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.unlink()
 
 
 def append_line(path: Path, line: str) -> None:
@@ -75,15 +105,36 @@ def private_folder(path: Path) -> Path:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Wait until no other process holds this lock file, and hold it; a process that dies lets go."""
+def alone(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Wait until no other process holds this lock file, and hold it; a process that dies lets go.
+
+    `busy` is called before waiting for another: it may say so, or refuse to wait.
+    """
     with room_for(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+_EXCHANGE = 2
+"""What Linux calls an exchange of two names, in linux/fs.h."""
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two files or folders take each other's names at once; False where the system cannot do that."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here = -100  # paths are from where the process works
+    return bool(rename(here, os.fsencode(one.absolute()), here, os.fsencode(other.absolute()), _EXCHANGE) == 0)
 
 
 def sync_file(path: Path) -> None:

@@ -45,7 +45,22 @@ class Identity:
         return [self.charge(planned) for planned in plan.statistics]
 
     def charge(self, planned: Statistic) -> Charge:
-        """What the ledger is asked to charge for a question, under the name it has had since it was first asked."""
+        """What the ledger is asked to charge for a question, about the establishments that these data give its codes.
+
+        Codes are compared with those of other charges where jobs and workplaces are the same, and the codes of every
+        one of these: an establishment whose code was corrected would be in two blocks.
+        """
+        charge = self._charge(planned)
+        registers = {}
+        for one in charge.block.filters:
+            found = self.content.part(self.reader.looked_at([one.attribute]))
+            if found is None:
+                raise ValueError("what a question looks at was read")
+            registers[one.attribute] = found.digest
+        return replace(charge, block=charge.block.within(registers))
+
+    def _charge(self, planned: Statistic) -> Charge:
+        """The charge for a question, under the name it has had since it was first asked."""
         data = self._data(planned).digest
         charge = planned.charge(data)
         if charge.question in self._charged:

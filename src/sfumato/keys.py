@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sfumato.durable import alone, write_durably
 from sfumato.errors import KeyFileError
+from sfumato.paths import described
 
 KEY_BYTES = 16
 _MILLION = 1_000_000
@@ -135,8 +136,15 @@ def _read(path: Path) -> tuple[_Kept, ...]:
         raise KeyFileError(
             f"key file {path}",
             expected="a key file",
-            found="a folder" if path.is_dir() else "nothing",
+            found=described(path),
             do=f"make one with sfumato keys new {path}, or restore it from its backup if there was one",
+        )
+    if path.suffix == ".toml" or described(path).startswith("a d"):
+        raise KeyFileError(
+            f"key file {path}",
+            expected="a key file",
+            found=described(path),
+            do="name the key file, which a release file has under [release] as `key`",
         )
     with path.open("rb") as file:
         mode = stat.S_IMODE(fstat(file.fileno()).st_mode)

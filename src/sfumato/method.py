@@ -1,10 +1,10 @@
 """What a method of protection has to say and do, its parameters, and how errors are published."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import NoiseParts
 from sfumato.privacy.guarantee import Guarantee
 
 # The parameters every method takes: their ranges, and the nearest ones that are admissible.
@@ -108,7 +109,7 @@ STEPS = np.array([0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20, 0.25, 0.30, 0
 """Relative errors are rounded up to one of these; larger ones are not told."""
 
 
-def rounded_up(relative: Floats) -> Floats:
+def rounded_up(relative: Floats, steps: Floats = STEPS) -> Floats:
     """The next step of the scale; infinite beyond its end, and where nothing is defined.
 
     A finer figure would reveal the size of the largest contributors: without sampling error the variance of a cell is
@@ -117,10 +118,10 @@ def rounded_up(relative: Floats) -> Floats:
     >>> rounded_up(np.array([0.004, 0.11, 3.0])).tolist()
     [0.01, 0.15, inf]
     """
-    padded = np.append(STEPS, np.inf)
-    places = np.searchsorted(STEPS, np.where(np.isnan(relative), np.inf, relative), side="left")
-    steps: Floats = padded[places]
-    return steps
+    padded = np.append(steps, np.inf)
+    places = np.searchsorted(steps, np.where(np.isnan(relative), np.inf, relative), side="left")
+    found: Floats = padded[places]
+    return found
 
 
 # What the column `status` of a protected table says of a cell.
@@ -278,6 +279,32 @@ class MethodClass(Protocol):
         ...
 
 
+def method_words(method: Method) -> str:
+    """A method with its parameters as digests have it for ever: of this package by its class, of others by its name.
+
+    Two packages may have classes of one name; methods of one name are refused.
+    """
+    if type(method).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return repr(method) + _unspoken(method)
+    known = [part for part in fields(cast(Any, method)) if not _as_before(method, part)]
+    found = {part.name: getattr(method, part.name) for part in known}
+    return f"{method.name}: {sorted(found.items())!r}"
+
+
+def _unspoken(method: Method) -> str:
+    """The parameters that the text of a method leaves out because they are secret: they decide the answer too."""
+    known = [part for part in fields(cast(Any, method)) if not part.repr]
+    found = {part.name: getattr(method, part.name) for part in known}
+    earlier = {part.name for part in known if _as_before(method, part)}
+    hidden = {name: value for name, value in found.items() if name not in earlier}
+    return repr(sorted(hidden.items())) if hidden else ""
+
+
+def _as_before(method: Method, part: Field[Any]) -> bool:
+    """Whether a parameter that earlier versions did not have is at its default."""
+    return bool(part.metadata.get(ADDED)) and bool(getattr(method, part.name) == part.default)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PublishedFigures:
     """The mean absolute error of every cell and the interval of its true value, from published numbers only."""
@@ -314,9 +341,154 @@ class WholeTableFigures(Protocol):
         ...
 
 
-def published_figures(method: Method, answer: Cells, confidence: float) -> PublishedFigures:
-    """The published figures of any method: of the whole table where it asks for that, else value by value."""
+CONFIDENCE = 0.9
+"""How often a published interval holds the true value, at the least."""
+
+
+@runtime_checkable
+class KnownVariance(Protocol):
+    """A method whose noise has one scale in all cells of a workplace cell, of which it knows the variance."""
+
+    alpha: Fraction
+
+    @property
+    def variance(self) -> float | None:
+        """Of the noise of a cell in units of max(αx, 1)², x being the workers of the largest establishment.
+
+        None where squares of the noise have no variance themselves, so that nothing can be learnt from them.
+        """
+        ...
+
+
+FOR_THE_LARGEST = 0.02
+"""Of the probability with which an interval may miss, what is spent on how large an establishment can be."""
+
+
+@runtime_checkable
+class FollowsLargest(Protocol):
+    """A method whose noise follows the largest establishment of a cell, so that it is less where that is smaller.
+
+    What finer published tables say of it narrows the figures; docs/errors.md has the proofs.
+    """
+
+    def most_jobs(self, answer: Cells, miss: float) -> Floats:
+        """The most jobs that each workplace cell can have, one number for every row of `answer.blocks()`.
+
+        Each is missed with a probability of `miss` at most. Infinite where there is no limit.
+        """
+        ...
+
+    def figures_within(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The figures where no establishment of a cell has more workers than `largest`, of which so much is sure.
+
+        `largest` is missed with a probability of `FOR_THE_LARGEST` at most, which the intervals make up for.
+        """
+        ...
+
+
+SCALE = "scale"
+"""The column of an answer that has the bought scale of the noise of every cell, in steps."""
+
+
+@runtime_checkable
+class MeasuresLargest(Protocol):
+    """A method that can release how large the largest establishment of a cell is, for error figures."""
+
+    error_epsilon: Fraction
+    """What that costs on top of the values; 0 where it is not released."""
+
+    @property
+    def bought_steps(self) -> int:
+        """How many steps of the released scale a factor of 1 + α is; 0 where no scale is bought."""
+        ...
+
+    @property
+    def bought_widening(self) -> float:
+        """By what the largest establishment that intervals suppose is above the one that errors do; 1 without any."""
+        ...
+
+    def measured_largest(self, answer: Cells, miss: float) -> Floats | None:
+        """The most workers that an establishment of each cell has, missed with `miss`; None where it is not bought."""
+        ...
+
+    def estimated_largest(self, answer: Cells) -> Floats | None:
+        """The workers of the largest establishment of each cell, as often too few as too many; None likewise."""
+        ...
+
+
+@runtime_checkable
+class AddsUp(Protocol):
+    """A method of which published numbers tell what noise sums of its cells have; docs/errors.md says how."""
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:
+        """The independent pieces of noise in sums of cells, given the sum that each is in, or −1 where in none.
+
+        `answer` has whole workplace cells, and `error` the mean absolute error of every cell, as it is published.
+        """
+        ...
+
+
+def public_parameters(method: Method) -> dict[str, Any]:
+    """The parameters of a method as JSON writes them, fractions exactly; a method without secrets is built of them."""
+    found = {
+        part.name: getattr(method, part.name) for part in fields(cast(Any, method)) if not _as_before(method, part)
+    }
+    return {name: str(value) if isinstance(value, Fraction) else value for name, value in found.items()}
+
+
+def published_figures(
+    method: Method, answer: Cells, confidence: float, largest: Floats | None = None
+) -> PublishedFigures:
+    """The published figures of any method: of the whole table where it asks for that, else value by value.
+
+    `largest` is the most workers that an establishment of each cell can have, where finer tables tell.
+    """
+    largest = measured_largest(method, answer, FOR_THE_LARGEST) if largest is None else largest
+    if largest is not None and isinstance(method, FollowsLargest):
+        return method.figures_within(answer, confidence, largest)
     if isinstance(method, WholeTableFigures):
         return method.published_figures(answer, confidence)
     low, high = method.published_interval(answer["value"], confidence)
     return PublishedFigures(error=method.published_error(answer["value"]), low=low, high=high)
+
+
+def with_bought_scale(method: Method) -> MeasuresLargest | None:
+    """A method as one whose scale is released for error figures; None where that was not bought."""
+    return method if isinstance(method, MeasuresLargest) and method.error_epsilon else None
+
+
+def measured_largest(method: Method, answer: Cells, miss: float) -> Floats | None:
+    """The most workers that an establishment of each cell has by what was bought; None where nothing was."""
+    return None if (bought := with_bought_scale(method)) is None else bought.measured_largest(answer, miss)
+
+
+def estimated_largest(method: Method, answer: Cells) -> Floats | None:
+    """The workers of the largest establishment of each cell by what was bought; None where nothing was."""
+    return None if (bought := with_bought_scale(method)) is None else bought.estimated_largest(answer)
+
+
+def bought_steps(method: Method) -> int:
+    """How many steps of the released scale of its noise a factor of 1 + α is; 0 where no scale is bought."""
+    return 0 if (bought := with_bought_scale(method)) is None else bought.bought_steps
+
+
+def bought_widening(method: Method) -> float:
+    """By what the largest establishment that intervals suppose is above the one that errors do; 1 without a scale."""
+    return 1.0 if (bought := with_bought_scale(method)) is None else bought.bought_widening
+
+
+def bought_epsilon(method: Method) -> Fraction:
+    """What the released scale of its noise costs on top of the values; 0 where none is bought."""
+    return Fraction(0) if (bought := with_bought_scale(method)) is None else bought.error_epsilon
+
+
+def most_jobs(method: Method, answer: Cells, miss: float) -> Floats:
+    """The most jobs that each workplace cell can have by its published values, missed with `miss` at most.
+
+    One number for every row of `answer.blocks()`, infinite where there is no limit.
+    """
+    if isinstance(method, FollowsLargest):
+        return method.most_jobs(answer, miss)
+    high = published_figures(method, answer, 1 - miss / answer.worker_cells).high
+    total: Floats = np.where(np.isnan(high), np.inf, high)[answer.blocks()].sum(axis=1)
+    return total

@@ -1,167 +1,33 @@
 """A release: what is published, from which data, with which protection and budget; read from a file."""
 
-import difflib
-import re
-import tomllib
+import json
 from collections import Counter
-from decimal import Decimal
 from difflib import get_close_matches
-from fractions import Fraction
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, field_validator, model_validator
 
+from sfumato.description import Described, Location, line_of, mistake
 from sfumato.engine.data_files import is_stored, local_path
 from sfumato.errors import ReleaseError
-from sfumato.frame import Described, Exact, Frame
+from sfumato.frame.data import Frame
+from sfumato.frame.levels import UnknownLevel, asked_in, with_asked_levels
+from sfumato.frame.periods import Period
+from sfumato.frame.records import Microdata
+from sfumato.frame.series import filled, has_words
 from sfumato.keys import Secret, read_key
-from sfumato.microdata import Microdata
 from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
-from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee
+from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.windows import Window
+from sfumato.sections import About, LiveSettings, Series
 from sfumato.statistics.cube.section import CubeSection
+from sfumato.statistics.fitting import classes_of
 from sfumato.statistics.panel.section import renamed_end
 from sfumato.statistics.registry import is_keyed
-from sfumato.statistics.table import Table, classes_of
-
-
-class Budget(Described):
-    """What all releases about one population and period may spend together."""
-
-    alpha: Exact = Field(
-        description="sizes of an establishment within a factor 1 + alpha are hard to tell apart; may be left out under "
-        'definition = "individuals", where it plays no part'
-    )
-    epsilon: Exact = Field(description="how far the log-odds of any secret may move in all; the tables add up to it")
-    delta: Exact = Field(
-        Fraction(0), description="probability with which the bound may fail; smooth-laplace and cubes need one"
-    )
-    definition: Definition = Field(
-        "strong",
-        description="strong hides an establishment's size from every reader; weak, which tables with worker attributes "
-        "need, from readers who do not know the attributes of its workers; individuals hides single jobs, or people",
-    )
-    conditional: bool = Field(
-        False,
-        description="whether tables may spend it that are not differentially private, such as those of mose: what "
-        "they cost holds only on a condition, which the privacy statement names",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _individuals_need_no_alpha(cls, budget: Any) -> Any:
-        if isinstance(budget, dict) and budget.get("definition") == "individuals":
-            return {"alpha": NO_ALPHA, **budget}
-        return budget
-
-    @field_validator("alpha", "epsilon")
-    @classmethod
-    def _is_positive(cls, value: Fraction) -> Fraction:
-        if value <= 0:
-            raise ValueError("a number above 0 is needed")
-        return value
-
-    def guarantee(self) -> EmployerEmployee:
-        """The guarantee that holds for everything published within this budget."""
-        return EmployerEmployee(
-            definition=self.definition,
-            alpha=self.alpha,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            condition=CONDITIONAL if self.conditional else "",
-        )
-
-
-class About(Described):
-    """The `[release]` section."""
-
-    title: str = Field(description="heading of the bundle")
-    population: str = Field("jobs", description="whose privacy is spent: one budget for each population and period")
-    period: str = Field(description="the reference period of the data, such as 2025 or 2025-Q3")
-    budget: Budget | None = Field(
-        None,
-        description="what all tables about the population and period may cost together; needed by every method with a "
-        "formal guarantee",
-    )
-    key: Path | None = Field(
-        None, description="key file (`sfumato keys new`) of noise-infusion, top-contributors and perturbed-values"
-    )
-    key_fingerprint: str | None = Field(
-        None, description="an earlier key of the key file; without it, the one in force (`sfumato keys show`)"
-    )
-    rekeyed: bool = Field(
-        False, description="publish tables under a new key that were published under another, because that one leaked"
-    )
-    ledger: Path = Field(Path("ledger.sqlite"), description="file that keeps the budget; answers go beside it")
-    bundle: Path = Field(Path("bundle"), description="folder to publish into")
-    reconcile: bool = Field(
-        False,
-        description="make tables about the same jobs agree where they share margins, at no cost; see docs/adjust.md",
-    )
-
-    @field_validator("ledger", "bundle")
-    @classmethod
-    def _names_something(cls, path: Path) -> Path:
-        if path.name in ("", "..") or path.suffix == ".store":
-            raise ValueError("the name of a file or folder is needed, not ending in .store")
-        return path
-
-    @field_validator("title", "population", "period")
-    @classmethod
-    def _says_something(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("a text that is not empty is needed")
-        return value.strip()
-
-
-class LiveSettings(Described):
-    """The `[live]` section: how ad-hoc tables over records are answered."""
-
-    guard: Literal["refuse", "flag", "off"] = Field(
-        "refuse",
-        description="what is done to a cell that differs by few units, or by none, from a cell answered before",
-    )
-    most_cells: int = Field(100_000, ge=1, description="larger tables are refused")
-    most_seconds: int = Field(60, ge=1, description="a question that takes the engine longer is stopped")
-    most_memory: int | None = Field(
-        None,
-        ge=1,
-        description="gigabytes that the engine may use, the data in memory included; its own limit if not given",
-    )
-    budget: Exact | None = Field(
-        None,
-        gt=0,
-        description="the epsilon that all ad-hoc counts of jobs, or of records in a release without a key, may cost "
-        "together, within the budget of the release; without it, none are answered",
-    )
-    most_epsilon: Exact | None = Field(
-        None, gt=0, description="the largest epsilon of one ad-hoc count; without it, all that is left"
-    )
-    least_epsilon: Exact = Field(
-        Fraction(1, 100),
-        gt=0,
-        description="the least epsilon of one ad-hoc count: smaller ones are too noisy to use, and fill the ledger",
-    )
-    establishments: bool | None = Field(
-        None,
-        description="whether ad-hoc counts of jobs tell the number of establishments of each cell, and list only cells "
-        "with one; if not given, they do unless every table of the release says establishments = false",
-    )
-    largest_weight: int | None = Field(
-        None,
-        ge=1,
-        description="for ad-hoc counts of records with weights that cost something: no record may weigh more, and the "
-        "noise hides one that does",
-    )
-    quota: Exact | None = Field(
-        None,
-        gt=0,
-        description="the epsilon that the ad-hoc counts of one analyst may cost together, whoever asked the same "
-        "before; half of the budget for them when not given",
-    )
-
+from sfumato.statistics.table import Table
+from sfumato.toml import read_toml
 
 OF_JOBS, OF_RECORDS = "data of jobs", "data of records"
 
@@ -182,11 +48,24 @@ class Release(Described):
     ] = Field(description="where the confidential data are, and what they mean")
     tables: tuple[Table, ...] = Field((), alias="table", description="the tables to publish, in order")
     cubes: tuple[CubeSection, ...] = Field((), alias="cube", description="the cubes of records to publish, in order")
+    series: Series | None = Field(None, description="the periods of a release file that is for many")
     live: LiveSettings = Field(
         default_factory=lambda: LiveSettings.model_validate({}),
         description="how ad-hoc tables over records are answered",
     )
     folder: Path = Field(Path(), exclude=True, description="paths are relative to the folder of the release file")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _describes_levels(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or "data" not in content:
+            return content
+        return {**content, "data": with_asked_levels(content["data"], content.get("table"))}
+
+    @field_validator("tables")
+    @classmethod
+    def _has_each_level(cls, tables: tuple[Table, ...]) -> tuple[Table, ...]:
+        return tuple(one for table in tables for one in table.each_level())
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -197,6 +76,9 @@ class Release(Described):
         if repeated:
             raise ValueError(f"two {'cubes or tables' if self.cubes else 'tables'} are called '{repeated[0]}'")
         self._keep_apart()
+        self._has_one_time()
+        self._has_a_place_in_time()
+        self._know_totals()
         for cube in self.cubes:
             self._know_cube(cube)
         for table in self.tables:
@@ -211,14 +93,35 @@ class Release(Described):
                     found="none",
                     do="state one under [release], such as budget = { alpha = 0.1, epsilon = 4 }",
                 )
-            if is_keyed(table.protect.method) and self.about.key is None:
+            units = table.protect.options.get("protects") == "unit"
+            if (is_keyed(table.protect.method) or units) and self.about.key is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
-                    expected="a key file, from which its factors are computed",
+                    expected="a key file, by which the records of a unit are chosen that are counted"
+                    if units
+                    else "a key file, from which its factors are computed",
                     found="none",
                     do='make one with `sfumato keys new sfumato.key` and write key = "sfumato.key" under [release]',
                 )
         return self
+
+    def _know_totals(self) -> None:
+        """Refuse a budget for totals that nothing limits."""
+        for name in () if self.about.budget is None else self.about.budget.totals:
+            measure = self.data.measures.get(name)
+            if not self.data.of_jobs or measure is None or measure.cap is None:
+                raise ReleaseError(
+                    f"budget, totals '{name}'",
+                    expected="a measure of jobs with a `cap`, the most that one job counts for in totals",
+                    found="records, whose totals have no formal guarantee"
+                    if not self.data.of_jobs
+                    else "no measure of this name"
+                    if measure is None
+                    else "a measure without a `cap`",
+                    do=f"write {name} = {{ cap = 120000 }}, say, under [data.measures], or leave it out of `totals`"
+                    if self.data.of_jobs
+                    else "leave out `totals`",
+                )
 
     def _know_cube(self, cube: CubeSection) -> None:
         if self.data.of_jobs:
@@ -239,6 +142,16 @@ class Release(Described):
                 found="a `period` in [data.records]" if not clipped else f"'{clipped[0]}' with outside = \"clip\"",
                 do="leave it out, or publish tables",
             )
+        data.need_single_records(
+            f"cube '{cube.name}'", instead="publish tables by the method top-contributors", but=["levels"]
+        )
+        if cube.protects == "unit" and self.about.key is None:
+            raise ReleaseError(
+                f"cube '{cube.name}', protects",
+                expected="a key file, by which the records of a unit are chosen that are counted",
+                found="none",
+                do='make one with `sfumato keys new sfumato.key` and write key = "sfumato.key" under [release]',
+            )
         if self.about.budget is None:
             raise ReleaseError(
                 f"cube '{cube.name}'",
@@ -247,6 +160,40 @@ class Release(Described):
                 do="state one under [release], such as budget = { alpha = 1, epsilon = 4, delta = 1e-5, definition = "
                 '"individuals" }',
             )
+
+    def _has_one_time(self) -> None:
+        """Refuse a series of data that have a time dimension of their own."""
+        if self.series is None:
+            return
+        if self.time is not None:
+            raise ReleaseError(
+                "[series]",
+                expected="data of one period at a time",
+                found=f"a `period` under [data], the column '{self.time}', which makes a time dimension by itself",
+                do="leave out [series] and publish all periods by one run, or leave out `period` under [data]; "
+                "`column` under [series] reads the rows of one period only",
+            )
+        if self.series.name in (*self.data.attributes, *self.data.measures):
+            raise ReleaseError(
+                "[series]",
+                expected="a name for the time dimension that no attribute or measure has",
+                found=f"'{self.series.name}'",
+                do='give another: dimension = "period" under [series]',
+            )
+
+    def _has_a_place_in_time(self) -> None:
+        """Refuse a window of periods whose number is not known, and one of another length than the period."""
+        if self.about.budget is None or self.about.budget.window is None:
+            return
+        if self.time is not None:
+            raise ReleaseError(
+                "[release] budget, window",
+                expected="data of one period at a time",
+                found=f"a `period` under [data], the column '{self.time}': one run publishes all periods, and one "
+                "budget bounds what they reveal together",
+                do="leave the window out, or publish the periods as a [series]",
+            )
+        _ = self.window  # refuses what is no year, quarter or month
 
     def know_attributes(self, table: Table) -> None:
         """Refuse a table by attributes that the data do not have."""
@@ -265,11 +212,11 @@ class Release(Described):
 
     def _keep_apart(self) -> None:
         """Refuse a bundle folder that holds anything else of the release: publishing replaces that folder."""
-        codelists = [str(a.codelist) for a in self.data.attributes.values() if a.codelist is not None]
+        codelists = [str(a.codelist.file) for a in self.data.attributes.values() if a.codelist is not None]
         maps = [str(a.map.path) for a in self.data.attributes.values() if a.map is not None]
         totals = [str(c.totals) for cube in self.cubes for c in cube.controls if c.totals is not None]
         kept = [self.folder, self.ledger, self.store, *([] if self.key is None else [self.key])]
-        sources = [path for path in self.data.sources().values() if not is_stored(path)]
+        sources = [source.path for source in self.data.sources().values() if not is_stored(source.path)]
         inside = [*kept, *(local_path(self.data.folder, path) for path in (*sources, *codelists, *maps, *totals))]
         for path in (path.resolve() for path in inside):
             if path.is_relative_to(self.bundle):
@@ -295,7 +242,18 @@ class Release(Described):
     @property
     def budget(self) -> EmployerEmployee | None:
         """What the account may spend, if anything of this release costs."""
-        return None if self.about.budget is None else self.about.budget.guarantee()
+        return None if self.about.budget is None else self.about.budget.guarantee(self._caps)
+
+    @property
+    def window(self) -> Window | None:
+        """What consecutive periods of the population may spend together, if the release states it."""
+        return None if self.about.budget is None else self.about.budget.window_of(self.about.period, self._caps)
+
+    @property
+    def _caps(self) -> dict[str, tuple[str, int]]:
+        """The most of each measure that one job adds to totals, with what makes its values."""
+        capped = {name: one.cap for name, one in self.data.measures.items()}
+        return {name: (self.data.measured(name), cap) for name, cap in capped.items() if cap is not None}
 
     @property
     def live_tells_establishments(self) -> bool:
@@ -329,6 +287,12 @@ class Release(Described):
         return None if self.about.key is None else self.folder / self.about.key
 
     @property
+    def confidential(self) -> Path:
+        """The folder beside the bundle for reports on it; each period of a series has its own."""
+        beside = self.bundle.with_name(f"{self.bundle.name}-confidential")
+        return beside if self.series is None else beside / self.about.period
+
+    @property
     def period(self) -> str | None:
         """The column with the period of a panel."""
         return self.data.panel_period
@@ -349,128 +313,136 @@ class Release(Described):
         return self.data.as_records()
 
     def secret(self) -> Secret | None:
-        """The key in force, when a table needs one."""
-        keyed = any(is_keyed(table.protect.method) for table in self.tables)
+        """The key in force, when a table or a cube needs one."""
+        keyed = any(
+            is_keyed(table.protect.method) or table.protect.options.get("protects") == "unit" for table in self.tables
+        )
+        keyed = keyed or any(cube.protects == "unit" for cube in self.cubes)
         return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
 
 
 # Read a release file; every mistake is reported with its line.
 
-Location = tuple[int | str, ...]
 
+def load(path: str | Path, period: str | None = None) -> Release:
+    """Read and check a release file, of a series for one of its periods; nothing but the file itself is opened.
 
-def load(path: str | Path) -> Release:
-    """Read and check a release file; nothing but the file itself is opened."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReleaseError(
-            str(path),
-            expected="a release file (TOML, in UTF-8)",
-            found=str(error),
-            do="check the path; `sfumato economy` writes an example",
-        ) from error
-    try:
-        # Decimals, so that 0.1 means one tenth and not the nearest binary fraction.
-        content = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise ReleaseError(
-            str(path), expected="a file in TOML", found=str(error), do="mend the line named above"
-        ) from error
+    >>> load("release.toml", period="2026Q3")  # doctest: +SKIP
+    """
+    path, text, content = _read(path)
     folder = path.resolve().parent
+    if "series" in content:
+        content = _of_period(path, text, content, period)
+    elif period is not None:
+        raise ReleaseError(
+            f"--period {period}",
+            expected="a release file for many periods, which has a section [series]",
+            found=f"{path}, which is about one",
+            do='leave the period out, or add [series] with first = "2026-Q1", say; see docs/series.md',
+        )
     for section in (content, content.get("data")):
-        if isinstance(section, dict) and "folder" in section:  # set here, never by the file
+        set_here = [key for key in ("folder", "only") if isinstance(section, dict) and key in section]
+        if set_here:  # set here, never by the file
             raise ReleaseError(
                 str(path),
                 expected="a key that exists",
-                found="'folder'",
-                do="remove it: paths are relative to this file",
+                found=f"'{set_here[0]}'",
+                do="remove it: paths are relative to this file" if set_here == ["folder"] else "remove it",
             )
     if isinstance(content.get("data"), dict):
         content["data"]["folder"] = folder
+        series = content.get("series")
+        if series is not None and series.column:
+            content["data"]["only"] = {"column": series.column, "period": content["release"]["period"]}
     try:
         return Release(**content, folder=folder)
     except ValidationError as error:
-        raise _explained(path, text, error) from error
+        raise _unknown_level(path, text, content, error) or _explained(path, text, error) from error
 
 
-def _explained(path: Path, text: str, error: ValidationError) -> ReleaseError:
-    """Turn the first mistake into an error that names the line, the expectation and the remedy."""
-    # A misspelt key is also a missing one; the former is what the writer has to see.
-    first = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
-    location = tuple(step for step in first["loc"] if step not in (OF_JOBS, OF_RECORDS))
-    named = ", ".join(f"number {step + 1}" if isinstance(step, int) else step for step in location)
-    where = f"{path}, line {line_of(text, location)}: {named or 'the file'}"
-    if first["type"] == "extra_forbidden":
-        known = _known_keys(first["loc"])
-        close = difflib.get_close_matches(str(location[-1]), known, n=1)
-        return ReleaseError(
-            where,
-            expected=f"one of the keys {', '.join(known)}",
-            found=f"'{location[-1]}'",
-            do=f"did you mean '{close[0]}'?" if close else "remove the key",
+def load_any_period(path: str | Path) -> Release:
+    """The same of a series whatever its period: for what all periods share, such as the ledger and the bundle."""
+    _, _, content = _read(path)
+    series = content.get("series")
+    return load(path, str(series.get("first", "")) if isinstance(series, dict) else None)
+
+
+def _read(path: str | Path) -> tuple[Path, str, dict[str, Any]]:
+    path = Path(path)
+    text, content = read_toml(path)
+    return path, text, content
+
+
+_SHARED = ("population", "key", "ledger", "bundle")
+"""What all periods of a series have in common."""
+
+
+def _of_period(path: Path, text: str, content: dict[str, Any], typed: str | None) -> dict[str, Any]:
+    """What the file of a series says of one of its periods."""
+    try:
+        series = Series.model_validate(content["series"])
+    except ValidationError as error:
+        raise _explained(path, text, error, within=("series",)) from error
+    about = content.get("release")
+    if not isinstance(about, dict):
+        return {**content, "series": series}  # which the check of the whole file refuses
+    wrong = "period" if "period" in about else next((key for key in _SHARED if has_words(about.get(key))), None)
+    if wrong is not None:
+        raise ReleaseError(
+            f"{path}, line {line_of(text, ('release', wrong))}: release, {wrong}",
+            expected="no period: the series has many, and one population, key, ledger and bundle for all",
+            found=str(about[wrong]),
+            do="leave it out; {period} may stand in `title` and in all texts under [data]",
         )
-    if first["type"] == "missing":
-        return ReleaseError(
-            where,
-            expected=f"the key '{location[-1]}'",
+    if typed is None:
+        folder = path.resolve().parent / str(about.get("bundle", About.model_fields["bundle"].default))
+        newest, following = _latest(series, folder)
+        raise ReleaseError(
+            str(path),
+            expected="a period: this release file is a series of many",
             found="none",
-            do=f"add '{location[-1]}' to this section",
+            do=(f"name one: --period {newest} is the newest that is published, and " if newest else "name one: ")
+            + f"--period {following} is the next that is not; in Python load("
+            + f'"{path.name}", period="{newest or following}")',
         )
-    found = first["input"]
-    shown = "an unsuitable value" if isinstance(found, dict | list | tuple | BaseModel) else repr(found)
-    if isinstance(found, Decimal):
-        shown = str(found)
-    return ReleaseError(
-        where,
-        expected=first["msg"].removeprefix("Value error, ").removeprefix("Input should be "),
-        found=shown if location else "sections that do not fit together",
-        do="correct the value; docs/release-file.md lists every key",
-    )
+    period = series.period(typed)
+    budget = series.budget(period, about.get("budget"))
+    chosen = {**about, "title": filled(about.get("title"), period), "period": str(period)}
+    return {
+        **content,
+        "series": series.model_copy(update={"title": series.title or str(about.get("title", ""))}),
+        "release": {name: part for name, part in {**chosen, "budget": budget}.items() if part is not None},
+        "data": filled(content.get("data"), period),
+    }
 
 
-def _known_keys(location: Location) -> list[str]:
-    """The keys allowed in the section a location points into."""
-    kind: Any = Release
-    for step in location[:-1]:
-        if step in (OF_JOBS, OF_RECORDS):
-            kind = Frame if step == OF_JOBS else Microdata
-        elif _is_section(kind):
-            fields = {field.alias or name: field for name, field in kind.model_fields.items()}
-            kind = fields[str(step)].annotation if str(step) in fields else None
-        else:  # a table of named sections, or one of several
-            kind = next(filter(_is_section, get_args(kind)), None)
-        if get_origin(kind) is UnionType:
-            kind = next(filter(_is_section, get_args(kind)), None)
-    return [f.alias or name for name, f in kind.model_fields.items() if name != "folder"] if _is_section(kind) else []
+def _latest(series: Series, bundle: Path) -> tuple[Period | None, Period]:
+    """The newest period that the bundle of a series has, and the first that it does not have."""
+    try:
+        versions = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))["series"]["versions"]
+        published = {str(version["period"]) for version in versions}
+    except (OSError, ValueError, KeyError, TypeError):
+        published = set()  # nothing was published yet
+    period = Period.read(series.first)
+    while str(period) in published:
+        period = period.next
+    newest = max(map(Period.read, published), key=lambda one: one.number, default=None)
+    return newest, period
 
 
-def _is_section(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _unknown_level(path: Path, text: str, content: dict[str, Any], error: ValidationError) -> ReleaseError | None:
+    """That the first mistake is a level which no attribute has, by the table that asks for it."""
+    unknown = error.errors()[0].get("ctx", {}).get("error")
+    asked = asked_in(content.get("table"), unknown.name) if isinstance(unknown, UnknownLevel) else None
+    if not isinstance(unknown, UnknownLevel) or asked is None:
+        return None
+    number, key = asked
+    table = content["table"][number].get("name", f"number {number + 1}")
+    where = f"{path}, line {line_of(text, ('table', number, key))}: table '{table}', {key}"
+    return ReleaseError(where, expected=unknown.expected, found=unknown.found, do=unknown.do)
 
 
-def line_of(text: str, location: Location) -> int:
-    """The line of a TOML text where a location is, or where the section that should hold it begins.
-
-    >>> line_of("[release]\\ntitle = 'x'\\n[[table]]\\nname = 'a'", ("table", 0, "name"))
-    4
-    """
-    best, best_depth = 1, 0
-    seen: dict[str, int] = {}
-    section: Location = ()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]", line):
-            names = tuple(part.strip(" \"'") for part in header[2].split("."))
-            section = names
-            if header[1] == "[[":
-                seen[header[2]] = seen.get(header[2], -1) + 1
-                section = (*names, seen[header[2]])
-            here = section
-        elif key := re.match(r"\s*([\w.\"'-]+)\s*=", line):
-            here = (*section, *(part.strip(" \"'") for part in key[1].split(".")))
-        else:
-            continue
-        if len(here) > best_depth and location[: len(here)] == here:
-            best, best_depth = number, len(here)
-    return best
+def _explained(path: Path, text: str, error: ValidationError, within: Location = ()) -> ReleaseError:
+    """The first mistake in a file, by its line."""
+    variants: dict[str, type[BaseModel]] = {OF_JOBS: Frame, OF_RECORDS: Microdata}
+    return mistake(path, text, error, file=Release, variants=variants, within=within)

@@ -1,6 +1,6 @@
 """Run a release: check, validate, charge, tabulate, protect, keep the answers, publish."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.bundle.write import refuse_foreign, write_bundle
-from sfumato.checking import Progress, checked, stored_answers
+from sfumato.bundle.manifest import MANIFEST
+from sfumato.bundle.series import write_series
+from sfumato.bundle.versions import Version
+from sfumato.bundle.write import mend, refuse_another, refuse_foreign, refuse_series, write_bundle
+from sfumato.checking import Checked, Progress, checked, stored_answers
 from sfumato.chunks import Chunk, write_chunk
 from sfumato.durable import alone, private_folder
 from sfumato.engine.chunks import ChunkLayout
 from sfumato.engine.memory import DataTotals
+from sfumato.errors import ReleaseError
 from sfumato.keys import Secret
 from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
 from sfumato.privacy.answers import Answers
-from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.book import OverPeriods
+from sfumato.privacy.entries import REVISED
+from sfumato.privacy.ledger import Ledger, charged_about_others
+from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
-from sfumato.safeguards import refuse_another_key, refuse_gone, refuse_rolled_back
+from sfumato.safeguards import edition_of, refuse_another_key, refuse_gone, refuse_rolled_back
 from sfumato.statistic import Statistic
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
+    from sfumato.engine.guesses import Guess
     from sfumato.statistics.cube.figures import Calibration
 
 STEPS = ("read", "fingerprint", "validate", "charge", "tabulate", "protect", "publish")
@@ -40,6 +48,8 @@ class Published:
     """Tables that were charged by this run; the others are repeated from what is stored, or finished."""
     balance: Balance | None
     """Of the account; None when nothing of the release costs a budget."""
+    calendars: tuple[Calendar, ...] = ()
+    """What every period spent of the windows over several periods."""
     finished: tuple[str, ...] = ()
     """Tables that an earlier run had charged and did not live to answer: this run drew them."""
     totals: DataTotals = field(default_factory=DataTotals)
@@ -48,30 +58,71 @@ class Published:
     """Calibrations that did not converge, by the name of the cube: it does not add up to its controls."""
     changes: tuple[str, ...] = ()
     """What changed in the data since they were last charged, where that made new charges."""
+    reading: "Mapping[str, Guess]" = field(default_factory=dict)
+    """How the tables were read that are no Parquet."""
+    version: Version | None = None
+    """Of a series: the version of the period that is published now."""
+    unchanged: bool = False
+    """Whether the bundle is the one that was there before."""
+    charged_about_others: frozenset[str] = frozenset()
+    """Tables that were charged before as if they were about other establishments, or all: by an earlier version."""
 
 
-def run(release: Release, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> Published:
+def run(
+    release: Release,
+    progress: Progress = lambda _: None,
+    notice: Progress = lambda _: None,
+    *,
+    revise: str | None = None,
+    replace: bool = False,
+    busy: Callable[[], None] = lambda: None,
+) -> Published:
     """Publish a release; `notice` is told before the charge what changed in the data and makes one.
+
+    Of a series, a period that was published with other data is published once more only with a reason to `revise` it.
+    The bundle of another release is replaced only with `replace`.
+    Of two runs with one ledger the second waits, before it charges anything, and then finds the answers of the first;
+    `busy` is called before it waits, and may refuse to.
 
     The budget is charged, durably, before any table is tabulated; a run that is killed at any moment leaves no charge,
     or a charge and a release that the next run finishes without a second one.
     """
     answers = stored_answers(release)
-    refuse_foreign(release.bundle)
+    _refuse_other_bundle(release, revise, replace=replace)
     with checked(release, progress) as ready:
         plan, identity = ready.plan, ready.identity
         progress("charge")
         ledger = open_ledger(release)
         refuse_another_key(plan, identity, ledger)
         charges = identity.charges(plan)
-        changes = identity.changes(plan, release.account)
-        for words in changes:
-            notice(words)
-        receipt = ledger.charge(
-            release.account, charges, release.about.title, budget=release.budget, content=identity.content
-        )
-        questions = {charge.table: charge.question for charge in charges}
-        with alone(release.store / "lock"):  # of two runs of one release the second finds the answers of the first
+        with alone(release.store / "lock", busy):
+            changes = identity.changes(plan, release.account)
+            edition = None if release.series is None else edition_of(plan, charges, ledger.history(), changes)
+            if edition is not None:
+                edition.refuse_unsaid(revise)
+            if edition is not None and edition.is_published:
+                return Published(
+                    bundle=release.bundle,
+                    plan=plan,
+                    charged=(),
+                    balance=None if release.budget is None else ledger.balance(release.account),
+                    calendars=_calendars(release, ledger),
+                    totals=ready.totals,
+                    version=edition.newest,
+                    unchanged=True,
+                )
+            for words in changes:
+                notice(words)
+            receipt = ledger.charge(
+                release.account,
+                charges,
+                _charged_as(release, revise),
+                budget=release.budget,
+                content=identity.content,
+                window=release.window,
+                many_periods=release.time is not None,
+            )
+            questions = {charge.table: charge.question for charge in charges}
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
             unanswered = {one.name: one for one in plan.distinct() if questions[one.name] not in answered}
             left = tuple(unanswered)
@@ -107,18 +158,71 @@ def run(release: Release, progress: Progress = lambda _: None, notice: Progress 
         given = {one.name: _given(one, answers, *kept[one.name]) for one in plan.statistics}
         identifiers = {charge.table: entry.identifier for charge, entry in zip(charges, receipt.entries, strict=True)}
         spent = ledger.over_periods(release.about.population)
-        bundle = write_bundle(plan, given, identifiers, release.bundle, each_file=ready.each_file, spent=spent)
+        before = _manifest(release.bundle)
+        version, new = _publish(ready, given, identifiers, spent, (revise or "").strip())
         charged = tuple(one.name for one in plan.distinct() if identifiers[one.name] in receipt.new)
         return Published(
-            bundle=bundle,
+            bundle=release.bundle,
             plan=plan,
             charged=charged,
             finished=tuple(name for name in left if name not in charged),
             balance=None if release.budget is None else ledger.balance(release.account),
+            calendars=_calendars(release, ledger),
             totals=ready.totals,
             unmet={one.name: found for one in plan.cubes if (found := one.unmet(given[one.name])) is not None},
             changes=changes,
+            reading=ready.reading,
+            version=version,
+            unchanged=not new or before == _manifest(release.bundle),
+            charged_about_others=charged_about_others(charges, receipt.entries),
         )
+
+
+def _publish(
+    ready: Checked, given: Mapping[str, Any], identifiers: Mapping[str, str], spent: OverPeriods, reason: str
+) -> tuple[Version | None, bool]:
+    """Write the bundle, or the next version of a period of a series, unless another run was faster."""
+    plan, folder = ready.plan, ready.plan.release.bundle
+    if plan.release.series is None:
+        write_bundle(plan, given, identifiers, folder, each_file=ready.each_file, spent=spent)
+        return None, True
+    return write_series(plan, given, identifiers, folder, each_file=ready.each_file, spent=spent, reason=reason)
+
+
+def _calendars(release: Release, ledger: Ledger) -> tuple[Calendar, ...]:
+    """What the period of a release and those beside it spend of every window, where it costs something."""
+    return () if release.budget is None else ledger.calendars(release.about.population, release.about.period)
+
+
+def _charged_as(release: Release, revise: str | None) -> str:
+    """The name of a release in the ledger, of a revision with its reason."""
+    return release.about.title if revise is None else f"{release.about.title}{REVISED}{revise.strip()}"
+
+
+def _refuse_other_bundle(release: Release, revise: str | None, *, replace: bool) -> None:
+    """Refuse a folder that the release must not be published into, and a reason where nothing can be revised."""
+    refuse_foreign(release.bundle)
+    names = [*(table.name for table in release.tables), *(cube.name for cube in release.cubes)]
+    if release.series is not None:
+        mend(release.bundle)
+        refuse_another(release.bundle, release.about, names)
+        return
+    refuse_series(release.bundle)
+    if not replace:
+        refuse_another(release.bundle, release.about, names)
+    if revise is not None:
+        raise ReleaseError(
+            "--revise",
+            expected="a series, whose periods are kept in all versions",
+            found="a release of one period, whose bundle is replaced",
+            do="leave --revise out, or add [series] to the release file; see docs/series.md",
+        )
+
+
+def _manifest(bundle: Path) -> bytes:
+    """What a bundle lists, each file with its digest: the same list is the same bundle."""
+    file = bundle / MANIFEST
+    return file.read_bytes() if file.is_file() else b""
 
 
 def open_ledger(release: Release, *, remembers: bool = False) -> Ledger:

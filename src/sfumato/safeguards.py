@@ -1,4 +1,4 @@
-"""What must not be forgotten: charges in a ledger, the key and the rounding a table was published with."""
+"""What must not be forgotten: charges in a ledger, the key and rounding of a table, what a series has published."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.bundle.manifest import MANIFEST, read_manifest
-from sfumato.errors import BudgetError, KeyFileError, LedgerError
+from sfumato.bundle.versions import SeriesBundle, Version
+from sfumato.errors import BudgetError, BundleError, KeyFileError, LedgerError
+from sfumato.frame.records import OTHER_UNITS
+from sfumato.frame.sources import written
 from sfumato.identity import Identity
 from sfumato.plan import Plan
-from sfumato.privacy.account import Account, balance, in_words
+from sfumato.privacy.account import Account, Charge, Cost, balance, further, in_words
 from sfumato.privacy.answers import Answers
+from sfumato.privacy.blocks import EVERYTHING
+from sfumato.privacy.book import known_data
 from sfumato.privacy.entries import Entry, answers_of, gone, refuse_charged, store_of
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
+from sfumato.privacy.guarantee import EmployerEmployee, at_most, described_caps
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import KEY_NOTE, RoundingNote
+from sfumato.statistic import KEY_NOTE, LEVELS_NOTED, RoundingNote
 from sfumato.statistics.published import PublishedTable
 
 # Keep a table under the key and the rounding it was published with: readers would average or combine two of them.
@@ -30,8 +35,13 @@ def refuse_another_key(plan: Plan, identity: Identity, ledger: Ledger) -> None:
     The office may want that all the same, when the old key leaked, and says so by `rekeyed = true`.
     """
     keyed = [planned for planned in plan.tables if planned.key]
-    for entry, fingerprint, note, noise in _answered_with_keys(ledger.history()):
-        _refuse_another_noise(plan, entry, identity, fingerprint, noise)
+    history = ledger.history()
+    charged = frozenset(entry.question for entry in history if entry.kind == "charge")
+    _refuse_second_key(plan, identity, history)
+    new = [planned for planned in keyed if identity.charge(planned).question not in charged]
+    for entry, fingerprint, note, noise in _answered_with_keys(history):
+        same_key = [planned for planned in new if planned.noise and planned.key == fingerprint]
+        _refuse_another_noise(same_key, entry, noise, same_data=entry.data in identity.names, release=plan.release)
         another = [planned for planned in keyed if planned.key != fingerprint and not plan.release.about.rekeyed]
         planned = next((one for one in another if identity.asks(one.in_whole_numbers(), entry, note.question)), None)
         if planned is not None:
@@ -42,6 +52,74 @@ def refuse_another_key(plan: Plan, identity: Identity, ledger: Ledger) -> None:
                 found=f"the key {planned.key}",
                 do=f'write key_fingerprint = "{fingerprint}" under [release] to use the earlier key; or, if that one '
                 "leaked, rekeyed = true",
+            )
+
+
+def refuse_other_units(plan: Plan, identity: Identity) -> None:
+    """Raise KeyFileError when the units of records were published under another name with the key in force.
+
+    Keys are made with the name of the unit's column. Under another name every unit has another key, and readers average
+    what was published before and after, as under another key file.
+    """
+    fingerprint = next((table.key for table in plan.tables if table.key), "")
+    if not fingerprint or plan.release.data.of_jobs or plan.release.data.accepted == OTHER_UNITS:
+        return
+    keyed = {entry.data for entry, used, *_ in _answered_with_keys(identity.history) if used == fingerprint}
+    before = [
+        known.content
+        for known in known_data(identity.history)
+        if not keyed.isdisjoint(known.all_names)
+        and (
+            known.entry.account.population == plan.release.account.population or known.content.same_as(identity.content)
+        )
+    ]
+    units = tuple(map(written, plan.release.data.as_records().records.units))
+    earlier = frozenset[str]().union(*(content.unit_names for content in before))
+    new = [unit for unit in units if unit not in earlier]
+    swapped = {content.tables["records"].key_columns[0] for content in before if content.unit_names}
+    if earlier and not new and swapped and units[0] not in swapped:
+        new = [units[0]]  # a larger unit's name for the record's own
+    if earlier and new:
+        named = dict.fromkeys(content.tables["records"].key_columns[0] for content in before if content.unit_names)
+        were = " or ".join(f"'{name}'" for name in named)
+        raise KeyFileError(
+            "records, unit",
+            expected=f"units of the same name as before, where a record's was {were}: their permanent keys are made "
+            "with it, and a reader who has tables under two keys can average them",
+            found=f"'{new[0]}'",
+            do=f'if a column was only renamed, write its first name: key_names = {{ "{new[0]}" = "…" }} under '
+            f'[data.records]; if these are units that were not published before, accept = "{OTHER_UNITS}"',
+        )
+
+
+def _refuse_second_key(plan: Plan, identity: Identity, history: Sequence[Entry]) -> None:
+    """Refuse a new table under another key than the last one of these data, else of the account, else of the series.
+
+    Whatever is asked, the same units would get a second, independent perturbation. A file that has periods in it is a
+    series too: next month it has the same ones and one more, and perhaps another period in the release file.
+    """
+    release, charged = plan.release, {entry.question for entry in history if entry.kind == "charge"}
+    answered = [(entry, fingerprint) for entry, fingerprint, _, _ in _answered_with_keys(history)]
+    of_data = [used for entry, used in answered if entry.data in identity.names]
+    of_account = [used for entry, used in answered if entry.account == release.account]
+    of_series = [
+        used
+        for entry, used in answered
+        if (release.series is not None or release.time is not None)
+        and entry.account.population == release.account.population
+    ]
+    before = of_data or of_account or of_series
+    for planned in plan.tables:
+        if not before or planned.key in ("", before[-1]) or release.about.rekeyed:
+            continue
+        if identity.charge(planned).question not in charged:  # what was published stays as it was
+            raise KeyFileError(
+                f"table '{planned.table.name}'",
+                expected=f"the key that {'the series' if release.series else release.account} was published with last, "
+                f"{before[-1]}: a reader who has figures about the same units under two keys can average them",
+                found=f"the key {planned.key}",
+                do=f'name the key file that has it, with key_fingerprint = "{before[-1]}" if it was rotated; or, if it '
+                "leaked, rekeyed = true, and say in the release that figures differ by more than the truth",
             )
 
 
@@ -89,17 +167,126 @@ def _answered_with_keys(history: Iterable[Entry]) -> Iterator[tuple[Entry, str, 
             yield entry, fingerprint, RoundingNote.read(question, noise), noise
 
 
-def _refuse_another_noise(plan: Plan, entry: Entry, identity: Identity, fingerprint: str, noise: str) -> None:
-    """Refuse other options of a perturbation of the same records with the same key."""
-    changed = [p for p in plan.tables if p.noise and noise and p.key == fingerprint and p.noise != noise]
-    if changed and entry.data in identity.names:
+def _refuse_another_noise(
+    new: Iterable[PublishedTable], entry: Entry, noise: str, *, same_data: bool, release: Release
+) -> None:
+    """Refuse other options or levels of a perturbation of the same units in new tables with the same key.
+
+    The same data are known by their content. Data that grew by a month, or in which one record was corrected, have
+    another one, and still most of the same units with the same values: a whole population keeps its options as long as
+    its key.
+    """
+    if not noise or not (same_data or entry.account.population == release.account.population):
+        return
+    options, _, levels = noise.partition(LEVELS_NOTED)
+    for planned in new:
+        other_levels = levels not in ("", planned.noted("").partition(LEVELS_NOTED)[2])
+        other_levels &= release.data.accepted != OTHER_UNITS  # of whom nothing was published before
+        if planned.noise == options and not other_levels:
+            continue
         raise KeyFileError(
-            f"table '{changed[0].table.name}'",
-            expected="the method and options that these records were published with: two perturbations of the "
-            "same cells, made of the same directions and sizes, can be solved for the truth",
-            found="others",
+            f"table '{planned.table.name}'",
+            expected="the method, options and levels of units that "
+            + ("these records were" if same_data else f"'{entry.account.population}' was")
+            + " published with under this key: two perturbations of the same cells, made of the same directions and "
+            "sizes, can be solved for the truth",
+            found="other options" if planned.noise != options else "other levels of units",
             do="write the earlier ones; or, if they must change, rotate the key and write rekeyed = true",
         )
+
+
+# Keep what a series has published: a period changes only when somebody says that it is revised, and why.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edition:
+    """What a run of one period would do to its series."""
+
+    newest: Version | None
+    """The version that was published last; None when the period is new."""
+    differs: tuple[str, ...] = ()
+    """What is not as it was published, in words; empty when nothing would change."""
+    cost: Fraction = Fraction(0)
+    """The epsilon that is still to be charged for it."""
+
+    @property
+    def is_published(self) -> bool:
+        """Whether there is nothing to do: the same answers are there already."""
+        return self.newest is not None and not self.differs
+
+    @property
+    def is_revision(self) -> bool:
+        """Whether it would replace what is published by something else."""
+        return self.newest is not None and bool(self.differs)
+
+    def in_words(self) -> str:
+        """What a revision means, before it is charged."""
+        if self.newest is None:
+            return ""
+        when = f"{self.newest.period} was published on {self.newest.published} otherwise"
+        return f"{when} ({'; '.join(self.differs)}): {self._meaning}"
+
+    @property
+    def _meaning(self) -> str:
+        again = f"it costs epsilon = {at_most(self.cost)} again" if self.cost else "it costs nothing more"
+        return f"this is a revision, and {again}"
+
+    def refuse_unsaid(self, reason: str | None) -> None:
+        """Refuse a revision that nobody gave a reason for, and a reason where there is nothing to revise.
+
+        The reason of the version that is published is none for another: the same command again changes nothing.
+        """
+        if self.newest is not None and self.differs and not (reason or "").strip():
+            raise BundleError(
+                f"period {self.newest.period}, version {self.newest.number}",
+                expected=f"what was published on {self.newest.published}",
+                found=f"{'; '.join(self.differs)}: {self._meaning}",
+                do='to publish a revision, which keeps the earlier version, give its reason: --revise "late reports"',
+            )
+        done = self.newest is not None and self.newest.number > 1 and (reason or "").strip() == self.newest.reason
+        if reason is not None and not self.is_revision and not done:
+            raise BundleError(
+                "--revise",
+                expected="a period that was published with other data or other tables",
+                found="one that was not published yet" if self.newest is None else "what is published already",
+                do="leave --revise out",
+            )
+
+
+def edition_of(plan: Plan, charges: Sequence[Charge], history: Sequence[Entry], changes: Sequence[str]) -> Edition:
+    """What a run would do to a series, once its data were looked at; tables that do not fit into it are refused."""
+    release = plan.release
+    series = SeriesBundle.open(release.bundle)
+    series.refuse_unlike(plan)
+    newest = series.newest(release.about.period)
+    paid = {e.question: e.identifier for e in history if e.kind == "charge" and e.account == release.account}
+    identifiers = {charge.table: paid.get(charge.question, "") for charge in charges}
+    if newest is None or series.same_as_published(newest, plan, identifiers):
+        return Edition(newest=newest)
+    before = series.charges(newest)
+    new = [name for name in identifiers if name not in before]
+    gone = [name for name in before if name not in identifiers]
+    data = {entry.identifier: entry.data for entry in history if entry.kind == "charge"}
+    other = [c for c in charges if c.table in before and identifiers[c.table] != before[c.table]]
+    same_data = [charge.table for charge in other if data.get(before[charge.table]) == charge.data]
+    # A revision that was charged and did not get further has nothing left to be charged for.
+    words = list(changes) or (["other data"] if len(same_data) < len(other) else [])
+    told = {"new": new, "left out": gone, "asked for otherwise": same_data}
+    words += [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
+    cost = due_epsilon(plan, charges, history)
+    return Edition(newest=newest, differs=tuple(words) or ("other settings of a table",), cost=cost)
+
+
+def due_epsilon(plan: Plan, charges: Sequence[Charge], history: Sequence[Entry]) -> Fraction:
+    """The epsilon that a run would add to what the account of a release has spent."""
+    account, budget = plan.release.account, plan.release.budget
+    charged = [entry for entry in history if entry.kind == "charge" and entry.account == account]
+    paid = {entry.question for entry in charged}
+    new = {charge.question: charge for charge in charges if charge.question not in paid}
+    try:
+        return Fraction(0) if budget is None else further(account, budget, charged, new.values())
+    except BudgetError:  # the release states another budget than the ledger has, and is refused for that
+        return plan.epsilon(without={charge.table for charge in charges if charge.question in paid})
 
 
 # Refuse a ledger that has forgotten what was published: an older copy of it, or a new one in its place.
@@ -206,19 +393,22 @@ def _set_aside(answers: Answers, ledger: Ledger, folder: Path) -> int:
     return moved
 
 
-def _kept(path: Path, account: Account, identifiers: frozenset[str]) -> list[Guarantee]:
-    """What an account is charged, out of some charges, in a ledger that is older and yet has them."""
+def _kept(path: Path, account: Account, identifiers: frozenset[str]) -> list[Entry]:
+    """What an account is charged, out of some charges, in a ledger that is older and yet has them.
+
+    Only charges about everything count: where others are kept, those that are lost may be about other establishments.
+    """
     if not path.exists():
         return []
     entries = Ledger.open(path, lost=True).history(account)
     charges = [entry for entry in entries if entry.kind == "charge" and entry.identifier in identifiers]
-    return [entry.guarantee for entry in charges if entry.guarantee is not None]
+    return [entry for entry in charges if entry.block == EVERYTHING]
 
 
-def _refuse_less(account: Account, lost: EmployerEmployee, bundles: Sequence[Path], kept: Sequence[Guarantee]) -> None:
+def _refuse_less(account: Account, lost: EmployerEmployee, bundles: Sequence[Path], kept: Sequence[Entry]) -> None:
     """Refuse to record less than what published bundles cost beyond what is still charged for them."""
     told = [_told(bundle, account) for bundle in bundles]
-    after = balance(account, lost, [guarantee for guarantee in told if guarantee is not None])
+    after = balance(account, lost, [Cost(guarantee=guarantee) for guarantee in told if guarantee is not None])
     before = balance(account, lost, kept)
     epsilon, delta = after.spent_epsilon - before.spent_epsilon, after.spent_delta - before.spent_delta
     if epsilon > lost.epsilon or delta > lost.delta:
@@ -244,7 +434,12 @@ def _told(bundle: Path, account: Account) -> EmployerEmployee | None:
     if promised["definition"] == "none":
         return None
     numbers = {name: _exact(promised[name]) for name in ("alpha", "epsilon", "delta")}
-    return EmployerEmployee(definition=promised["definition"], condition=promised.get("condition", ""), **numbers)
+    return EmployerEmployee(
+        definition=promised["definition"],
+        condition=promised.get("condition", ""),
+        caps=described_caps(promised),
+        **numbers,
+    )
 
 
 def _exact(number: int | float) -> Fraction:

@@ -9,89 +9,29 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import Chunked
 from sfumato.keys import Secret
-from sfumato.method import ADDED, Method
+from sfumato.method import Method, method_words
 from sfumato.noise.factors import WHOLE_NUMBERS
 from sfumato.noise.keyed import CellWords, Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge
 from sfumato.privacy.answers import Layout, cells_of, content_of
+from sfumato.privacy.blocks import EVERYTHING, Block
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.meaning import Comparison
+from sfumato.surroundings import Surroundings
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
+LEVELS_NOTED = "+"
+"""In that note, between what decides a perturbation and how many levels of units it protects, if several."""
 _SomeStatistic = TypeVar("_SomeStatistic", bound="Statistic")
-
-
-class Surroundings(Protocol):
-    """What a statistic may know of the release that it is part of; `sfumato.plan.Plan` is it."""
-
-    @property
-    def release(self) -> Any:
-        """What the release file says."""
-        ...
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What all statistics together reveal at most."""
-        ...
-
-    @property
-    def tables(self) -> tuple[Any, ...]:
-        """The statistics that are tables of cells."""
-        ...
-
-    @property
-    def cubes(self) -> tuple[Any, ...]:
-        """The statistics that are cubes."""
-        ...
-
-    @property
-    def kinds(self) -> "tuple[type[Statistic], ...]":
-        """The kinds of its statistics."""
-        ...
-
-    @property
-    def reconciled(self) -> tuple[str, ...]:
-        """The tables that are made to agree."""
-        ...
-
-    @property
-    def not_reconciled(self) -> Mapping[str, str]:
-        """The tables that are not, although the release asks for it, each with the reason."""
-        ...
-
-    def of_kind(self, kind: "type[_SomeStatistic]") -> "tuple[_SomeStatistic, ...]":
-        """The statistics of one kind."""
-        ...
-
-    def label(self, dimension: str) -> str:
-        """The words for a dimension in a heading."""
-        ...
-
-    def map_of(self, dimension: str) -> str | None:
-        """The file of a bundle that has the areas of a dimension, if it is on a map."""
-        ...
-
-
-def describe_dimension(plan: Surroundings, dimension: Dimension) -> dict[str, Any]:
-    """A dimension in the structure of a bundle; only those on a map have the field `map`."""
-    file = plan.map_of(dimension.name)
-    return {
-        "name": dimension.name,
-        "label": plan.label(dimension.name),
-        "codes": len(dimension),
-        "codelist": f"codelists/{dimension.name}.csv",
-        "role": "time" if dimension.name == plan.release.time else None if file is None else "geo",
-        **({} if file is None else {"map": file}),
-    }
 
 
 class Asked(Protocol):
@@ -129,6 +69,8 @@ class Statistic(ABC):
     """The column with the period of a panel."""
     key: str = ""
     """The fingerprint of the key, when the method has one: another key gives another answer."""
+    block: Block = EVERYTHING
+    """The establishments that it is about."""
     in_chunks: bool = False
     """Whether it is made chunk by chunk. That changes no number: an answer in one piece stays the answer."""
     before: "Statistic | None" = None
@@ -163,6 +105,11 @@ class Statistic(ABC):
     def looks_at(self) -> frozenset[str]:
         """Every attribute and measure whose values decide the answer."""
         return cast(Asked, self.question).looks_at
+
+    @property
+    def protects_units(self) -> bool:
+        """Whether a guarantee is about all records of one larger unit together, and not about one record."""
+        return False
 
     @property
     @abstractmethod
@@ -201,7 +148,14 @@ class Statistic(ABC):
     def charge(self, data: str, question: str | None = None) -> Charge:
         """What the ledger is asked to charge for it; `question` is an earlier name of what it asks."""
         asked = self.digest(data) if question is None else question
-        return Charge(question=asked, table=self.name, guarantee=self.guarantee, data=data, note=self._note(data))
+        return Charge(
+            question=asked,
+            table=self.name,
+            guarantee=self.guarantee,
+            data=data,
+            block=EVERYTHING if self.guarantee.bound is None else self.block,
+            note=self._note(data),
+        )
 
     def _note(self, data: str) -> str:  # noqa: ARG002 (some kinds have one)
         """What the ledger keeps beside the charge."""
@@ -213,6 +167,11 @@ class Statistic(ABC):
     def refuse_unsuitable(cls, batch: Mapping[str, Self], data: Any) -> None:  # noqa: ARG003 (most kinds take any)
         """Refuse data that these statistics cannot be made of, before anything is charged."""
         return
+
+    @classmethod
+    def scanned_as(cls) -> "type[Statistic]":
+        """The kind whose `tabulate` makes it too: its own, unless one scan serves several kinds."""
+        return cls
 
     @classmethod
     @abstractmethod
@@ -241,10 +200,10 @@ class Statistic(ABC):
     # What is published of it.
 
     @abstractmethod
-    def files(self, answer: Any, agreed: Any = None) -> "Mapping[str, list[Callable[[], Any]]]":
+    def files(self, answer: Any, agreed: Any = None, when: Any = None) -> "Mapping[str, list[Callable[[], Any]]]":
         """The files of a bundle that have it, each in pieces that can be made side by side.
 
-        `agreed` is the answer after several statistics were made to agree.
+        `agreed` is the answer after several statistics were made to agree, `when` its period in a series.
         """
 
     @abstractmethod
@@ -478,23 +437,3 @@ class RoundingNote:
 def sorted_codes(dimensions: Iterable[Dimension]) -> list[Any]:
     """Dimensions with their codes, in the order of their names."""
     return sorted([dimension.name, sorted(dimension.codes)] for dimension in dimensions)
-
-
-def method_words(method: Method) -> str:
-    """A method with its parameters as digests have it for ever: of this package by its class, of others by its name.
-
-    Two packages may have classes of one name; methods of one name are refused.
-    """
-    if type(method).__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return repr(method) + _unspoken(method)
-    found = {part.name: getattr(method, part.name) for part in fields(cast(Any, method))}
-    return f"{method.name}: {sorted(found.items())!r}"
-
-
-def _unspoken(method: Method) -> str:
-    """The parameters that the text of a method leaves out because they are secret: they decide the answer too."""
-    known = [part for part in fields(cast(Any, method)) if not part.repr]
-    found = {part.name: getattr(method, part.name) for part in known}
-    earlier = {part.name for part in known if part.metadata.get(ADDED) and found[part.name] == part.default}
-    hidden = {name: value for name, value in found.items() if name not in earlier}
-    return repr(sorted(hidden.items())) if hidden else ""

@@ -15,9 +15,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
+from sfumato.keys import new_key
 from sfumato.statistics.cube.section import COUNT
 
 BLOCK = "block"
+CAP = 1000
+"""The most that one job counts for in totals of pay."""
 REST = "rest"
 """The code of a further block, which is the same in all files and is not looked at."""
 
@@ -42,6 +45,11 @@ class Firm:
     women: int = 0
     men: int = 0
     side: str = "a"
+    pay: int = 10
+    """Of each worker, but for those who are paid more."""
+    paid_more: int = 0
+    """How many workers, the last ones of the women, are paid `more`."""
+    more: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +72,8 @@ class Firms:
         )
         return (
             f'[data]\n{files}public = ["block", "side"]\n\n[data.attributes]\nblock = {{ codelist = "blocks.csv" }}\n'
-            'side = { codes = ["a", "b"] }\nsex = { codes = ["F", "M"] }\n'
+            'side = { codes = ["a", "b"] }\nsex = { codes = ["F", "M"] }\n\n'
+            f'[data.measures]\npay = {{ unit = "dollars", cap = {CAP} }}\n'
         )
 
     def write(self, folder: Path, other: "Firms", is_other: Flags) -> None:
@@ -81,15 +90,21 @@ class Firms:
         )
         workplace = np.concatenate([np.repeat(np.arange(len(place)), number) for number in (women, men)])
         sex = np.repeat(["F", "M"], [women.sum(), men.sum()])
+        of_women = [
+            np.tile(np.repeat([firm.pay, firm.more], [firm.women - firm.paid_more, firm.paid_more]), len(places))
+            for firm, places in firms
+        ]
+        of_men = [np.full(firm.men * len(places), firm.pay) for firm, places in firms]
+        pay = np.concatenate([*of_women, *of_men]).astype(np.int64)
         worker = np.arange(len(workplace))
         codes = _codes(len(is_other))
         if self.joined:
-            columns = {"workplace": workplace, "worker": worker, "sex": sex, "side": side[workplace]}
+            columns = {"workplace": workplace, "worker": worker, "sex": sex, "side": side[workplace], "pay": pay}
             _write(folder / "jobs.parquet", columns | {BLOCK: codes[place[workplace]]})
             return
         _write(folder / "workplaces.parquet", {"workplace": np.arange(len(place)), BLOCK: codes[place], "side": side})
         _write(folder / "workers.parquet", {"worker": worker, "sex": sex})
-        _write(folder / "jobs.parquet", {"workplace": workplace, "worker": worker})
+        _write(folder / "jobs.parquet", {"workplace": workplace, "worker": worker, "pay": pay})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +117,8 @@ class Record:
     weight: float = 1.0
     pay: int = 10
     rank: int = 0
+    firm: int = 0
+    """Who employs the person, where groups have firms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,14 +129,18 @@ class Group:
     weighted: bool = False
     yearly: bool = False
     """Whether a person has a record in each of several years."""
+    firms: bool = False
+    """Whether firms are larger units to protect, which needs a key."""
 
     @property
     def data(self) -> str:
         """One table of records."""
         weight = ', weight = "weight"' if self.weighted else ""
         period = ', period = "year"' if self.yearly else ""
+        firms = ', levels = ["firm"]' if self.firms else ""
         return (
-            f'[data]\nrecords = {{ path = "records.parquet", unit = "person"{weight}{period} }}\n\n[data.attributes]\n'
+            f'[data]\nrecords = {{ path = "records.parquet", unit = "person"{weight}{period}{firms} }}\n\n'
+            "[data.attributes]\n"
             'block = { codelist = "blocks.csv" }\nside = { codes = ["a", "b"] }\nyear = { codes = ["1", "2", "3"] }\n\n'
             "[data.measures]\npay = { minimum = 0, maximum = 100 }\nrank = { minimum = 0, maximum = 100 }\n"
         )
@@ -130,6 +151,8 @@ class Group:
         sides = [(self, np.flatnonzero(~is_other)), (other, np.flatnonzero(is_other))]
         records = [(record, places) for like, places in sides for record in like.records]
         most = 1 + max((record.person for record, _ in records), default=0)
+        if self.firms:
+            new_key(folder / "sfumato.key")
 
         def column(value: Callable[[Record], Any], kind: Any = None) -> NDArray[Any]:
             values = np.array([value(record) for record, _ in records], dtype=kind)
@@ -144,6 +167,7 @@ class Group:
             "weight": column(lambda record: record.weight, np.float64),
             "pay": column(lambda record: record.pay),
             "rank": column(lambda record: record.rank),
+            "firm": place * most + column(lambda record: record.firm),
         }
         _write(folder / "records.parquet", columns)
         _write_public_totals(folder, len(is_other))

@@ -4,10 +4,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tests.audit.blocks import Firm, Firms, Group, Record, people
+from tests.audit.blocks import CAP, Firm, Firms, Group, Record, people
 from tests.audit.harness import Case, Question
 
 STRONG = "alpha = 0.1, epsilon = 20"
+PAID = f'{STRONG}, totals = ["pay"]'
 WEAK = 'alpha = 0.1, epsilon = 20, definition = "weak"'
 PEOPLE = 'epsilon = 20, definition = "individuals"'
 CUBES = 'epsilon = 40, delta = 0.5, definition = "individuals"'
@@ -22,11 +23,18 @@ ANSWER = "a person with another record"
 RECORD = "one record more"
 CELL = "a record in another cell"
 FIRST = "the first record of an empty cell"
+UNIT = "a firm more, with all its records"
+OTHER_UNIT = "a firm with other records"
 
 
 def jobs(by: str, protect: str, name: str = "jobs", more: str = "") -> str:
     """A table that counts jobs."""
     return table(by, protect, name=name, more=more, statistic='count = "jobs"')
+
+
+def total(by: str, protect: str, name: str = "pay", more: str = "") -> str:
+    """A table that adds up the pay of jobs."""
+    return table(by, protect, name=name, more=more, statistic='total = "pay"')
 
 
 def table(by: str, protect: str, *, statistic: str, name: str = "people", more: str = "") -> str:
@@ -68,10 +76,29 @@ _MOVE = {
     "steps": 2,
 }
 _PARETO = method("smooth-pareto")
+_SIDES = "".join(jobs("block", _PARETO, name=f"side-{code}", more=f'where = {{ side = "{code}" }}') for code in "ab")
+"""Two tables about different establishments, which are charged once."""
 _ONE_MORE = {"before": firm(3), "after": firm(4), "neighbour": WORKER}
 _TENTH = {"before": firm(20), "after": firm(22), "neighbour": SIZE}
 _BOTH_SEXES = {"before": firm(10, 10), "after": firm(11, 11), "neighbour": SIZE}
 _OTHER_SEX = {"before": firm(10, 10), "after": firm(9, 11), "neighbour": ATTRIBUTE, "steps": 2}
+
+
+def _few(women: int, **of_each: Any) -> Firms:
+    """A place with one establishment whose workers earn a hundredth of the cap, but for some."""
+    return Firms(firms=(Firm(women=women, pay=CAP // 100, **of_each),))
+
+
+_ONE_PAID = {
+    "before": _few(3),
+    "after": _few(4, paid_more=1, more=CAP),
+    "neighbour": "one worker more, who earns the cap",
+}
+_TENTH_PAID = {
+    "before": Firms(firms=(Firm(women=20, pay=CAP),)),
+    "after": Firms(firms=(Firm(women=22, pay=CAP),)),
+    "neighbour": "an establishment with a tenth more workers and pay",
+}
 
 OF_JOBS = (
     Case(name="smooth-pareto", **_ONE_MORE, budget=STRONG, tables=jobs("block", _PARETO)),
@@ -105,6 +132,16 @@ OF_JOBS = (
         tables=jobs("block", _PARETO),
     ),
     Case(name="smooth-pareto, moved", **_MOVE, budget=STRONG, tables=jobs("block side", _PARETO)),
+    Case(
+        name="smooth-pareto, each side by itself",
+        quick=False,
+        before=firm(3, 0, _ACROSS),
+        after=firm(4, 0, _ACROSS),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=_SIDES,
+    ),
+    Case(name="smooth-pareto, each side by itself, moved", quick=False, **_MOVE, budget=STRONG, tables=_SIDES),
     Case(
         name="smooth-pareto at epsilon 4",
         quick=False,
@@ -347,11 +384,168 @@ OF_JOBS = (
         + jobs("block side", method("smooth-pareto", "0.5"), name="women", more='where = { sex = "F" }'),
     ),
     Case(
+        name="total pay, one worker more who earns the cap",
+        **_ONE_PAID,
+        budget=PAID,
+        tables=total("block", _PARETO),
+    ),
+    Case(
+        name="total pay, one worker more who earns far above the cap",
+        quick=False,
+        before=_few(3),
+        after=_few(4, paid_more=1, more=50 * CAP),
+        neighbour="one worker more, who earns fifty times the cap",
+        budget=PAID,
+        tables=total("block", _PARETO),
+    ),
+    Case(name="total pay, a tenth more", **_TENTH_PAID, budget=PAID, tables=total("block", _PARETO)),
+    Case(
+        name="total pay at epsilon 4",
+        quick=False,
+        **_TENTH_PAID,
+        budget=PAID,
+        tables=total("block", method("smooth-pareto", "4")),
+    ),
+    Case(
+        name="total pay, the smaller of two",
+        quick=False,
+        before=firm(20, 0, Firm(women=10, pay=CAP)),
+        after=firm(20, 0, Firm(women=11, pay=CAP)),
+        neighbour="one worker more, who earns the cap",
+        budget=PAID,
+        tables=total("block", _PARETO),
+    ),
+    Case(
+        name="total pay, two workers who earn the cap where others earn little",
+        before=_few(20),
+        after=_few(22, paid_more=2, more=CAP),
+        neighbour="a tenth more workers, who all earn the cap: no neighbours, but two steps",
+        steps=2,
+        budget=PAID,
+        tables=total("block", _PARETO),
+    ),
+    Case(
+        name="total pay, a worker with other pay",
+        quick=False,
+        before=_few(4),
+        after=_few(4, paid_more=1, more=CAP),
+        neighbour="a worker who earns the cap, and not a hundredth of it",
+        steps=2,
+        budget=PAID,
+        tables=total("block", _PARETO),
+    ),
+    Case(
+        name="total pay by sex",
+        before=Firms(firms=(Firm(women=1, men=19, pay=CAP),)),
+        after=Firms(firms=(Firm(women=3, men=19, pay=CAP),)),
+        neighbour="an establishment with a tenth more pay, all of it women's",
+        budget=PAID,
+        tables=total("block sex", _PARETO),
+    ),
+    Case(
+        name="total pay by sex, one worker more",
+        quick=False,
+        **_ONE_PAID,
+        budget=PAID,
+        tables=total("block sex", method("vector-pareto")),
+    ),
+    Case(
+        name="counts and total pay",
+        **_ONE_PAID,
+        budget=PAID,
+        tables=jobs("block", method("smooth-pareto", "0.5"))
+        + total("block", method("smooth-pareto", "0.5"))
+        + total("block sex", method("vector-pareto", "0.5"), name="sexes"),
+    ),
+    Case(
+        name="counts and total pay, a tenth more",
+        quick=False,
+        **_TENTH_PAID,
+        budget=PAID,
+        tables=jobs("block", method("smooth-pareto", "0.5")) + total("block", method("smooth-pareto", "0.5")),
+    ),
+    Case(
+        name="mean pay",
+        **_ONE_PAID,
+        budget=PAID,
+        tables=table("block", method("smooth-pareto", "2"), name="pay", statistic='mean = "pay"'),
+    ),
+    Case(
+        name="mean pay by sex, a tenth more",
+        quick=False,
+        before=Firms(firms=(Firm(women=10, men=10, pay=CAP),)),
+        after=Firms(firms=(Firm(women=12, men=10, pay=CAP),)),
+        neighbour="an establishment with a tenth more workers and pay, all of it women's",
+        budget=PAID,
+        tables=table("block sex", method("smooth-pareto", "3"), name="pay", statistic='mean = "pay"'),
+    ),
+    Case(
+        name="total pay in parts of a joined table",
+        quick=False,
+        before=replace(_few(3), joined=True),
+        after=replace(_few(4, paid_more=1, more=CAP), joined=True),
+        neighbour="one worker more, who earns the cap",
+        budget=PAID,
+        tables=total("block side", _PARETO, more="parts = 3"),
+    ),
+    Case(
+        name="total pay, establishments not told",
+        quick=False,
+        before=NOBODY,
+        after=_few(1, paid_more=1, more=CAP),
+        neighbour="an establishment that was not there, with one worker who earns the cap",
+        budget=PAID,
+        tables=total("block side", _PARETO, more="establishments = false"),
+    ),
+    Case(
         name="the same question twice",
         quick=False,
         **_ONE_MORE,
         budget=STRONG,
         tables=jobs("block", _PARETO) + jobs("block", _PARETO, name="again", more="nonnegative = true"),
+    ),
+    Case(
+        name="errors by a bought scale",
+        **_TENTH,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "0.5", error_epsilon="0.5")),
+    ),
+    Case(
+        name="errors by a bought scale, one worker more",
+        quick=False,
+        before=firm(10),
+        after=firm(11),
+        neighbour=WORKER,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "0.5", error_epsilon="0.5")),
+    ),
+    Case(
+        name="errors by a bought scale, both sexes",
+        quick=False,
+        **_BOTH_SEXES,
+        budget=STRONG,
+        tables=jobs("block sex", method("vector-pareto", "0.5", error_epsilon="0.5")),
+    ),
+    Case(
+        name="reconciled by bought scales",
+        quick=False,
+        before=firm(20, 2, _ACROSS),
+        after=firm(22, 2, _ACROSS),
+        neighbour=SIZE,
+        budget=STRONG,
+        settings="reconcile = true",
+        tables=jobs("block", method("smooth-pareto", "0.4", error_epsilon="0.1"))
+        + jobs("block side", method("smooth-pareto", "0.4", error_epsilon="0.1"), "sides"),
+    ),
+    Case(
+        name="errors by a finer table",
+        quick=False,
+        before=firm(20, 2, _ACROSS),
+        after=firm(22, 2, _ACROSS),
+        neighbour=SIZE,
+        budget=STRONG,
+        tables=jobs("block", method("smooth-pareto", "0.5"))
+        + jobs("block side", method("smooth-pareto", "0.5"), "sides"),
     ),
     Case(
         name="reconciled",
@@ -399,6 +593,8 @@ _STEEP = (Record(person=0, rank=0, pay=0), Record(person=1, rank=1, pay=0), Reco
 """The third one moves predictions from one bound of the outcome to the other."""
 _FEW = people(6, pay=10)
 _THREE_YEARS = tuple(Record(person=9, year=year) for year in "123")
+
+_CLIPPED = {"largest_weight": "4", "weights_above": '"clip"'}
 
 OF_PEOPLE = (
     Case(
@@ -582,6 +778,93 @@ OF_PEOPLE = (
         tables=table("block", method("mose", "3", classes='["side"]'), statistic=_PREDICT),
     ),
     Case(
+        name="weighted counts, a heavier record clipped",
+        quick=False,
+        before=group(*people(3, weight=2.3), weighted=True),
+        after=group(*people(3, weight=2.3), Record(person=3, weight=50.0), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace", **_CLIPPED), statistic=_COUNT),
+    ),
+    Case(
+        name="weighted counts by year",
+        quick=False,
+        before=group(*people(2, year="1", weight=0.7), weighted=True, yearly=True),
+        after=group(
+            *people(2, year="1", weight=0.7),
+            *(Record(person=9, year=year, weight=4.0) for year in "123"),
+            weighted=True,
+            yearly=True,
+        ),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("laplace", largest_weight="4"), statistic=_COUNT),
+    ),
+    *(
+        Case(
+            name=f"weighted noisy-quantiles, {curve}",
+            quick=False,
+            before=group(*people(6, pay=10, weight=2.6), weighted=True),
+            after=group(*people(6, pay=10, weight=2.6), Record(person=6, pay=90, weight=3.9), weighted=True),
+            neighbour=PERSON,
+            budget=PEOPLE,
+            tables=table(
+                "block",
+                method("noisy-quantiles", "1.5", curve=f'"{curve}"', minimum="0", largest_weight="4"),
+                statistic=_QUANTILES,
+            ),
+        )
+        for curve in ("adaptive", "plain", "hierarchical", "exponential")
+    ),
+    Case(
+        name="weighted noisy-quantiles, a heavier record clipped",
+        quick=False,
+        before=group(*people(6, pay=10, weight=2.6), weighted=True),
+        after=group(*people(6, pay=10, weight=2.6), Record(person=6, pay=90, weight=50.0), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table(
+            "block", method("noisy-quantiles", "1.5", curve='"plain"', minimum="0", **_CLIPPED), statistic=_QUANTILES
+        ),
+    ),
+    Case(
+        name="weighted noisy-regression",
+        quick=False,
+        before=group(*(replace(record, weight=1.3) for record in _LINE), weighted=True),
+        after=group(
+            *(replace(record, weight=1.3) for record in _LINE),
+            Record(person=22, rank=0, pay=100, weight=4.0),
+            weighted=True,
+        ),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("noisy-regression", "2", minimum="0", largest_weight="4"), statistic=_SHOWN),
+    ),
+    Case(
+        name="weighted global-sensitivity, a light record before",
+        quick=False,
+        before=group(Record(person=0, pay=0, weight=0.01), weighted=True),
+        after=group(Record(person=0, pay=0, weight=0.01), Record(person=1, pay=100, weight=4.0), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table(
+            "block",
+            method("global-sensitivity", "2", minimum="0", largest_weight="4"),
+            statistic='mean = "pay"\ndecimals = 0',
+        ),
+    ),
+    Case(
+        name="weighted mose, means given chi",
+        quick=False,
+        before=group(*people(60, pay=0, weight=3.0), weighted=True),
+        after=group(*people(60, pay=0, weight=3.0), Record(person=60, pay=100, weight=4.0), weighted=True),
+        neighbour=PERSON,
+        budget=f"{PEOPLE}, conditional = true",
+        tables=table(
+            "block", method("mose", "2", chi="100", largest_weight="4"), statistic='mean = "pay"\ndecimals = 2'
+        ),
+    ),
+    Case(
         name="counts and percentiles of people",
         before=group(*people(3, pay=10)),
         after=group(*people(4, pay=10)),
@@ -623,6 +906,28 @@ _STRICT = 'sensitivity = "weight"\nlargest_weight = 4'
 _COUNTS = frozenset({"count"})
 _CONTROL = 'controls = [{ by = ["block"], epsilon = 0.5 }]'
 _LEVELS = 'approach = "several-levels"\nlevels = [["block"]]'
+
+_UNITS = 'protects = "unit"\nmost_records = 3'
+_UNITS_COUNTED = 'protects = "unit", most_records = 3'
+_KEY = 'key = "sfumato.key"'
+_SMALL = people(2)  # the firm that stays
+_THREE_MORE = tuple(Record(person=2 + place, firm=1, side="aab"[place]) for place in range(3))
+_MANY_MORE = tuple(Record(person=2 + place, firm=1) for place in range(7))
+_HEAVY_FIRM = tuple(replace(record, weight=4.0) for record in _THREE_MORE)
+
+
+def firms(*records: Record, **options: Any) -> Group:
+    """A group of records of firms."""
+    return group(*records, firms=True, **options)
+
+
+_UNIT_MORE = {
+    "before": firms(*_SMALL),
+    "after": firms(*_SMALL, *_THREE_MORE),
+    "neighbour": UNIT,
+    "budget": CUBES,
+    "settings": _KEY,
+}
 
 OF_CUBES = (
     Case(name="cube", **_RECORD_MORE, tables=cube()),
@@ -731,6 +1036,78 @@ OF_CUBES = (
         **_EMPTY,
         tables=cube(f"empty_cells = 0.5\n{_CONTROL}", epsilon="0.5"),
     ),
+    Case(name="cube of units", **_UNIT_MORE, tables=cube(_UNITS, cap=40)),
+    Case(
+        name="cube of units, more records than are counted",
+        **{**_UNIT_MORE, "after": firms(*_SMALL, *_MANY_MORE)},
+        tables=cube(_UNITS, cap=40),
+    ),
+    Case(
+        name="cube of units, one record more than are counted",
+        quick=False,
+        before=firms(*_SMALL, *_MANY_MORE[:6]),
+        after=firms(*_SMALL, *(replace(one, side="b") for one in _MANY_MORE[6:]), *_MANY_MORE[:6]),
+        neighbour=RECORD,
+        budget=CUBES,
+        settings=_KEY,
+        tables=cube(_UNITS, cap=40),
+    ),
+    Case(
+        name="cube of units, other records",
+        quick=False,
+        before=firms(*_SMALL, *(replace(one, side="a") for one in _THREE_MORE)),
+        after=firms(*_SMALL, *(replace(one, side="b") for one in _THREE_MORE)),
+        neighbour=OTHER_UNIT,
+        steps=2,
+        budget=CUBES,
+        settings=_KEY,
+        tables=cube(_UNITS, cap=40, epsilon="0.5"),
+    ),
+    Case(name="cube of units with a small cap", quick=False, **_UNIT_MORE, tables=cube(_UNITS, cap=6)),
+    Case(
+        name="cube of units with a control", **_UNIT_MORE, tables=cube(f"{_UNITS}\n{_CONTROL}", cap=40, epsilon="0.5")
+    ),
+    Case(name="cube of units at several levels", **_UNIT_MORE, tables=cube(f"{_UNITS}\n{_LEVELS}", cap=40)),
+    Case(
+        name="cube of units with a measure",
+        quick=False,
+        **_UNIT_MORE,
+        tables=cube(f'{_UNITS}\nmeasures = ["pay"]', cap=40, epsilon="0.5"),
+    ),
+    Case(
+        name="strict cube of units",
+        **{
+            **_UNIT_MORE,
+            "before": firms(*(replace(one, weight=4.0) for one in _SMALL), weighted=True),
+            "after": firms(*(replace(one, weight=4.0) for one in _SMALL), *_HEAVY_FIRM, weighted=True),
+        },
+        tables=cube(f"{_UNITS}\n{_STRICT}", cap=40, epsilon="0.5"),
+    ),
+    Case(
+        name="half of the empty cells, a unit",
+        **{**_UNIT_MORE, "before": firms(), "after": firms(*_THREE_MORE)},
+        tables=cube(f"{_UNITS}\nempty_cells = 0.5", cap=40, epsilon="0.5"),
+    ),
+    Case(
+        name="counts of units",
+        **_UNIT_MORE,
+        tables=table("block side", f"{method('laplace')}, {_UNITS_COUNTED}", statistic=_COUNT),
+    ),
+    Case(
+        name="counts of units, more records than are counted",
+        quick=False,
+        **{**_UNIT_MORE, "after": firms(*_SMALL, *_MANY_MORE)},
+        tables=table("block", f"{method('laplace')}, {_UNITS_COUNTED}", statistic=_COUNT),
+    ),
+    Case(
+        name="weighted counts of units",
+        **{
+            **_UNIT_MORE,
+            "before": firms(*_SMALL, weighted=True),
+            "after": firms(*_SMALL, *_HEAVY_FIRM, weighted=True),
+        },
+        tables=table("block side", f"{method('laplace', largest_weight='4')}, {_UNITS_COUNTED}", statistic=_COUNT),
+    ),
     Case(
         name="a cube beside a table",
         **_RECORD_MORE,
@@ -739,5 +1116,6 @@ OF_CUBES = (
 )
 
 CASES = (*OF_JOBS, *OF_PEOPLE, *OF_CUBES)
+NAMED_UNITS = next(case for case in OF_CUBES if case.name == "cube of units")
 QUICK = tuple(case for case in CASES if case.quick)
 QUICK_DRAWS, FULL_DRAWS = 3_000, 40_000

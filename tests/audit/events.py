@@ -121,8 +121,8 @@ def _tested(split: _Split, name: str, holds: Holds, *, turned: bool, delta: floa
     sides = split.sides(split.bound)[:: -1 if turned else 1]
     (one, other), (n, m) = (int(holds(side).sum()) for side in sides), map(len, sides)
     share = one / n - delta
-    with np.errstate(divide="ignore"):
-        estimate = float(np.log(max(share, 0.0)) - np.log(other / m))
+    with np.errstate(divide="ignore"):  # of an event that δ covers there is nothing to estimate
+        estimate = float(np.log(share) - np.log(other / m)) if share > 0 else -np.inf
     lower = lower_bounds(np.array([one]), n, np.array([other]), m, delta=delta, error=error)
     likelier = "after" if turned else "before"
     return Loss(lower=float(lower[0]), estimate=estimate, event=f"{name}, likelier {likelier}", draws=draws)

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags, Floats
+from sfumato.frame.records import Microdata
 from sfumato.live.charged import open_charged
-from sfumato.microdata import Microdata
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release import load

@@ -63,7 +63,7 @@ def test_a_table_beside_a_cube_whose_counts_alone_are_covered_promises_for_itsel
     words = promised(plan)
     assert not [broad for broad in BROAD if broad in words]
     both = "the table `levels` and the counts of records of `people` together"
-    assert f"nobody can tell from {both}" in words
+    assert f"what anyone can tell from {both}" in words
     assert f"{both} change the odds by a factor of at most 33.2" in words
     assert "Of `people` a guarantee covers the counts of records only" in words
     assert "from the **counts of records** and the table `levels` together" in words

@@ -1,7 +1,9 @@
 """The privacy statement says what is protected, and as plainly what is not."""
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from sfumato.bundle.statement import meaning, statement
 from sfumato.bundle.structure import structure
 from sfumato.checking import check
 from sfumato.plan import Plan
-from sfumato.privacy.account import Account, Overdraft, balance, refuse_overdraft
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, NoFormalGuarantee
+from sfumato.privacy.account import Account, Cost, Overdraft, refuse_overdraft
+from sfumato.privacy.guarantee import Definition, EmployerEmployee, Loss, NoFormalGuarantee
+from sfumato.privacy.meaning import believed, surest
 from sfumato.release import load
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from tests.release.test_release_file import GOOD, written
@@ -32,18 +35,37 @@ def plan(folder: Path, change: Change) -> Plan:
 INDIVIDUALS = Change(budget=', definition = "individuals"', protect=', method = "laplace"')
 
 
+@pytest.mark.parametrize("epsilon", ["0.5", "6", "11.5", "12", "20"])
+def test_the_first_sentence_says_how_sure_a_reader_can_be(epsilon: str) -> None:
+    loss = Loss(steps=1, epsilon=Fraction(epsilon), delta=Fraction(0))
+    most = 1 / (1 + exp(-float(epsilon)))
+    told = re.search(r"at most ([\d.]+) % sure", surest(loss))
+    for text in (surest(loss), believed(loss, "it fifty-fifty", ", even knowing all")):
+        assert ("no protection" in text) == (told is None) == (epsilon in ("12", "20"))
+        assert "100 %" not in text
+    assert told is None or 100 * most <= float(told[1]) <= min(100 * most + 1, 99.999)
+    assert ("even" in believed(loss, "it fifty-fifty", ", even knowing all")) == (told is not None)
+    assert "at most" not in surest(replace(loss, delta=Fraction(1)))
+
+
+def test_no_statement_promises_more_in_short_than_its_numbers(tiny: Path) -> None:
+    short = statement(plan(tiny, INDIVIDUALS)).split("## In short")[1].split("##")[0]
+    assert "nobody" not in short.lower()
+    assert "at most 92 % sure" in short  # 2 and 1/3
+
+
 def test_individuals_only_says_that_sizes_and_shapes_of_establishments_are_not_protected(tiny: Path) -> None:
     text = statement(plan(tiny, INDIVIDUALS))
     assert "**The sizes of establishments and the composition of their workforces are not protected**" in text
     assert "whether a given person held a given job" in text
-    assert "more closely than within about" not in text
+    assert "sizes within about" not in text
     assert "| `by_place` | laplace | individuals |" in text
 
 
 def test_without_individuals_only_tables_nothing_of_the_kind_is_said(tiny: Path) -> None:
     text = statement(plan(tiny, Change(budget="", protect="")))
     assert "are not protected**" not in text
-    assert "more closely than within about 10 %" in text
+    assert "which of two sizes within about 10 % of each other" in text
 
 
 def test_a_table_without_a_guarantee_leaves_the_release_without_one_and_the_statement_says_so(tiny: Path) -> None:
@@ -174,7 +196,7 @@ def test_a_long_fraction_is_printed_as_a_short_decimal_that_is_not_below_it() ->
     assert str(made) == "individuals only, alpha = 0.1, epsilon = 1.002, delta = 0.001012"
     account = Account(population="people", period="2025")
     with pytest.raises(Overdraft) as refusal:
-        refuse_overdraft(balance(account, replace(made, delta=long / 2), []), [made])
+        refuse_overdraft(account, replace(made, delta=long / 2), [], [Cost(guarantee=made)])
     # What is asked is rounded up, and what is left down.
     assert "delta = 0.001012" in refusal.value.found
     assert "delta = 0.0005056" in refusal.value.expected

@@ -14,7 +14,7 @@ FOLDER = "with spill_folder():"
 def test_a_command_that_is_told_to_stop_says_so_and_leaves_no_records(number: signal.Signals, tmp_path: Path) -> None:
     child = holding(FOLDER, temporary=tmp_path)
     child.send_signal(number)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=120)
     assert child.returncode == 128 + number
     assert "Stopped. Nothing was half-written" in said
     assert list(tmp_path.iterdir()) == []
@@ -23,6 +23,6 @@ def test_a_command_that_is_told_to_stop_says_so_and_leaves_no_records(number: si
 def test_what_a_command_was_started_to_ignore_does_not_stop_it(tmp_path: Path) -> None:
     child = holding(FOLDER, temporary=tmp_path, ignored=(int(signal.SIGHUP),))
     child.send_signal(signal.SIGHUP)
-    _, said = child.communicate(timeout=30)  # its input ends
+    _, said = child.communicate(timeout=120)  # its input ends
     assert child.returncode == 0
     assert not said

@@ -66,7 +66,7 @@ def _run_commands(block: Block) -> None:
     output = ""
     for line in block.text.splitlines():
         command = line.removeprefix("$ ")
-        if command.startswith(("sfumato ", "cp ")):
+        if command.startswith(("sfumato ", "python ", "cp ")):
             output = _run(block, shlex.split(command, comments=True))
         elif block.kind == "console":
             assert is_shown(line, output), f"{block.where}: the command no longer prints\n{line}\nbut\n{output}"
@@ -75,9 +75,11 @@ def _run_commands(block: Block) -> None:
 def _run(block: Block, words: list[str]) -> str:
     if words[0] == "sfumato":
         words = [sys.executable, "-c", "from sfumato.cli import main; main()", *words[1:]]
+    elif words[0] == "python":
+        words = [sys.executable, *words[1:]]
     environment = {**os.environ, "COLUMNS": _WIDTH}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-    expected = 1 if block.note == "fails" else 0
+    expected = int(block.note.removeprefix("fails: ")) if block.note.startswith("fails: ") else 0
     assert done.returncode == expected, f"{block.where}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 

@@ -29,12 +29,14 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.folder
 
 
+def is_run_here(page: Path) -> bool:
+    """Whether a page is run beside an economy: contributing and tasks have tests of their own."""
+    elsewhere = page == CONTRIBUTING or page.parent.name == "tasks"
+    return not elsewhere and any(block.kind in RUNNABLE for block in blocks(page))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page != CONTRIBUTING and any(block.kind in RUNNABLE for block in blocks(page))],
-    ids=name,
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if is_run_here(page)], ids=name)
 def test_every_block_of_a_page_runs_in_order(
     page: Path, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,10 +60,9 @@ def test_the_toml_blocks_of_a_page_make_a_release_that_passes_its_check(page: Pa
     assert findings.plan.guarantee.definition == budget.definition
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_relative_link_resolves(page: Path) -> None:
-    broken = [link for link in links(page) if not resolves(page, link)]
-    assert not broken, f"{name(page)}: {', '.join(broken)}"
+def test_every_relative_link_resolves() -> None:
+    broken = [f"{name(page)}: {link}" for page in PAGES for link in links(page) if not resolves(page, link)]
+    assert not broken
 
 
 def links(page: Path) -> list[str]:
@@ -131,18 +132,22 @@ def test_sentences_that_were_found_false_are_gone(sentence: str) -> None:
     assert not [name(file) for file in files if sentence in " ".join(file.read_text(encoding="utf-8").split())]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_name_of_the_package_that_a_page_mentions_exists(page: Path) -> None:
-    named = set(re.findall(r"`(sfumato(?:_lab)?(?:\.\w+)+)`", page.read_text(encoding="utf-8")))
+def mentioned(pattern: str) -> set[tuple[str, str]]:
+    """What pages mention, beside the page."""
+    return {(word, name(page)) for page in PAGES for word in re.findall(pattern, page.read_text(encoding="utf-8"))}
+
+
+def test_every_name_of_the_package_that_a_page_mentions_exists() -> None:
+    named = mentioned(r"`(sfumato(?:_lab)?(?:\.\w+)+)`")
     groups = {"sfumato.commands", "sfumato.methods"}  # of entry points
-    files = {word for word in named if word.endswith((".key", ".toml", ".sqlite"))}
-    assert not [word for word in sorted(named - groups - files) if not _exists(word)]
+    files = {word for word, _ in named if word.endswith((".key", ".toml", ".sqlite"))}
+    exist = {word for word in {word for word, _ in named} - groups - files if _exists(word)}
+    assert not [found for found in sorted(named) if found[0] not in groups | files | exist]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_file_that_a_page_mentions_exists(page: Path) -> None:
-    named = set(re.findall(r"`((?:src|tests|docs|examples)/[^`\s<]*)`", page.read_text(encoding="utf-8")))
-    assert not [path for path in sorted(named) if not any(ROOT.glob(path.partition("::")[0]))]
+def test_every_file_that_a_page_mentions_exists() -> None:
+    named = mentioned(r"`((?:src|tests|docs|examples)/[^`\s<]*)`")
+    assert not [found for found in sorted(named) if not any(ROOT.glob(found[0].partition("::")[0]))]
 
 
 def _exists(word: str) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.factors import PRIME
 from sfumato.engine.records import connect_records
+from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import Factors
 from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.tabulate_pairs import pairs

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import hashes
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME

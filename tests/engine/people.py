@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.cells import Dimension
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.statistics.people.question import BoundedMeasure
 from tests.conftest import write
 

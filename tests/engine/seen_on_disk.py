@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
@@ -31,13 +32,17 @@ class Looks:
     def __call__(self, rows: pa.Table) -> Chunk:
         part = self.work(rows)
         seen = {}
-        for path in self.below.rglob("*"):
-            content = path.read_bytes() if path.is_file() else b""
-            seen[str(path.relative_to(self.below))] = {
-                "plain": b"LZ4Block" in content,
-                "key": self.secret.key in content,
-            }
-        self.noted.write_text(json.dumps(seen), encoding="utf-8")
+        for folder, _, names in os.walk(self.below):
+            for path in (Path(folder) / name for name in names):
+                with suppress(FileNotFoundError):  # Spark renames and removes files meanwhile
+                    content = path.read_bytes() if path.is_file() else b""
+                    seen[str(path.relative_to(self.below))] = {
+                        "plain": b"LZ4Block" in content,
+                        "key": self.secret.key in content,
+                    }
+        own = self.noted.with_name(f"{self.noted.name}.{os.getpid()}")  # another part may be noted at the same time
+        own.write_text(json.dumps(seen), encoding="utf-8")
+        own.replace(self.noted)
         for process in self.kills:
             os.kill(process, signal.SIGKILL)
         return part

@@ -16,7 +16,7 @@ from sfumato.cells import Cells, Dimension
 from sfumato.chunks import Chunk
 from sfumato.engine.chunks import CELLS_OF_A_CHUNK, IN_ONE_PIECE, Chunked, ChunkLayout, cut, each_chunk
 from sfumato.engine.connect import connect
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import Factors
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import parted, tabulate

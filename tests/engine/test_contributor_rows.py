@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.engine.factors import unit_keys
 from sfumato.engine.records import connect_records
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate import prepare
 from tests.engine.businesses import (

@@ -1,5 +1,6 @@
 """Data files may be anywhere: on a disk, behind file://, or in object storage; what is published is the same."""
 
+import gzip
 import os
 import shutil
 import socket
@@ -18,13 +19,17 @@ from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem, SubTreeFileSys
 from sfumato.bundle.manifest import read_manifest
 from sfumato.checking import checked
 from sfumato.content import Content
+from sfumato.engine.connect import connect
 from sfumato.engine.data_files import DataFile, data_files, files
 from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
-from sfumato.frame import Data
+from sfumato.frame.data import Data, Frame
+from sfumato.frame.jobs import Jobs
+from sfumato.frame.sources import Source
 from sfumato.release import load
 from sfumato.running import run
 from tests.conftest import tiny_frame
+from tests.tiny import TINY
 
 KEYED = """
 [release]
@@ -135,6 +140,40 @@ def test_data_in_object_storage_give_what_files_on_a_disk_give(arranged: Path, s
     assert content_of(arranged / "there.toml") == content_of(arranged / "here.toml")
 
 
+@pytest.mark.slow
+def test_texts_in_object_storage_are_the_same_data_as_on_a_disk(tiny: Path, storage: FileSystem) -> None:
+    (tiny / "people").mkdir()
+    for name, half in (("a.csv.gz", slice(4)), ("b.csv.gz", slice(4, None))):
+        rows = zip(*(values[half] for values in TINY["workers"].values()), strict=True)
+        lines = [",".join(TINY["workers"]), *(",".join(map(str, row)) for row in rows)]
+        (tiny / "people" / name).write_bytes(gzip.compress("\n".join(lines).encode()))
+    address = put(storage, tiny / "people", "texts")
+    for path in ("people", address, f"{address}/*.csv.gz"):
+        with connect(tiny_frame(tiny, workers={"path": path, "key": "worker"})) as tables:
+            assert tables.workers is not None
+            assert (
+                tables.workers.select("worker", "sex", "age").fetch().sort_by("worker").to_pydict() == TINY["workers"]
+            )
+
+
+def in_bucket(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a folder of this machine be the bucket `office`, for a test to run where there is no storage."""
+
+    class OfAnyKind(type):
+        def __instancecheck__(cls, storage: object) -> bool:  # Arrow asks it of any storage
+            return isinstance(storage, FileSystem)
+
+    class FolderAsBucket(metaclass=OfAnyKind):
+        @staticmethod
+        def from_uri(address: str) -> tuple[FileSystem, str]:
+            if not address.startswith("s3://office/"):
+                found: tuple[FileSystem, str] = FileSystem.from_uri(address)
+                return found
+            return SubTreeFileSystem(str(folder), LocalFileSystem()), address.removeprefix("s3://office/")
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", FolderAsBucket)
+
+
 @pytest.mark.parametrize("path", ["people", "people/*/x.parquet"])
 def test_the_same_files_are_the_same_data_on_a_disk_and_in_object_storage_however_folders_are_called(
     tiny: Path, path: str, monkeypatch: pytest.MonkeyPatch
@@ -143,15 +182,8 @@ def test_the_same_files_are_the_same_data_on_a_disk_and_in_object_storage_howeve
         (tiny / "people" / name).mkdir(parents=True)
         pq.write_table(pa.table({"worker": [number]}), tiny / "people" / name / "x.parquet")
 
-    class FolderAsBucket:
-        """A folder of this machine in the place of a bucket, for this test to run where there is no storage."""
-
-        @staticmethod
-        def from_uri(address: str) -> tuple[FileSystem, str]:
-            return SubTreeFileSystem(str(tiny), LocalFileSystem()), address.removeprefix("s3://office/")
-
-    monkeypatch.setattr("pyarrow.fs.FileSystem", FolderAsBucket)
-    listed = [files(tiny_frame(tiny), at) for at in (path, f"s3://office/{path}")]
+    in_bucket(tiny, monkeypatch)
+    listed = [files(tiny_frame(tiny), Source(path=at)) for at in (path, f"s3://office/{path}")]
     assert [len(found) for found in listed] == [2, 2]
     here, there = (Memory(tiny / "memory.json").fingerprint({"workers": found}) for found in listed)
     assert here == there
@@ -178,12 +210,16 @@ def test_an_object_that_was_written_again_is_another_question_even_with_the_same
         assert ready.identity.content.changed_since(before) == ["workers: other values in sex"]
 
 
+def test_an_address_with_a_password_is_refused_before_anything_is_read(tiny: Path) -> None:
+    with pytest.raises(ValueError, match="give credentials in the environment, such as AWS_ACCESS_KEY_ID"):
+        tiny_frame(tiny, jobs={"path": "s3://name:pass@office/j.parquet", "worker": "worker", "workplace": "workplace"})
+
+
 @pytest.mark.usefixtures("storage")
 @pytest.mark.parametrize(
     ("path", "words"),
     [
         ("s3://office/nothing/*.parquet", "nothing at s3://office/nothing"),
-        ("s3://name:password@office/jobs.parquet", "an address without a password"),
         ("s3://office/jobs?.parquet", "an address without the characters"),
         ("https://office/jobs.parquet", "an address that begins with one of"),
         ("file://elsewhere/jobs.parquet", "three slashes"),
@@ -199,7 +235,7 @@ def test_an_address_that_leads_nowhere_is_refused_in_words(tiny: Path, path: str
 def test_objects_with_different_columns_are_refused(arranged: Path, storage: FileSystem) -> None:
     at = put(storage, arranged / "data", "uneven")
     pq.write_table(pa.table({"workplace": [99]}), "office/uneven/places/2.parquet", filesystem=storage)
-    with pytest.raises(DataError, match="readable Parquet file"):
+    with pytest.raises(DataError, match="other files of the table have: place, industry"):
         published(arranged, "there", at=at)
 
 
@@ -289,3 +325,54 @@ def test_a_file_that_appears_right_after_the_files_were_listed_is_noticed(
     monkeypatch.setattr("sfumato.checking.data_files", listed)
     with pytest.raises(DataError, match="written to meanwhile"), checked(load(arranged / "there.toml")):
         pass
+
+
+def test_a_description_beside_data_is_never_read_as_data(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.csv", "b.csv.gz", "README.txt"):
+        (tmp_path / "in" / name).write_text("x\n1\n")
+    frame = Frame(jobs=Jobs(path="in"), folder=tmp_path)
+    with pytest.raises(DataError, match="a description in") as refused:
+        files(frame, frame.jobs)
+    assert refused.value.found == "README.txt"
+    (tmp_path / "in" / "README.txt").unlink()
+    assert [file.name for file in files(frame, frame.jobs)] == ["a.csv", "b.csv.gz"]
+
+
+@pytest.mark.parametrize("path", ["in", "s3://office/in"])
+@pytest.mark.parametrize("names", [["B.PARQUET", "a.parquet", "sub/c.Parquet"], ["A.CSV", "b.csv", "c.TSV.GZ"]])
+def test_no_file_of_a_folder_is_left_out_whatever_the_case_of_its_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], path: str
+) -> None:
+    in_bucket(tmp_path, monkeypatch)
+    for name in (*names, "checksums.md5", "Thumbs.db", "~$book.xlsx"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(b"x\n1\n")
+    frame = Frame(jobs=Jobs(path=path), folder=tmp_path)
+    assert [file.name for file in files(frame, frame.jobs)] == [Path(name).name for name in names]
+
+
+def test_a_text_is_unpacked_whatever_the_case_of_its_ending(tiny: Path) -> None:
+    rows = zip(*TINY["workers"].values(), strict=True)
+    lines = [",".join(TINY["workers"]), *(",".join(map(str, row)) for row in rows)]
+    (tiny / "PEOPLE.CSV.GZ").write_bytes(gzip.compress("\n".join(lines).encode()))
+    with connect(tiny_frame(tiny, workers={"path": "PEOPLE.CSV.GZ", "key": "worker"})) as tables:
+        assert tables.workers is not None
+        assert tables.workers.number() == len(TINY["workers"]["worker"])
+
+
+@pytest.mark.parametrize("path", ["in", "s3://office/in", "in/*"])
+@pytest.mark.parametrize("written", [None, "parquet"])
+def test_a_folder_with_data_of_several_formats_is_refused_with_a_file_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, written: str | None
+) -> None:
+    in_bucket(tmp_path, monkeypatch)
+    (tmp_path / "in").mkdir()
+    for name in ("a.parquet", "b.csv", "c.parquet"):
+        (tmp_path / "in" / name).write_text("x\n1\n")
+    frame = Frame(jobs=Jobs.model_validate({"path": path, "format": written}), folder=tmp_path)
+    with pytest.raises(DataError, match="files of one format") as refused:
+        files(frame, frame.jobs)
+    assert refused.value.found == "a.parquet (parquet) and b.csv (csv)"
+    named = Source(path=f"{path.removesuffix('/*')}/*.parquet")
+    assert [file.name for file in files(frame, named)] == ["a.parquet", "c.parquet"]

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import ONE, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel.degrees import DegreeQuestion, degrees

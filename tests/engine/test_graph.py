@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.engine.connect import connect
 from sfumato.errors import ReleaseError
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.statistics.panel.tabulate_graph import bipartite, employer_edges
 from tests.conftest import write
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.cells import Cells
+from sfumato.frame.periods import Span
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import hashes
-from sfumato.periods import Span
 from sfumato.statistics.panel.indicators import CODES, INDICATORS
 from tests.conftest import write
 from tests.engine.panels import (

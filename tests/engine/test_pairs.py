@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.errors import DataError, MethodError, ReleaseError
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import ONE, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel import tabulate_workers as worker_pairs

@@ -1,5 +1,6 @@
 """A faulty panel gets a clear error before anything is charged; what is only a gap in a career passes."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from sfumato.engine.memory import DataTotals
 from sfumato.engine.panel import refuse_no_rows
 from sfumato.engine.validate import check_columns, read_public_codes, validate
 from sfumato.errors import DataError
-from sfumato.frame import Frame
-from sfumato.periods import Span
+from sfumato.frame.data import Frame
+from sfumato.frame.periods import Span
 from tests.conftest import write
 from tests.engine.panels import EMPLOYERS, WORKERS, Panel, by_hand
 
@@ -117,8 +118,9 @@ def test_a_faulty_panel_is_refused_with_what_was_found(tmp_path: Path, engine: s
 
 def test_faults_are_counted_together(tmp_path: Path) -> None:
     earnings = [float(v) for v in column("earnings", first=[-1, 0.5, "nan", "nan"])]
-    with pytest.raises(DataError, match="2 not finite, 1 below 0, 1 not whole"):
+    with pytest.raises(DataError, match="2 not finite, 1 below 0, 1 not whole") as error:
         check(spoil(tmp_path, by_hand().write(tmp_path), earnings=earnings))
+    assert "`factor` is for measures and changes no earnings" in error.value.do
 
 
 def test_many_missing_quarters_are_counted_and_some_named(tmp_path: Path) -> None:
@@ -151,10 +153,7 @@ def test_years_are_text_or_whole_numbers(tmp_path: Path) -> None:
 
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "quarters as numbers": ({"quarter": list(range(len(by_hand().jobs)))}, "quarter"),
-    "periods as dates": (
-        {"quarter": pa.array([19_000] * len(by_hand().jobs), pa.int32()).cast(pa.date32())},
-        "quarter",
-    ),
+    "periods as truths": ({"quarter": [True] * len(by_hand().jobs)}, "quarter"),
     "earnings as text": ({"earnings": [str(v) for v in by_hand().columns()["earnings"]]}, "earnings"),
 }
 
@@ -165,6 +164,16 @@ def test_a_column_of_the_wrong_kind_is_refused(tmp_path: Path, case: str) -> Non
     with pytest.raises(DataError, match="a column of type") as error:
         check(spoil(tmp_path, by_hand().write(tmp_path), **columns))
     assert where in error.value.where
+
+
+def test_dates_are_of_the_quarters_that_they_lie_in(tmp_path: Path) -> None:
+    first = {"Q1": "01-08", "Q2": "04-30", "Q3": "07-01", "Q4": "12-31"}
+    quarters = by_hand().columns()["quarter"]
+    dates = [date.fromisoformat(f"{year}-{first[quarter]}") for year, quarter in (q.split("-") for q in quarters)]
+    check(spoil(tmp_path, by_hand().write(tmp_path), quarter=pa.array(dates, pa.date32())))
+    earlier = [date(2022, 1, 8), *dates[1:]]
+    with pytest.raises(DataError, match="1 rows before 2024-Q1"):
+        check(spoil(tmp_path, by_hand().write(tmp_path), quarter=pa.array(earlier, pa.date32())))
 
 
 @pytest.mark.parametrize("missing", ["quarter", "earnings"])

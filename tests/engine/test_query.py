@@ -20,7 +20,7 @@ HOSTILE = ('a"b', "x'y; --", "back`quote", "select", "${env:HOME}", "back\\slash
 
 @pytest.fixture
 def open_engine(tiny: Path, engine: str) -> Iterator[Engine]:
-    with open_tables(tiny_frame(tiny, engine=engine)) as (opened, _):
+    with open_tables(tiny_frame(tiny, engine=engine)) as (opened, _, _):
         yield opened
 
 
@@ -74,7 +74,7 @@ def test_no_bars_are_drawn_among_what_commands_print(tiny: Path) -> None:
 from pathlib import Path
 from sfumato.engine.connect import open_tables
 from tests.conftest import tiny_frame
-with open_tables(tiny_frame(Path({str(tiny)!r}))) as (engine, _):
+with open_tables(tiny_frame(Path({str(tiny)!r}))) as (engine, _, _):
     print(engine.con.execute("SELECT current_setting('enable_progress_bar')").fetchone())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -82,13 +82,13 @@ with open_tables(tiny_frame(Path({str(tiny)!r}))) as (engine, _):
 
 
 def test_a_query_in_the_middle_of_another_is_refused_instead_of_ending_it(tiny: Path) -> None:
-    with open_tables(tiny_frame(tiny)) as (duckdb, tables):
+    with open_tables(tiny_frame(tiny)) as (duckdb, tables, _):
         with duckdb.batches(tables["jobs"], 2), pytest.raises(RuntimeError, match="still being fetched"):
             tables["jobs"].number()
         assert tables["jobs"].number() == 8
 
 
 def test_a_uuid_is_no_text(tiny: Path) -> None:
-    with open_tables(tiny_frame(tiny)) as (duckdb, _):
+    with open_tables(tiny_frame(tiny)) as (duckdb, _, _):
         duckdb.con.execute("CREATE VIEW odd AS SELECT uuid() AS a")
         assert not is_text(duckdb.table("odd").types["a"])

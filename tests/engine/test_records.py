@@ -13,8 +13,8 @@ from sfumato.engine.records import (
     validate_records,
 )
 from sfumato.errors import DataError
-from sfumato.frame import Codelist
-from sfumato.microdata import Microdata
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata
 from tests.engine.businesses import RECORDS, REPLICATES, SURVEY, Columns, by_hand, microdata
 
 WITH_REPLICATES = {**SURVEY, "replicates": REPLICATES}
@@ -74,6 +74,8 @@ def test_a_value_below_its_minimum_is_refused_and_none_below_zero_by_default(tmp
     with pytest.raises(DataError) as error:
         check(microdata(tmp_path, by_hand(), measures={"profit": {}}, engine=engine))
     assert "2 below 0" in error.value.found
+    assert "a `minimum` that all of them may have" in error.value.do
+    assert "clip" not in error.value.do, "totals publish values as they are"
 
 
 def test_a_value_that_is_not_whole_is_refused(tmp_path: Path, engine: str) -> None:

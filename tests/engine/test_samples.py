@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.records import check_record_columns, connect_records, read_record_codes, validate_records
 from sfumato.errors import DataError
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import Samples
 from sfumato.statistics.people.tabulate import clipped_values, refuse_unsuitable, sampled, samples

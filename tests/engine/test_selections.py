@@ -9,7 +9,7 @@ import pytest
 from sfumato.cells import Dimension
 from sfumato.engine.connect import connect
 from sfumato.errors import DataError
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import hashes
 from sfumato.statistics.panel.question import BEHIND

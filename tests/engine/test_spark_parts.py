@@ -71,8 +71,8 @@ def test_formal_noise_from_executors_has_the_stated_scale(folder: Path) -> None:
     drawn = answered(release, "formal")
     assert np.array_equal(drawn.positions, true.positions)
     relative = np.abs(drawn["value"] - true["count"]) / expected
-    tolerance = 4 * relative.std() / np.sqrt(len(relative))
-    assert tolerance < 0.15
+    tolerance = 5.3 * relative.std() / np.sqrt(len(relative))  # beyond it by chance less than once in a million times
+    assert tolerance < 0.2
     assert abs(relative.mean() - 1) < tolerance
     assert abs(relative.mean() - 1.3) > tolerance, "a scale that is off would pass"
 

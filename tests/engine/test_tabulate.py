@@ -1,6 +1,7 @@
 """Tabulation gives the same Cells on every engine, equal to counting by hand."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.connect import connect
 from sfumato.engine.validate import read_public_codes, validate
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.tabulate import tabulate
 from tests.conftest import tiny_frame, write
@@ -20,6 +21,10 @@ from tests.tiny import TINY
 
 CODES = {"place": ("A", "B"), "industry": ("11", "62"), "sex": ("F", "M"), "age": ("1", "2", "3")}
 WORKPLACE = {"place", "industry"}
+
+
+def total(*by: str, cap: int, **where: tuple[str, ...]) -> Question:
+    return replace(question(*by, **where), measure="earnings", cap=cap)
 
 
 def question(*by: str, **where: tuple[str, ...]) -> Question:
@@ -30,7 +35,7 @@ def question(*by: str, **where: tuple[str, ...]) -> Question:
 
 
 def by_hand(asked: Question, data: dict[str, dict[str, list]] = TINY) -> dict[tuple[str, ...], tuple[int, int, int]]:
-    """Count, largest establishment and number of establishments of every cell with an establishment."""
+    """Count, largest establishment and number of establishments of every cell with an establishment; or their pay."""
     places = {
         key: {n: str(data["workplaces"][n][i]) for n in WORKPLACE}
         for i, key in enumerate(data["workplaces"]["workplace"])
@@ -41,10 +46,11 @@ def by_hand(asked: Question, data: dict[str, dict[str, list]] = TINY) -> dict[tu
     names = [d.name for d in asked.by]
     kept = {k: a for k, a in places.items() if all(a[n] in c for n, c in asked.where.items() if n in WORKPLACE)}
     jobs = Counter()
-    for worker, workplace in zip(data["jobs"]["worker"], data["jobs"]["workplace"], strict=True):
+    for at, (worker, workplace) in enumerate(zip(data["jobs"]["worker"], data["jobs"]["workplace"], strict=True)):
         row = places[workplace] | people[worker]
+        added = 1 if asked.measure is None else min(data["jobs"][asked.measure][at], asked.cap)
         if all(row[n] in c for n, c in asked.where.items()):
-            jobs[workplace, tuple(row[n] for n in names)] += 1
+            jobs[workplace, tuple(row[n] for n in names)] += added
     result = {}
     for cell in product(*(d.codes for d in asked.by)):
         here = [
@@ -73,6 +79,9 @@ QUESTIONS = {
     "where of its own dimension": question("place", "sex", sex=("F",)),
     "where confidential": question("place", age=("1", "3")),
     "where empties a place": question("industry", "place", place=("B",)),
+    "pay by a public attribute": total("place", cap=55),
+    "pay by worker attributes": total("industry", "sex", cap=55),
+    "pay of some workplaces": total("place", industry=("62",), cap=55),
 }
 
 

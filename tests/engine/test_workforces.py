@@ -9,8 +9,7 @@ from sfumato.cells import Dimension
 from sfumato.engine.connect import connect
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.sparse_laplace import Workforces
-from sfumato.statistics.jobs.tabulate import tabulate
-from sfumato.statistics.jobs.tabulate_workforces import workforces
+from sfumato.statistics.jobs.tabulate import tabulate, workforces
 from tests.conftest import tiny_frame
 
 CODES = {"place": ("A", "B"), "industry": ("11", "62"), "sex": ("F", "M"), "age": ("1", "2", "3")}

@@ -97,3 +97,8 @@ def test_an_area_smaller_than_the_grid_keeps_a_place_on_the_map() -> None:
     ((dot,),) = Geography.published(simplified(whole).geojson()).areas["dot"]
     assert signed_area(dot) > 0
     assert np.abs(dot - 2_000).max() < 2 * whole.extent / simplify.FINEST
+
+
+def test_a_map_of_nothing_but_points_is_left_without_corners() -> None:
+    point = np.zeros((3, 2))
+    assert list(simplified(Geography(areas={"here": ((point,),)})).areas) == ["here"]

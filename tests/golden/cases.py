@@ -78,6 +78,22 @@ tenure = {{ codes = ["short", "long"] }}
     return Case(data="jobs", text=head + tables(text))
 
 
+def totals(case: Case) -> Case:
+    """The same release with a measure; any column of whole numbers is one."""
+    measure = '[data.measures]\npay = { column = "worker", unit = "dollars", cap = 50 }\n\n[[table]]'
+    return Case(data=case.data, text=case.text.replace("[[table]]", measure, 1))
+
+
+PAID = 'budget = { alpha = 0.1, epsilon = 10000, totals = ["pay"] }'
+PAY = """
+jobs | count = "jobs"; by = ["place"] | epsilon = 2
+pay | total = "pay"; by = ["place", "industry"] | epsilon = 2
+pay_where | total = "pay"; by = ["place"]; where = { industry = ["62"] } | method = "smooth-pareto", epsilon = 2
+pay_vector | total = "pay"; by = ["sex", "place"] | epsilon = 2
+pay_silent | total = "pay"; by = ["place", "owner"]; establishments = false | epsilon = 3
+pay_mean | mean = "pay"; by = ["place", "industry"] | epsilon = 4, count_share = 0.25
+pay_parts | total = "pay"; by = ["industry", "sex"]; parts = 2 | method = "vector-pareto", epsilon = 3
+"""
 WEAK = 'budget = { alpha = 0.1, epsilon = 10000, delta = 0.5, definition = "weak" }'
 STRONG = "budget = { alpha = 0.1, epsilon = 10000, delta = 0.5 }"
 INDIVIDUALS = 'budget = { epsilon = 10000, delta = 0.5, definition = "individuals" }'
@@ -296,6 +312,28 @@ profit = {{ minimum = -1000000 }}
     return Case(data="businesses", text=head + tables(text))
 
 
+def of_enterprises(text: str) -> Case:
+    """A release of cubes of businesses that hides whole enterprises."""
+    case = businesses(EVERY_RECORD, "")
+    budget = 'budget = { alpha = 1, epsilon = 100, delta = 0.99, definition = "individuals" }'
+    return Case(
+        data=case.data,
+        text=case.text.replace("\n\n[data]", f"\n{budget}\n\n[data]") + cubes(text) + tables(COUNTED_UNITS),
+    )
+
+
+COUNTED_UNITS = """
+counted | count = "records"; by = ["state"] | \
+method = "laplace", epsilon = 1, largest_weight = 10, protects = "unit", most_records = 2
+"""
+UNITS = """
+units | by = ["state", "industry"]; epsilon = 1; cap = 30; protects = "unit"; most_records = 2
+measured | by = ["industry", "state"]; epsilon = 1; cap = 40; protects = "unit"; most_records = 3; \
+measures = ["turnover"]; controls = [{ by = ["state"], epsilon = 0.5 }]
+strict | by = ["state"]; epsilon = 2; cap = 30; protects = "unit"; most_records = 2; sensitivity = "weight"; \
+largest_weight = 10
+records | by = ["state", "industry"]; epsilon = 1; cap = 30
+"""
 CONTRIBUTORS = """
 total | total = "turnover"; by = ["state", "industry"]; totals = true | method = "top-contributors"OPTIONS
 mean | mean = "turnover"; by = ["industry", "state"] | method = "top-contributors"OPTIONS
@@ -482,6 +520,11 @@ weighted | count = "records"; by = ["region", "job"] | method = "laplace", epsil
 weighted_some | count = "records"; by = ["job"]; where = { level = "1" } | method = "laplace", epsilon = 1, \
 largest_weight = 80
 """
+OF_PERSONS = """
+clipped | count = "records"; by = ["job"] | method = "laplace", epsilon = 1, largest_weight = 20, weights_above = "clip"
+weighted_percentiles | quantiles = { of = "hours", at = [50], bins = [0, 20, 40, 80] }; by = ["job"] | \
+method = "noisy-quantiles", epsilon = 1, largest_weight = 80
+"""
 
 FEW = "".join(line + "\n" for line in CUBES.splitlines() if line.startswith(("plain", "one_measure")))
 EVERY_RECORD = ', levels = ["enterprise"], weight = "weight"'
@@ -504,6 +547,7 @@ CASES: Mapping[str, Case] = {
     "jobs_agreeing": jobs(WEAK + "\nreconcile = true", AGREEING),
     "jobs_silent": jobs(STRONG, SILENT),
     "jobs_sparse": jobs(STRONG, SPARSE),
+    "jobs_totals": totals(jobs(PAID, PAY)),
     "jobs_joined": jobs(WEAK, UNLINKED, frame=JOINED),
     "jobs_unnamed": jobs(WEAK, UNLINKED, frame=UNNAMED),
     "jobs_keyed": jobs(KEY, KEYED_COUNTS),
@@ -530,7 +574,9 @@ CASES: Mapping[str, Case] = {
     "cubes_differences": survey(REPLICATES["successive-difference"], FEW + OF_WEIGHTS),
     "cubes_shared": survey(', weight = "weight"', OF_ONE_DRAW),
     "survey_tables": survey(', weight = "weight"', "", ONE_BY_ONE),
+    "survey_persons": survey(', weight = "weight"', "", OF_PERSONS),
     "cubes_bootstrap": survey(REPLICATES["bootstrap"], FEW),
+    "cubes_units": of_enterprises(UNITS),
 }
 """The releases whose runs are frozen, by name."""
 

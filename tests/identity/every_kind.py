@@ -55,6 +55,59 @@ name = "graph"
 graph = { attribute = ["place", "industry"] }
 protect = { method = "noise-infusion" }
 """
+PAY = """
+[release]
+title = "Jobs and pay"
+period = "2025"
+budget = { alpha = 0.1, epsilon = 9, totals = ["earnings", "hours"] }
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "workplace" }
+workplaces = { path = "workplaces.parquet", key = "workplace" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["place", "industry"]
+
+[data.attributes]
+place = { codes = ["A", "B"] }
+industry = { codes = ["62", "11"] }
+sex = { codes = ["F", "M"] }
+
+[data.measures]
+earnings = { unit = "dollars", cap = 120000 }
+hours = { cap = 3000 }
+
+[[table]]
+name = "paid_jobs"
+count = "jobs"
+by = ["place", "industry"]
+protect = { epsilon = 2 }
+
+[[table]]
+name = "pay"
+total = "earnings"
+by = ["place", "industry"]
+where = { industry = ["11"] }
+protect = { epsilon = 2 }
+
+[[table]]
+name = "hours"
+total = "hours"
+by = ["place", "industry"]
+where = { industry = ["11"] }
+protect = { epsilon = 2 }
+
+[[table]]
+name = "pay_by_sex"
+total = "earnings"
+by = ["sex", "place"]
+protect = { epsilon = 2 }
+
+[[table]]
+name = "mean_pay"
+mean = "earnings"
+by = ["industry", "place"]
+protect = { epsilon = 1 }
+"""
 PANEL = """
 [release]
 title = "Histories"
@@ -155,7 +208,37 @@ cap = 7
 controls = [{ by = ["region"], totals = "totals.csv" }, { by = ["level"], exact = true }]
 """
 CUBES = RELEASE + CUBE + LEVELS + PUBLIC
-FILES = {"jobs": JOBS, "panel": PANEL, "businesses": BUSINESSES, "people": ALL, "cubes": CUBES}
+MONTHS = """
+[release]
+title = "Months"
+period = "2025"
+key = "sfumato.key"
+
+[data]
+records = { path = "records.parquet", unit = "business", period = "month" }
+
+[data.attributes]
+month = { codes = ["2024-01", "2025-01", "2025-02"] }
+state = { codes = ["A", "B"] }
+
+[data.measures]
+turnover = { unit = "dollars", minimum = 0 }
+
+[[table]]
+name = "growth"
+growth = { of = "turnover", since = ["previous", "year"] }
+by = ["month", "state"]
+protect = { method = "top-contributors" }
+"""
+FILES = {
+    "jobs": JOBS,
+    "pay": PAY,
+    "panel": PANEL,
+    "businesses": BUSINESSES,
+    "people": ALL,
+    "cubes": CUBES,
+    "months": MONTHS,
+}
 
 
 def planned(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Plan:

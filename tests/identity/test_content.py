@@ -14,8 +14,8 @@ from sfumato.content import Content
 from sfumato.engine.content import ContentReader
 from sfumato.engine.data_files import data_files
 from sfumato.engine.memory import Memory
-from sfumato.frame import Data
-from sfumato.microdata import Microdata
+from sfumato.frame.data import Data
+from sfumato.frame.records import Microdata
 from tests.conftest import tiny_frame, write
 from tests.tiny import TINY
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.bundle.read import all_rows, open_cube
+from sfumato.bundle.read import open_cube
+from sfumato.bundle.rows import all_rows
 from sfumato.keys import new_key
 from sfumato.live import open_charged
 from sfumato.release import load

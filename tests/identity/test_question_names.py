@@ -36,7 +36,7 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
-SINCE = {"sparse", "degrees"}
+SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"}
 """The tables that version 0.1 could not make."""
 
 
@@ -52,12 +52,21 @@ def test_the_names_of_version_0_1_can_still_be_told(file: str, tmp_path: Path, m
 
 
 REORDERED = {
+    "months": [
+        ('by = ["month", "state"]', 'by = ["state", "month"]'),
+        ('["previous", "year"]', '["year", "previous"]'),
+    ],
     "jobs": [
         ('by = ["place", "industry", "sex"]', 'by = ["sex", "industry", "place"]'),
         ('["3", "2"]', '["2", "3"]'),
         ('codes = ["62", "11"]', 'codes = ["11", "62"]'),
         ('by = ["sex", "place"]', 'by = ["place", "sex"]'),
         ('graph = { attribute = ["place", "industry"] }', 'graph = { attribute = ["industry", "place"] }'),
+    ],
+    "pay": [
+        ('by = ["place", "industry"]\nwhere', 'by = ["industry", "place"]\nwhere'),
+        ('by = ["sex", "place"]', 'by = ["place", "sex"]'),
+        ('codes = ["62", "11"]', 'codes = ["11", "62"]'),
     ],
     "panel": [
         ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
@@ -114,11 +123,16 @@ def test_the_order_of_measures_makes_no_other_cube(tmp_path: Path, monkeypatch: 
         ("jobs", 'by = ["place", "industry", "sex"]', 'by = ["place", "sex"]'),
         ("jobs", '["3", "2"]', '["3", "1"]'),
         ("jobs", "epsilon = 3", "epsilon = 3.5"),
+        ("pay", "cap = 3000", "cap = 4000"),
+        ("pay", 'total = "hours"', 'total = "earnings"'),
+        ("pay", 'total = "earnings"', 'total = "hours"'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "state", directed = true'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "agency", directed = false'),
         ("people", "at = [25, 75]", "at = [25, 50]"),
         ("cubes", '{ by = ["region"], epsilon = 0.5 }', '{ by = ["job"], epsilon = 0.5 }'),
         ("cubes", 'levels = [["job"], ["level"]]', 'levels = [["job"]]'),
+        ("months", '["previous", "year"]', '["previous"]'),
+        ("months", 'method = "top-contributors"', 'method = "top-contributors", magnitudes = [0.5]'),
     ],
 )
 def test_another_question_has_another_name(

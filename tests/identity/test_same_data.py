@@ -157,6 +157,69 @@ def test_other_jobs_are_other_data_whatever_their_keys(tiny: Path) -> None:
     assert run(other).charged == ("counted",)
 
 
+YEARS = """
+[release]
+title = "Jobs"
+population = "{population}"
+period = "{period}"
+budget = {{ alpha = 0.1, epsilon = 9 }}
+ledger = "ledger.sqlite"
+bundle = "{population}{period}"
+
+[data]
+jobs = {{ path = "register.csv", workplace = "id", employees = {employees} }}
+public = ["place"]
+
+[data.attributes]
+sex = {{ codes = ["F", "M"] }}
+
+[[table]]
+name = "counted"
+count = "jobs"
+by = ["place"]
+protect = {{ epsilon = 2 }}
+"""
+
+
+def of_year(folder: Path, employees: str, period: str, population: str = "jobs") -> Release:
+    """A register with a column of women, one of men, and one of both, for every year."""
+    heading = "id;place;n2025;f2025;m2025;n2026;f2026;m2026;copy"
+    (folder / "register.csv").write_text(f"{heading}\n1;A;5;3;2;6;3;3;5\n2;A;7;3;4;7;3;4;7\n3;B;9;8;1;2;2;0;9\n")
+    text = YEARS.format(population=population, period=period, employees=employees)
+    (folder / "register.toml").write_text(text if "F" in employees else text.replace(SEX, ""))
+    return load(folder / "register.toml")
+
+
+BY_SEX = '{{ F = "f{0}", M = "m{0}" }}'
+
+
+@pytest.mark.parametrize("employees", ['"n{0}"', BY_SEX])
+def test_a_register_with_the_workers_of_each_year_in_columns_of_their_own_has_an_account_for_each(
+    tmp_path: Path, employees: str
+) -> None:
+    for year in ("2025", "2026"):
+        assert check(of_year(tmp_path, employees.format(year), year)).refusal is None
+        assert run(of_year(tmp_path, employees.format(year), year)).charged == ("counted",)
+        assert run(of_year(tmp_path, employees.format(year), year)).charged == ()
+
+
+@pytest.mark.parametrize(
+    ("employees", "period", "population"),
+    [
+        ('"n2025"', "2026", "jobs"),  # the very same workers
+        ('"copy"', "2026", "jobs"),
+        ('"n2026"', "2025", "employment"),  # establishments under another name
+        (BY_SEX.format("2025"), "2026", "jobs"),  # the same workers, counted otherwise
+    ],
+)
+def test_workers_of_a_register_that_were_charged_open_no_other_account(
+    tmp_path: Path, employees: str, period: str, population: str
+) -> None:
+    run(of_year(tmp_path, '"n2025"', "2025"))
+    with pytest.raises(BudgetError, match="the account these data were charged to: 'jobs' in '2025'"):
+        run(of_year(tmp_path, employees, period, population))
+
+
 def test_a_release_that_looks_at_other_columns_is_of_the_same_population(tiny: Path) -> None:
     run(release(tiny))
     save_again(tiny)

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from sfumato.engine.factors import PRIME
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.keys import new_key, read_key
+from sfumato.keys import read_key
 from sfumato.live import GuardedSession, open_guarded
 from sfumato.live.differencing import AnsweredCells, CodeSets, DifferencingGuard
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
+from tests.conftest import same_key
 
 STATES = ("NSW", "VIC", "QLD", "SA", "WA", "TAS", "NT", "ACT")
 
@@ -31,7 +32,7 @@ STATES = ("NSW", "VIC", "QLD", "SA", "WA", "TAS", "NT", "ACT")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("survey") / "survey"
     generate_business(folder, businesses=3_000)
-    new_key(folder / "sfumato.key")
+    same_key(folder / "sfumato.key")
     return folder
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import betaprime, binomtest, chisquare, kstest
 
 from sfumato.noise.pareto import SimplexPareto
+from sfumato.noise.passes import Uniforms
 from sfumato.noise.randomness import Seeded
 from sfumato.noise.refinement import SATURATION
 
@@ -82,6 +83,49 @@ class TestFrequencies:
                 np.bincount(np.searchsorted(edges, np.abs(x[:, c])), minlength=len(edges) + 1) for x in (few, many)
             ]
             assert chisquare(counts[0], counts[1] * (counts[0].sum() / counts[1].sum())).pvalue > ACCEPTED
+
+
+class TestWideBlocks:
+    """As many cells as the full cross of worker attributes has, and as many as are allowed."""
+
+    tail = Fraction("2000.999916675")
+
+    @pytest.mark.parametrize(("cells", "blocks"), [(768, 4_000), (1_024, 4_000), (4_096, 1_000)])
+    def test_the_sum_of_magnitudes_is_a_ratio_of_gamma_variables_and_a_scale_ten_percent_off_is_rejected(
+        self, cells: int, blocks: int
+    ) -> None:
+        noise = SimplexPareto(unit=Fraction(1), tail=self.tail, cells=cells)
+        norm = np.abs(noise.sample(np.full(blocks, FINE), Seeded(20))).sum(axis=1) / FINE
+        expected = betaprime(cells, float(self.tail)).cdf
+        assert kstest(norm, expected).pvalue > ACCEPTED
+        for factor in (0.9, 1.1):
+            assert kstest(norm * factor, expected).pvalue < REJECTED
+
+    def test_every_cell_has_double_pareto_noise_whether_it_is_drawn_first_or_last(self) -> None:
+        noise = SimplexPareto(unit=Fraction(1), tail=self.tail, cells=768)
+        z = np.abs(noise.sample(np.full(12_000, FINE), Seeded(22)))[:, [0, 1, 383, 766, 767]] / FINE
+        for c in range(z.shape[1]):
+            assert kstest(1 - (1 + z[:, c]) ** -float(self.tail), "uniform").pvalue > ACCEPTED
+            assert kstest(1 - (1 + 1.1 * z[:, c]) ** -float(self.tail), "uniform").pvalue < REJECTED
+
+    @pytest.mark.parametrize("tail", [Fraction("2000.999916675"), Fraction(3)])
+    @pytest.mark.parametrize(("cells", "bits"), [(768, 53), (768, 34), pytest.param(4_096, 53, marks=pytest.mark.slow)])
+    def test_passes_agree_with_many_digits_wherever_they_claim_certainty(
+        self, cells: int, bits: int, tail: Fraction
+    ) -> None:
+        noise, words = SimplexPareto(unit=Fraction(3, 7), tail=tail, cells=cells), Seeded(23).words(2 * cells)
+        heads, multiple = (words[:cells] >> np.uint64(64 - bits)).astype(np.int64), 10**8
+        magnitudes, certain = noise.first_pass(np.array([multiple]), heads[None], bits)
+        bounds = noise.magnitude_bounds(noise.unit * multiple, heads.tolist(), bits)
+        for magnitude, sure, (low, high) in zip(magnitudes[0], certain[0], bounds, strict=True):
+            assert low <= high
+            assert (low, high) == (magnitude, magnitude) if sure else magnitude == 0
+        uniforms = Uniforms.of(heads[None], words[None, cells:], first_bits=bits)
+        magnitudes, certain = noise.second_pass(np.array([multiple]), uniforms)
+        longer = [head << 64 | word for head, word in zip(heads.tolist(), words[cells:].tolist(), strict=True)]
+        bounds = noise.magnitude_bounds(noise.unit * multiple, longer, bits + 64)
+        assert certain.all()
+        assert [(m, m) for m in magnitudes[0].tolist()] == bounds
 
 
 def test_whole_numbers_are_drawn_as_often_as_the_marginal_says() -> None:
@@ -165,7 +209,7 @@ def test_no_blocks_need_no_words() -> None:
         lambda noise: replace(noise, unit=Fraction(0)),
         lambda noise: replace(noise, tail=Fraction(-2)),
         lambda noise: replace(noise, cells=0),
-        lambda noise: replace(noise, cells=129),
+        lambda noise: replace(noise, cells=4_097),
         lambda noise: noise.sample(np.array([0]), Seeded(1)),
         lambda noise: noise.sample(np.array([1]), Seeded(1), first_bits=54),
     ],

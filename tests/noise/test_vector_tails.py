@@ -1,5 +1,10 @@
 """Tails of the form e^(−x)·polynomial, and words laid out in blocks."""
 
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import accumulate
+from math import comb
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -28,6 +33,53 @@ def test_the_tail_of_a_sum_of_laplace_variables_is_what_a_simulation_shows(cells
     for x in (0.5, 2.0, 5.0):
         expected = float(sum_tail(cells).at(np.array(x)))
         assert abs((sums > x).mean() - expected) < 4 * np.sqrt(expected / len(sums))
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5, 17])
+def test_the_tail_of_a_sum_is_the_mean_over_how_many_are_positive(cells: int) -> None:
+    d, found = cells, [Fraction(0)] * cells
+    for k in range(1, d + 1):  # with k positive ones it is the difference of two gamma variables of shapes k and d − k
+        rest = d - k
+        inner = [Fraction(comb(rest + n - 1, n), 2 ** (rest + n)) if rest else Fraction(n == 0) for n in range(k)]
+        for j, within in enumerate(reversed(list(accumulate(inner)))):
+            found[j] += Fraction(comb(d, k), 2**d) * within
+    assert shares_of_a_sum(d) == found
+
+
+def shares_of_a_sum(cells: int) -> list[Fraction]:
+    """j!·c_j of the tail of a sum of Laplace variables, exactly."""
+    terms = (Fraction(comb(cells + n - 1, n), 2 ** (cells + n)) for n in range(cells))
+    return list(reversed(list(accumulate(terms))))
+
+
+def exact_mixed(shares: list[Fraction], x: float, shape: Fraction) -> Decimal:
+    """E[T(xG)] to fifty digits: the mean of the shares over a negative binomial number."""
+    with localcontext(prec=60):
+        m, at = Decimal(shape.numerator) / shape.denominator, Decimal(x)
+        term, total = (-m * (1 + at).ln()).exp(), Decimal(0)
+        for j, share in enumerate(shares):
+            total += term * share.numerator / share.denominator
+            term = term * (m + j) / (j + 1) * at / (1 + at)
+        return total
+
+
+@pytest.mark.parametrize("cells", [129, 768, 1_024, pytest.param(4_096, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shape", [Fraction(3), Fraction("803.9"), Fraction(2 * 10**7)])
+def test_quantiles_of_the_sum_of_many_cells_are_not_exceeded_more_often_in_exact_arithmetic(
+    cells: int, shape: Fraction
+) -> None:
+    tail, shares = sum_tail(cells), shares_of_a_sum(cells)
+    for probability in (0.9, 0.99, 0.999):
+        x = tail.mixed_quantile(probability, float(shape))
+        beyond = float(exact_mixed(shares, x, shape)) / (1 - probability)
+        assert 1 - 1e-7 < beyond <= 1
+        assert np.isclose(float(tail.mixed(np.array(x), float(shape))) / (1 - probability), beyond, rtol=1e-10)
+
+
+@pytest.mark.parametrize("cells", [129, 1_024])
+def test_the_mean_of_the_sum_of_many_cells_is_what_exact_arithmetic_gives(cells: int) -> None:
+    exact = sum(shares_of_a_sum(cells))  # the integral of e^(−x)·x^j/j! is 1
+    assert np.isclose(float(sum_tail(cells).integral().at(np.array(0.0))), float(exact), rtol=1e-11)
 
 
 @pytest.mark.parametrize("cells", [1, 3, 8])

@@ -7,17 +7,21 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import BudgetError
-from sfumato.privacy.account import Account, Charge, balance, parallel, sequential
+from sfumato.privacy.account import Account, Charge, Cost, balance, parallel, sequential
 from sfumato.privacy.entries import digest, guarantee_columns
 from sfumato.privacy.guarantee import CONDITIONAL, EmployerEmployee
 from sfumato.privacy.ledger import Ledger
-from sfumato.release import Budget
+from sfumato.sections import Budget
 from sfumato.statistics.registry import requirements
 
 PEOPLE = Account(population="people", period="2025")
 FORMAL = EmployerEmployee(definition="individuals", alpha=Fraction(1, 10), epsilon=Fraction(5, 2))
 GIVEN_CHI = replace(FORMAL, condition="given χ")
 BUDGET = replace(FORMAL, epsilon=Fraction(10))
+
+
+def costs(*guarantees: EmployerEmployee) -> list[Cost]:
+    return [Cost(guarantee=guarantee) for guarantee in guarantees]
 
 
 def test_a_formal_guarantee_stays_formal_and_one_condition_makes_all_conditional() -> None:
@@ -43,11 +47,11 @@ def test_what_holds_on_a_condition_protects_nothing_provably() -> None:
 
 def test_a_budget_refuses_conditions_unless_the_officer_allowed_them() -> None:
     with pytest.raises(BudgetError, match="given χ") as refusal:
-        balance(PEOPLE, BUDGET, [FORMAL, GIVEN_CHI])
+        balance(PEOPLE, BUDGET, costs(FORMAL, GIVEN_CHI))
     assert "conditional = true" in refusal.value.do
-    allowed = balance(PEOPLE, replace(BUDGET, condition=CONDITIONAL), [FORMAL, GIVEN_CHI])
+    allowed = balance(PEOPLE, replace(BUDGET, condition=CONDITIONAL), costs(FORMAL, GIVEN_CHI))
     assert (allowed.spent_epsilon, allowed.condition) == (5, "given χ")
-    assert balance(PEOPLE, replace(BUDGET, condition=CONDITIONAL), [FORMAL]).condition == ""
+    assert balance(PEOPLE, replace(BUDGET, condition=CONDITIONAL), costs(FORMAL)).condition == ""
 
 
 def test_a_ledger_keeps_the_condition_of_a_charge_and_of_a_budget(path: Path) -> None:

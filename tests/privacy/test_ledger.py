@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import BudgetError, LedgerError
-from sfumato.privacy.account import Account, Charge, Overdraft, balance, refuse_overdraft
+from sfumato.privacy.account import Account, Charge, Cost, Overdraft, balance, refuse_overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
 
@@ -64,14 +64,14 @@ def test_delta_is_a_budget_of_its_own(ledger: Ledger) -> None:
     asked=st.lists(st.fractions(0, 1, max_denominator=50), max_size=8),
 )
 def test_whatever_is_asked_what_is_spent_never_exceeds_the_budget(budget: Fraction, asked: list[Fraction]) -> None:
-    spent: list[Guarantee] = []
+    spent: list[Cost] = []
     for epsilon in asked:
-        before = balance(JOBS, private(str(budget)), spent)
+        one = Cost(guarantee=private(str(epsilon)))
         try:
-            refuse_overdraft(before, [private(str(epsilon))])
-            spent.append(private(str(epsilon)))
+            refuse_overdraft(JOBS, private(str(budget)), spent, [one])
+            spent.append(one)
         except Overdraft:
-            assert before.spent_epsilon + epsilon > budget
+            assert balance(JOBS, private(str(budget)), spent).spent_epsilon + epsilon > budget
     assert balance(JOBS, private(str(budget)), spent).remaining_epsilon >= 0
 
 

@@ -29,10 +29,10 @@ def budget(epsilon: int) -> EmployerEmployee:
     return EmployerEmployee(definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(epsilon))
 
 
-def charging(ledger: Ledger, name: str, count: int) -> subprocess.Popen[str]:
-    """A process that stands ready to charge 1/10 `count` times."""
+def charging(ledger: Ledger, name: str, count: int, *code: str) -> subprocess.Popen[str]:
+    """A process that stands ready to charge 1/10 `count` times, for establishments with a code or for all."""
     process = subprocess.Popen(
-        [sys.executable, str(CHARGING), str(ledger.path), name, str(count)],
+        [sys.executable, str(CHARGING), str(ledger.path), name, str(count), *code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -163,6 +163,21 @@ def test_processes_charging_at_once_never_overspend_and_lose_no_charge(
     assert {entry.identifier for entry in ledger.history() if entry.kind == "charge"} == set(charged)
 
 
+def test_processes_charging_at_once_never_overspend_any_block(ledger: Ledger) -> None:
+    ledger.set_budget(JOBS, budget(1))  # room for ten of the charges about every code
+    codes = ["private", "state", ""]
+    running = [charging(ledger, code or "all", 12, *filter(None, [code])) for code in codes]
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outcomes = [process.communicate()[0].split() for process in running]
+    private, state, everything = (sum(outcome != "refused" for outcome in each) for each in outcomes)
+    assert private + everything == state + everything == 10
+    assert ledger.balance(JOBS).spent_epsilon == 1
+    assert ledger.balance(JOBS).charged == private + state + everything
+
+
 def test_processes_that_create_the_ledger_at_once_share_one(path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from sfumato.privacy.ledger import Ledger;"
@@ -182,10 +197,12 @@ def test_processes_that_create_the_ledger_at_once_share_one(path: Path) -> None:
     assert set(path.parent.iterdir()) == {path, store_of(path)}
 
 
-@pytest.mark.parametrize("reported", [1, 7, 20])
-def test_a_killed_process_leaves_a_whole_chain_with_every_charge_it_reported(ledger: Ledger, reported: int) -> None:
+@pytest.mark.parametrize(("reported", "code"), [(1, ()), (7, ()), (20, ("private",))])
+def test_a_killed_process_leaves_a_whole_chain_with_every_charge_it_reported(
+    ledger: Ledger, reported: int, code: tuple[str, ...]
+) -> None:
     ledger.set_budget(JOBS, budget(1000))
-    process = charging(ledger, "doomed", 10_000)
+    process = charging(ledger, "doomed", 10_000, *code)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("go\n")

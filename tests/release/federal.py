@@ -3,10 +3,13 @@
 import shutil
 from fractions import Fraction
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 
 from sfumato.keys import new_key
 
@@ -15,9 +18,11 @@ A, B = Fraction("1.137271"), Fraction("1.283117")
 
 
 def copied(workforce: Path, folder: Path, *changes: tuple[str, str]) -> Path:
-    """A copy of the workforce with a key of its own and a changed release file; returns the release file."""
+    """A copy of the workforce with a key, the same in every run, and a changed release file; returns that file."""
     shutil.copytree(workforce, folder)
-    new_key(folder / "sfumato.key", a=A, b=B)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfumato.keys.secrets", SimpleNamespace(token_bytes=Random(18).randbytes))
+        new_key(folder / "sfumato.key", a=A, b=B)
     release = folder / "release.toml"
     text = release.read_text(encoding="utf-8")
     for old, new in changes:

@@ -14,12 +14,13 @@ import pytest
 
 from sfumato.checking import check
 from sfumato.errors import DataError, KeyFileError, ReleaseError, SfumatoError
-from sfumato.keys import new_key, read_key
+from sfumato.keys import read_key
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
+from tests.conftest import same_key
 
 TABLES = ("turnover_by_state_industry", "profit_by_industry_size", "businesses_by_state_size")
 SECRETS = ("371317205391", "297175386024", "213139470258", "0.284113")
@@ -31,7 +32,7 @@ MAGNITUDES = "magnitudes = [0.{}, 0.{}, 0.{}], spread = {}".format(*SECRETS)
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("survey") / "survey"
     generate_business(folder, businesses=2_000)
-    new_key(folder / "sfumato.key")
+    same_key(folder / "sfumato.key")
     return folder
 
 
@@ -241,7 +242,7 @@ def test_the_report_adds_no_totals_to_cells_and_speaks_of_dollars_and_of_publish
     path = release(survey, "reported")
     bundle = run(load(path)).bundle
     assessment = assess(load(path))
-    assert [utility.unit for utility in assessment.utilities] == ["dollars", "dollars", "records"]
+    assert [utility.unit for utility in assessment.utilities] == ["dollars", "dollars", "businesses"]
     for name, utility in zip(TABLES, assessment.utilities, strict=True):
         # The confidential file lists every combination, the bundle leaves out what is hidden: both have all codes.
         true = pq.read_table(assessment.report.with_name(f"{name}.parquet")).to_pandas()
@@ -330,3 +331,53 @@ def test_withholding_by_share_of_the_variance_needs_weights(survey: Path) -> Non
     )
     with pytest.raises(ReleaseError, match="most_perturbation"):
         check(load(path))
+
+
+def renamed(survey: Path, name: str, told: str, *, ledger: str) -> Path:
+    """The release of the same businesses in a file whose columns of units are called otherwise."""
+    new = {"business": "Firma", "enterprise": "Gruppe"}
+    if not (survey / "renamed.parquet").exists():
+        found = pq.read_table(survey / "businesses.parquet")
+        pq.write_table(
+            found.rename_columns([new.get(column, column) for column in found.column_names]), survey / "renamed.parquet"
+        )
+    columns = ('"businesses.parquet", unit = "business", levels = ["enterprise"]', f'"renamed.parquet", {told}')
+    path = release(survey, name, columns)
+    path.write_text(path.read_text().replace(f"{name}.sqlite", f"{ledger}.sqlite"))
+    return path
+
+
+LASTING = 'unit = "Firma", levels = ["Gruppe"], key_names = { Firma = "business", Gruppe = "enterprise" }'
+
+
+@pytest.mark.slow
+def test_units_under_another_column_are_refused_and_keep_their_keys_under_their_permanent_name(survey: Path) -> None:
+    bundle = run(load(release(survey, "columns"))).bundle
+    other = renamed(survey, "other", 'unit = "Firma", levels = ["Gruppe"]', ledger="columns")
+    for attempt in (check, run):
+        with pytest.raises(KeyFileError, match="average") as refusal:
+            attempt(load(other))
+        assert "key_names" in refusal.value.do
+    assert not (survey / "other").exists()
+    again = run(load(renamed(survey, "again", LASTING, ledger="columns"))).bundle
+    for table in TABLES:
+        assert published(again, table).equals(published(bundle, table)), table
+
+
+@pytest.mark.slow
+def test_other_units_of_the_same_population_are_published_once_that_is_said(survey: Path) -> None:
+    run(load(release(survey, "units")))
+    alone = renamed(survey, "apart", 'unit = "Firma"', ledger="units")
+    with pytest.raises(KeyFileError, match="Firma"):
+        run(load(alone))
+    alone.write_text(alone.read_text().replace('unit = "Firma"', 'unit = "Firma", accept = "other units"'))
+    assert run(load(alone)).charged == TABLES
+    run(load(release(survey, "units")))
+
+
+def test_permanent_names_are_given_to_units_alone(survey: Path) -> None:
+    told = '[data.records]\npath = "x.csv"\nunit = "a"\nkey_names = { b = "c" }\n'
+    path = survey / "mistaken.toml"
+    path.write_text(f'[release]\ntitle = "t"\npopulation = "p"\nperiod = "2025"\n{told}')
+    with pytest.raises(ReleaseError, match="neither `unit` nor one of `levels`"):
+        load(path)

@@ -16,9 +16,11 @@ from typer.testing import CliRunner
 from sfumato.cells import Cells, Dimension
 from sfumato.checking import _declared_codes, check
 from sfumato.cli import app
+from sfumato.engine.chunks import MOST_CELLS
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist
-from sfumato.plan import MOST_CELLS, make_plan, plan_table
+from sfumato.frame.codelists import Codelist
+from sfumato.method import CONFIDENCE
+from sfumato.plan import make_plan, plan_table
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import Published, run
@@ -30,8 +32,8 @@ from sfumato.serve.page.view import view_of
 from sfumato.statistics.jobs.sparse import MOST_BLOCKS, SparseCounts
 from sfumato.statistics.jobs.tune import read_accuracy, tune_table
 from sfumato.statistics.jobs.tune_thresholds import tune_thresholds
-from sfumato.statistics.published import CONFIDENCE
 from sfumato_lab.economy.jobs.generate import generate
+from tests.running.same_draws import same_draws
 
 Edited = Callable[[str, str], Path]
 
@@ -39,7 +41,8 @@ Edited = Callable[[str, str], Path]
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Published:
     made = generate(tmp_path_factory.mktemp("commuting") / "economy", jobs=20_000, residence=True, seed=3)
-    return run(load(made.release))
+    with same_draws():
+        return run(load(made.release))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,8 @@ def by_industry(folder: Path) -> tuple[Published, ServedTable]:
     text = text.replace('period = "2025"', 'period = "2025"\nbundle = "finer"\nledger = "finer.sqlite"')
     path = folder / "finer.toml"
     path.write_text(text.replace('by = ["residence", "place"]', 'by = ["place", "residence", "industry"]'))
-    finer = run(load(path))
+    with same_draws():
+        finer = run(load(path))
     return finer, open_catalogue([BundleSource(folder=finer.bundle)])["commuting"]
 
 

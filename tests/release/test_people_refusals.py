@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.bundle.statement import statement
 from sfumato.checking import check
-from sfumato.cli.release import plan_summary, run_summary
+from sfumato.cli.release import plan_summary
+from sfumato.cli.run import run_summary
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.keys import new_key
 from sfumato.privacy.ledger import Ledger

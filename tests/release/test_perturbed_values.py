@@ -237,7 +237,7 @@ def test_another_magnitude_is_refused_by_the_check_as_it_is_by_the_run(exports: 
     changed = path.read_text().replace('"perturbed-values"', '"perturbed-values", magnitude = 0.3')
     path.write_text(changed)
     for done in (check, run):
-        with pytest.raises(KeyFileError, match="options that these records were published with"):
+        with pytest.raises(KeyFileError, match="other options"):
             done(load(path))
 
 

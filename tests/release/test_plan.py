@@ -195,7 +195,8 @@ def test_tables_that_are_biased_are_not_reconciled_with_others(tiny: Path) -> No
 @pytest.mark.parametrize(
     ("asked", "needed"),
     [
-        ('total = "earnings"', "records = "),
+        ('growth = "earnings"', "records = "),
+        ('total = "earnings"', "a measure"),
         ('flow = { attribute = "place" }', "a panel"),
         ('indicators = "all"', "a panel"),
     ],

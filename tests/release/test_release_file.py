@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.checking import check
+from sfumato.description import line_of
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.release import line_of, load
+from sfumato.release import load
 
 GOOD = """\
 [release]
@@ -89,7 +90,7 @@ MISTAKES = {
     "reserved name": (
         "[data.attributes.sex]",
         "[data.attributes.value]",
-        "line 6",
+        "line 12",
         "a column of every published table",
     ),
     "workers without a link": (', worker = "worker"', "", "line 6", "the column that names the worker"),

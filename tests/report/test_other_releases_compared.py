@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 from sfumato.errors import ReleaseError
-from sfumato.keys import new_key
 from sfumato.measures.drawing import odds_by_size
 from sfumato.measures.formulas import error_ratio, share_near_reference
 from sfumato.measures.risk import posterior, sensitivity
@@ -20,7 +19,8 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.release import load
 from sfumato.report.assess import Assessment, assess
 from sfumato.running import run
-from tests.conftest import write
+from tests.conftest import same_key, write
+from tests.running.same_draws import same_draws
 from tests.statistics.methods.cells import cells_of
 
 PLACES = 12
@@ -48,7 +48,8 @@ by = ["place", "sex"]
 protect = { PROTECT }
 """
 LEGACY = ('key = "sfumato.key"', 'method = "noise-infusion", rounding = 1')
-FORMAL = ("budget = { alpha = 0.05, epsilon = 4 }", "epsilon = 4")
+EPSILON = 1
+FORMAL = (f"budget = {{ alpha = 0.05, epsilon = {EPSILON} }}", f"epsilon = {EPSILON}")
 
 
 def release_file(folder: Path, name: str, period: str, pays: str, protect: str) -> Path:
@@ -81,10 +82,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         jobs = {"worker": list(range(len(at))), "workplace": at.tolist(), "sex": sex.tolist()}
         write(folder / f"jobs_{period}.parquet", jobs)
         women, men = (np.round(some * rng.uniform(0.85, 1.2, len(some))).astype(int) for some in (women, men))
-    new_key(folder / "sfumato.key", a=Fraction("1.1"), b=Fraction("1.25"))
+    same_key(folder / "sfumato.key")
     for name, (pays, protect) in (("legacy", LEGACY), ("formal", FORMAL)):
         for period in ("2024", "2025"):
-            run(load(release_file(folder, f"{name}_{period}", period, pays, protect)))
+            with same_draws(int(period)):  # once in a hundred a place with one employer comes out below zero
+                run(load(release_file(folder, f"{name}_{period}", period, pays, protect)))
     return folder
 
 
@@ -97,7 +99,10 @@ def test_growth_is_read_off_two_periods_of_factors_and_not_of_noise(folder: Path
     found = assessed(folder, f"{name}_2025", earlier=load(folder / f"{name}_2024.toml"))
     growth = {result.attack: result for result in found.exposures[0].attacks}["growth"]
     assert growth.targets == 10
-    assert growth.successes == (10 if name == "legacy" else 0)
+    if name == "legacy":
+        assert growth.successes == 10
+    else:
+        assert growth.successes <= 3  # each is a guess that is right in fewer than 1 of 100 draws
     assert growth.guessed == 0
     assert "growth" in found.report.read_text(encoding="utf-8")
 
@@ -207,8 +212,8 @@ def test_check_bounds_and_draws_the_odds_of_two_sizes(folder: Path) -> None:
     words = ["check", str(folder / "formal_2025.toml"), "--sizes", "100,110", "--chart", str(chart), "--json"]
     found = json.loads(CliRunner().invoke(app, words).stdout)
     assert [(odds["table"], odds["steps"], round(odds["factor"], 3)) for odds in found["odds"]] == [
-        ("jobs", 2, round(float(np.exp(8)), 3)),
-        ("all tables together", 2, round(float(np.exp(8)), 3)),
+        ("jobs", 2, round(float(np.exp(2 * EPSILON)), 3)),
+        ("all tables together", 2, round(float(np.exp(2 * EPSILON)), 3)),
     ]
     assert chart.read_text().startswith("<svg")
     unbounded = ["check", str(folder / "legacy_2025.toml"), "--sizes", "100,110", "--json"]

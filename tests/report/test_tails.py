@@ -17,6 +17,7 @@ from sfumato.statistics.people.tails import SIZES, Tails
 from sfumato.statistics.people.tune_tails import tailed, tune_tails
 from sfumato_lab.economy.opportunity.generate import generate_opportunity
 from tests.cli.call import call
+from tests.running.same_draws import same_draws
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(file: Path) -> Assessment:
     release = load(file)
-    run(release)
+    with same_draws():
+        run(release)
     return assess(release)
 
 
@@ -97,6 +99,7 @@ def test_the_object_for_machines_has_the_tails_and_the_envelope(found: Assessmen
     assert {"class", "groups", "observed", "used"} == set(table["envelopes"]["2500"]["classes"][0])
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_finds_the_share_and_half_of_it_does_not(file: Path) -> None:
     told = json.loads(call("tune", "tails", file, "--found", "0.5", "--from-confidential-data", "--json").stdout)
     assert told["confidential"]
@@ -107,7 +110,7 @@ def test_the_least_epsilon_finds_the_share_and_half_of_it_does_not(file: Path) -
 
 
 def test_tails_are_not_tuned_without_the_word_that_data_may_be_looked_at(file: Path) -> None:
-    assert "--from-confidential-data" in call("tune", "tails", file, "--found", "0.5", code=1).stderr
+    assert "--from-confidential-data" in call("tune", "tails", file, "--found", "0.5", refused=True).stderr
 
 
 def test_a_share_that_nothing_finds_is_refused_before_any_noise_is_drawn(file: Path) -> None:

@@ -1,6 +1,7 @@
 """What was read is said to whoever runs a release, and data that cannot be meant are refused before any charge."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.checking import check
-from sfumato.cli.release import plan_summary, run_summary
+from sfumato.cli.release import plan_summary
+from sfumato.cli.run import run_summary
 from sfumato.errors import DataError
 from sfumato.release import Release, load
 from sfumato.running import run
@@ -75,7 +77,7 @@ def test_no_total_is_in_the_bundle(tiny: Path) -> None:
     assert published.totals.jobs == 90_000
     texts = [path.read_text() for path in published.bundle.rglob("*") if path.suffix in (".json", ".md")]
     assert texts
-    assert not any(number in text for text in texts for number in ("90000", "90,000"))
+    assert not any(re.search(r"\b90,?000\b", text) for text in texts)  # digests of files have such digits by chance
 
 
 @pytest.mark.parametrize(("jobs", "found"), [(ONE_EACH, "3 jobs at 3 workplaces, one at each"), (EMPTY, "none at all")])

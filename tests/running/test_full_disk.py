@@ -56,7 +56,7 @@ def failed_in_words(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether a command failed; if so, it must have said in words that there is no room."""
     if done.returncode == 0:
         return False
-    assert done.returncode == 1
+    assert done.returncode == DiskError.exit_code
     assert "Traceback" not in done.stderr
     assert "this never to happen" not in done.stderr
     assert "free space" in " ".join(done.stderr.split()), done.stderr

@@ -1,14 +1,15 @@
-"""Bundles of every kind, published by real releases of small synthetic data."""
+"""Bundles of every kind, published by real releases of small synthetic data; the same figures in every run."""
 
 import shutil
 from pathlib import Path
 
 from sfumato.durable import alone
-from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.business.generate import generate_business
 from sfumato_lab.economy.federal.generate import generate_federal
+from tests.conftest import same_key
+from tests.running.same_draws import same_draws
 from tests.statistics.cube import survey
 
 KINDS = ("jobs", "business", "federal", "survey")
@@ -60,10 +61,11 @@ def publish(kind: str, folder: Path, economy: Path) -> Path:
         release.write_text(text + MORE_JOBS, encoding="utf-8")
     elif kind == "business":
         generate_business(folder, businesses=2_000)
-        new_key(folder / "sfumato.key")
+        same_key(folder / "sfumato.key")
     elif kind == "federal":
         generate_federal(folder, persons=20_000, quarters=6)
-        new_key(folder / "sfumato.key")
+        same_key(folder / "sfumato.key")
     else:
         survey.release(folder)
-    return run(load(folder / "release.toml")).bundle
+    with same_draws():
+        return run(load(folder / "release.toml")).bundle

@@ -10,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from sfumato.serve.run import listening
+from tests.serve.patient import PATIENCE
 
 
 @contextmanager
@@ -20,7 +21,7 @@ def asking(app: FastAPI, **options: Any) -> Iterator[httpx.Client]:
     thread = Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=30) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=PATIENCE) as client:
             yield client
     finally:
         server.should_exit = True

@@ -9,11 +9,12 @@ from typing import Any
 
 import httpx
 
-from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.running import run
 from sfumato.serve.core.users import Role, Users
 from sfumato_lab.economy.business.generate import generate_business
+from tests.conftest import same_key
+from tests.serve.patient import PATIENCE
 from tests.serve.running import Server, serving
 
 PLACE = {"by": ["place"], "epsilon": 0.25}
@@ -31,7 +32,7 @@ class LiveServer:
     def client(self, token: str | None = None) -> httpx.Client:
         """A program of the analyst, or of whoever has this token."""
         headers = {"Authorization": f"Bearer {self.analyst if token is None else token}"}
-        return httpx.Client(base_url=self.server.url, headers=headers, timeout=60)
+        return httpx.Client(base_url=self.server.url, headers=headers, timeout=PATIENCE)
 
     def ask(self, question: dict[str, Any], path: str = "/live/tables", **parameters: str) -> httpx.Response:
         """Ask as the analyst."""
@@ -42,7 +43,7 @@ class LiveServer:
 def of_businesses(folder: Path, *, guard: str = "refuse") -> Path:
     """A release of records protected by top-contributors."""
     generate_business(folder, businesses=2_000)
-    new_key(folder / "sfumato.key")
+    same_key(folder / "sfumato.key")
     release = folder / "release.toml"
     release.write_text(release.read_text(encoding="utf-8") + f'\n[live]\nguard = "{guard}"\n', encoding="utf-8")
     return release

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.serve.patient import PATIENCE
 from tests.serve.running import Server
-
-LONGEST = 20.0
-"""Seconds after which a server that says nothing has failed the test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +38,7 @@ def connected(server: Server, *, buffer: int | None = None) -> Iterator[socket.s
     with socket.socket() as connection:
         if buffer is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        connection.settimeout(LONGEST)
+        connection.settimeout(PATIENCE)
         connection.connect((parts.hostname, parts.port))
         yield connection
 

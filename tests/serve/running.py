@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from tests.cli.call import SFUMATO
+from tests.serve import patient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Server:
 
     def get(self, path: str, **parameters: str) -> httpx.Response:
         """Ask for a path of PxWebApi 2; brackets in names of parameters are written with `params`."""
-        return httpx.get(f"{self.v2}{path}", params=parameters, timeout=30)
+        return patient.get(f"{self.v2}{path}", params=parameters)
 
     def data(self, table: str, written: str = "json-stat2", **codes: str) -> httpx.Response:
         """Figures of a table: codes by dimension."""
@@ -55,4 +56,4 @@ def serving(*arguments: str | Path) -> Iterator[Server]:
     finally:
         process.send_signal(signal.SIGTERM)
         if not process.stdout.closed:
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)

@@ -20,13 +20,13 @@ LETTERS = {
     "above": "D",
     "error unknown": "Q",
 }
-"""What docs/server-sdmx.md calls the statuses of bundles."""
+"""What docs/serve-sdmx.md calls the statuses of bundles."""
 Figures = dict[tuple[str, ...], tuple[float | None, str]]
 """By codes and metric, the figure and its status."""
 
 
 def code_of(id: str) -> str:  # noqa: A002
-    """The code that an identifier stands for, by the rule that docs/server-sdmx.md states."""
+    """The code that an identifier stands for, by the rule that docs/serve-sdmx.md states."""
     return re.sub(r"\$([0-9A-F]+)\$", lambda found: chr(int(found[1], 16)), id.removeprefix("_"))
 
 

@@ -15,6 +15,7 @@ from sfumato.serve.core.access import Settings, require
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, User, Users
 from tests.cli.call import call
+from tests.serve import patient
 from tests.serve.in_thread import asking
 from tests.serve.running import Server, serving
 
@@ -211,7 +212,7 @@ def test_a_server_that_runs_takes_notice_of_users(bundles: dict[str, Path], tmp_
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
 
         def signed_in(token: str) -> int:
-            return httpx.post(
+            return patient.post(
                 f"{server.url}/sign-in", data={"token": token}, headers={"Origin": server.url}
             ).status_code
 
@@ -226,7 +227,7 @@ def test_a_state_folder_that_others_can_look_into_stops_the_start(bundles: dict[
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o755)
-    assert "chmod 700" in call("serve", bundles["survey"], "--state", folder, "--port", "0", code=1).stderr
+    assert "chmod 700" in call("serve", bundles["survey"], "--state", folder, "--port", "0", refused=True).stderr
 
 
 EVERYWHERE = ("/", "/api/v2/config", "/api/v2/tables/nowhere", "/nowhere", "/sign-in", "/openapi.json", "/reference")
@@ -234,7 +235,7 @@ EVERYWHERE = ("/", "/api/v2/config", "/api/v2/tables/nowhere", "/nowhere", "/sig
 
 @pytest.mark.parametrize("path", EVERYWHERE)
 def test_every_answer_has_the_security_headers(server: Server, path: str) -> None:
-    headers = httpx.get(f"{server.url}{path}").headers
+    headers = patient.get(f"{server.url}{path}").headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe-inline" not in policy
@@ -259,7 +260,7 @@ def test_a_browser_may_ask_for_public_tables_from_anywhere_but_without_a_token(s
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type,authorization",
     }
-    allowed = httpx.options(f"{server.url}{path}", headers=asked)
+    allowed = patient.options(f"{server.url}{path}", headers=asked)
     assert allowed.status_code == 204
     assert allowed.headers["access-control-allow-origin"] == "*"
     assert "POST" in allowed.headers["access-control-allow-methods"]
@@ -270,22 +271,22 @@ def test_a_browser_may_ask_for_public_tables_from_anywhere_but_without_a_token(s
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/live/asked", "/steward", "/", "/apis"])
 def test_a_browser_may_ask_for_nothing_else_from_anywhere(server: Server, path: str) -> None:
     asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
-    refused = httpx.options(f"{server.url}{path}", headers=asked)
+    refused = patient.options(f"{server.url}{path}", headers=asked)
     assert refused.status_code in (404, 405)
     assert not any(name.startswith("access-control") for name in refused.headers)
 
 
 def test_an_answer_that_depends_on_accept_says_so(server: Server) -> None:
-    asked = httpx.get(f"{server.url}/sdmx/2.1/data/jobs_by_place")
+    asked = patient.get(f"{server.url}/sdmx/2.1/data/jobs_by_place")
     assert "accept" in asked.headers["vary"].lower()
-    again = httpx.get(str(asked.url), headers={"If-None-Match": asked.headers["etag"]})
+    again = patient.get(str(asked.url), headers={"If-None-Match": asked.headers["etag"]})
     assert again.status_code == 304
     assert "accept" in again.headers["vary"].lower()
 
 
 def test_the_reference_lists_every_operation(server: Server) -> None:
-    page = httpx.get(f"{server.url}/reference").text
-    document = httpx.get(f"{server.url}/openapi.json").json()
+    page = patient.get(f"{server.url}/reference").text
+    document = patient.get(f"{server.url}/openapi.json").json()
     for path, operations in document["paths"].items():
         for method in operations:
             assert f"<code>{method.upper()} {path}</code>" in page

@@ -6,7 +6,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import httpx
 import pytest
 from fastapi import Request
 from hypothesis import given, settings
@@ -18,6 +17,7 @@ from sfumato.serve.core.access import Settings, require
 from sfumato.serve.core.audit import AuditedQuery, AuditLog
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.users import Role, User, Users
+from tests.serve import patient
 from tests.serve.in_thread import asking
 from tests.serve.raw import request, said_to
 from tests.serve.running import serving
@@ -37,10 +37,10 @@ def test_the_log_says_who_asked_what_and_how_it_went(bundles: dict[str, Path], t
         server.get("/tables/people/data", **asked)
         server.get("/tables/people/data", **{"valueCodes[region]": "nowhere"})
         known = {"Authorization": f"Bearer {token}"}
-        httpx.get(f"{server.v2}/tables/people/data", params=asked, headers=known)
-        httpx.get(f"{server.v2}/tables", params={"query": token})
-        httpx.get(f"{server.v2}/tables/{token}")
-        httpx.post(f"{server.url}/sign-in", data={"token": token}, headers={"Origin": server.url})
+        patient.get(f"{server.v2}/tables/people/data", params=asked, headers=known)
+        patient.get(f"{server.v2}/tables", params={"query": token})
+        patient.get(f"{server.v2}/tables/{token}")
+        patient.post(f"{server.url}/sign-in", data={"token": token}, headers={"Origin": server.url})
     public, users = entries(state / "audit/public.jsonl"), entries(state / "audit/users.jsonl")
     first, cached, refused, *_ = public
     for entry in (first, cached):
@@ -67,9 +67,9 @@ def test_the_log_says_who_asked_what_and_how_it_went(bundles: dict[str, Path], t
 def test_head_is_logged_as_it_was_sent(bundles: dict[str, Path], tmp_path: Path) -> None:
     asked = {"valueCodes[region]": "*", "valueCodes[contents]": "weighted"}
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
-        httpx.head(f"{server.v2}/tables/people/data", params=asked)
-        httpx.get(f"{server.v2}/tables/people/data", params=asked)
-        httpx.head(f"{server.v2}/savedqueries")
+        patient.head(f"{server.v2}/tables/people/data", params=asked)
+        patient.get(f"{server.v2}/tables/people/data", params=asked)
+        patient.head(f"{server.v2}/savedqueries")
     head, get, refused = entries(tmp_path / "state/audit/public.jsonl")
     assert [entry["method"] for entry in (head, get, refused)] == ["HEAD", "GET", "HEAD"]
     assert (head["asked"], head["cells"], head["status"]) == (get["asked"], get["cells"], 200)

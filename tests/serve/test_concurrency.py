@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
+from tests.serve.patient import PATIENCE
 from tests.serve.running import Server
 
 QUESTIONS = (
@@ -17,7 +18,7 @@ QUESTIONS = (
 
 def test_fifty_clients_get_identical_answers(server: Server) -> None:
     def ask(number: int) -> list[bytes]:
-        with httpx.Client(timeout=60) as client:
+        with httpx.Client(timeout=PATIENCE) as client:
             turned = QUESTIONS[number % len(QUESTIONS) :] + QUESTIONS[: number % len(QUESTIONS)]
             found = {path: client.get(f"{server.v2}{path}") for path in turned}
         assert all(response.status_code == 200 for response in found.values())

@@ -15,6 +15,7 @@ CHECKED = (
 )
 """Not whether every request that fits the document is accepted: which codes a table has is no part of it."""
 
+PATIENT = ("--request-timeout", "60")
 QUICK = ("--max-examples", "3", "--phases", "coverage,fuzzing")
 
 
@@ -22,12 +23,12 @@ def faults(server: Server, folder: Path, *options: str, checks: str = CHECKED) -
     """What schemathesis has to say, if anything."""
     command = Path(sys.executable).with_name("schemathesis")
     done = subprocess.run(
-        [command, "run", f"{server.url}/openapi.json", "--checks", checks, "--seed", "1", *options],
+        [command, "run", f"{server.url}/openapi.json", "--checks", checks, "--seed", "1", *PATIENT, *options],
         capture_output=True,
         text=True,
         check=False,
         cwd=folder,
-        timeout=300,
+        timeout=1_800,
     )
     return "" if done.returncode == 0 else done.stdout[-5_000:] + done.stderr
 

@@ -148,5 +148,5 @@ def test_live_needs_a_budget(economy: Economy, tmp_path: Path) -> None:
     release = of_jobs(economy.folder, tmp_path / "economy")
     call("run", release)
     bundle = load(release).bundle
-    said = call("serve", bundle, "--live", release, "--state", tmp_path / "state", "--port", "0", code=1)
+    said = call("serve", bundle, "--live", release, "--state", tmp_path / "state", "--port", "0", refused=True)
     assert "--budget-epsilon" in said.stderr

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from sfumato.serve.core.http import RequestLimits, nested
+from tests.serve import patient
 from tests.serve.raw import chunked, closed, connected, heard, posted, request, said_to
 from tests.serve.running import Server, serving
 
@@ -204,7 +204,7 @@ def test_a_compressed_body_is_not_unpacked(server: Server) -> None:
 def test_compressed_bodies_are_answered_as_documented(server: Server, headers: tuple[str, ...], status: int) -> None:
     answer = said_to(server, posted(DATA, b'{"selection": []}', *headers))
     assert answer.status == status
-    paths = httpx.get(f"{server.url}/openapi.json").json()["paths"]
+    paths = patient.get(f"{server.url}/openapi.json").json()["paths"]
     assert str(status) in paths["/api/v2/tables/{id}/data"]["post"]["responses"]
 
 

@@ -15,6 +15,7 @@ from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from tests.serve.in_thread import asking
+from tests.serve.patient import PATIENCE
 
 pytestmark = pytest.mark.slow  # it fills a server with work until it refuses
 
@@ -34,7 +35,7 @@ def slow(catalogue: Catalogue, settings: Settings) -> Iterator[Slow]:
 
     def work() -> None:
         begun.set()
-        assert finish.wait(30)
+        assert finish.wait(PATIENCE)
 
     @app.get("/slow")
     async def answer() -> Response:
@@ -67,17 +68,16 @@ def test_a_question_that_takes_too_long_is_given_up_and_keeps_its_place_until_it
         assert busy.headers["content-type"] == "application/problem+json"
         assert "nosniff" in busy.headers["x-content-type-options"]
         server.finish.set()
-        statuses = [server.client.get("/api/v2/config").status_code for _ in range(100)]
-        assert statuses[-1] == 200
+        assert any(server.client.get("/api/v2/config").status_code == 200 for _ in range(10_000))
     assert (tmp_path / "state/audit/public.jsonl").read_text().count('"status":503') >= 2
 
 
 def test_others_are_answered_while_a_question_takes_long(catalogue: Catalogue, tmp_path: Path) -> None:
-    with slow(catalogue, Settings(state=tmp_path / "state", most_running=2)) as server:
+    with slow(catalogue, Settings(state=tmp_path / "state", most_running=2, seconds=PATIENCE)) as server:
         found: list[httpx.Response] = []
         long = Thread(target=lambda: found.append(server.client.get("/slow")))
         long.start()
-        assert server.begun.wait(30)
+        assert server.begun.wait(PATIENCE)
         assert server.client.get("/api/v2/config").status_code == 200
         server.finish.set()
         long.join()

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from tests.serve import patient
 from tests.serve.raw import request, said_to
 from tests.serve.running import Server
 
@@ -11,7 +12,7 @@ PATHS = ("/", "/tables/jobs_by_place", "/api/v2/tables/jobs_by_place/data", "/sd
 
 @pytest.mark.parametrize("path", [*PATHS, "/api/v2/tables/nothing", "/sdmx/2.1/data/nothing"])
 def test_head_is_get_without_the_body(path: str, server: Server) -> None:
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=patient.PATIENCE) as client:
         whole, head, after = client.get(path), client.head(path), client.get(path)
     assert (head.status_code, head.content) == (whole.status_code, b"")
     assert after.content == whole.content, "nothing of a body is left on the connection"
@@ -21,16 +22,16 @@ def test_head_is_get_without_the_body(path: str, server: Server) -> None:
 
 
 def test_head_is_refused_where_there_is_no_get(server: Server) -> None:
-    assert httpx.head(f"{server.v2}/savedqueries").status_code == 405
-    assert "HEAD" in httpx.delete(f"{server.v2}/config").headers["allow"].split(", ")
+    assert patient.head(f"{server.v2}/savedqueries").status_code == 405
+    assert "HEAD" in patient.delete(f"{server.v2}/config").headers["allow"].split(", ")
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("said", ["{0}", "*", "W/{0}", '"a,b", {0}', '"other",W/{0} , "x"'])
 def test_a_client_that_names_the_answer_in_any_way_has_it(said: str, path: str, server: Server) -> None:
-    first = httpx.get(f"{server.url}{path}", timeout=30)
+    first = patient.get(f"{server.url}{path}")
     headers = {"If-None-Match": said.format(first.headers["etag"])}
-    again = httpx.get(f"{server.url}{path}", headers=headers, timeout=30)
+    again = patient.get(f"{server.url}{path}", headers=headers)
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["etag"] == first.headers["etag"]
 
@@ -38,8 +39,8 @@ def test_a_client_that_names_the_answer_in_any_way_has_it(said: str, path: str, 
 @pytest.mark.parametrize("said", ['"other"', 'W/"other", "x"', '"*"', "", "{0}"])
 def test_a_client_that_names_another_answer_gets_this_one(said: str, server: Server) -> None:
     path = f"{server.url}{PATHS[0]}"
-    bare = httpx.get(path).headers["etag"].strip('"')
-    assert httpx.get(path, headers={"If-None-Match": said.format(bare)}).status_code == 200
+    bare = patient.get(path).headers["etag"].strip('"')
+    assert patient.get(path, headers={"If-None-Match": said.format(bare)}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_no_path_sends_anybody_elsewhere(path: str, server: Server) -> None:
 @pytest.mark.parametrize("target", ["http://tables.test/api/v2/config", "HTTP://tables.test:80/api/v2/config?lang=en"])
 def test_a_target_may_be_a_whole_address(target: str, server: Server) -> None:
     said = said_to(server, request("GET", target))
-    assert (said.status, said.body) == (200, httpx.get(f"{server.v2}/config").content)
+    assert (said.status, said.body) == (200, patient.get(f"{server.v2}/config").content)
 
 
 def test_the_host_of_a_whole_address_counts_and_not_the_header(server: Server) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from sfumato.live import GuardedSession, open_guarded
 from sfumato.release import load
+from tests.serve import patient
 from tests.serve.live_serving import LiveServer, live_serving, of_businesses, serving_again
 
 TURNOVER = {"statistic": "total", "measure": "turnover", "by": ["state", "industry"]}
@@ -87,15 +88,15 @@ def test_every_format_is_given(asked: LiveServer) -> None:
 
 def test_nobody_asks_without_a_token(asked: LiveServer) -> None:
     for path in ("/live/tables", "/live/prices"):
-        assert httpx.post(f"{asked.server.url}{path}", json=TURNOVER).status_code == 401
+        assert patient.post(f"{asked.server.url}{path}", json=TURNOVER).status_code == 401
     for path in ("/live/config", "/live/api/v2/tables", "/live/api/v2/tables/live_records/data"):
-        assert httpx.get(f"{asked.server.url}{path}").status_code == 401
+        assert patient.get(f"{asked.server.url}{path}").status_code == 401
         with asked.client() as client:
             assert client.get(path).status_code == 200  # and what was given to the analyst is not given on
-        assert httpx.get(f"{asked.server.url}{path}").status_code == 401
-    sent = httpx.get(f"{asked.server.url}/live")
+        assert patient.get(f"{asked.server.url}{path}").status_code == 401
+    sent = patient.get(f"{asked.server.url}/live")
     assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in?next=%2Flive")
-    public = httpx.get(f"{asked.server.v2}/tables").json()["tables"]
+    public = patient.get(f"{asked.server.v2}/tables").json()["tables"]
     assert not [table["id"] for table in public if table["id"].startswith("live")]
 
 

@@ -25,6 +25,7 @@ from sfumato.serve.live.queue import AT_A_TIME, OF_ONE, WAITING, LiveQueue
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.in_thread import asking
 from tests.serve.live_serving import PLACE, of_jobs
+from tests.serve.patient import PATIENCE
 from tests.serve.raw import heard, posted, request
 
 LAST = "last"
@@ -74,7 +75,7 @@ def live(economy: Economy, tmp_path: Path) -> Iterator[ChargedSession]:
 
 
 @contextmanager
-def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: float = 30) -> Iterator[Busy]:
+def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: float = PATIENCE) -> Iterator[Busy]:
     kept = Users(state)
     added = {name: kept.add(name, Role.analyst) for name in ("ann", "bob", "cleo", "dan", "eve", "fay")}
     tokens = {name: token for name, (_, token) in added.items()}
@@ -92,7 +93,7 @@ def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: fl
         def work() -> None:
             order.append(word)
             begun.release()
-            assert finish.acquire(timeout=30)
+            assert finish.acquire(timeout=PATIENCE)
             if then:
                 queue.answer(LiveQuestion.model_validate_json(then).plan(live), user)
 
@@ -105,7 +106,7 @@ def busy(live: ChargedSession, catalogue: Catalogue, state: Path, *, seconds: fl
 
         def send(content: bytes, user: str) -> socket.socket:
             source = (places[user], 0)
-            connection = stack.enter_context(socket.create_connection(address, timeout=30, source_address=source))
+            connection = stack.enter_context(socket.create_connection(address, timeout=PATIENCE, source_address=source))
             connection.sendall(content)
             return connection
 
@@ -126,7 +127,7 @@ def test_one_who_asks_for_much_keeps_no_other_waiting(
 ) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         many = [server.held("ann") for _ in range(20)]
-        assert server.begun.acquire(timeout=30)
+        assert server.begun.acquire(timeout=PATIENCE)
         assert heard(server.asked("bob")).status == 200, "while a question of another is worked on and more wait"
         assert len(server.order) == 1
         server.finish.release(20)
@@ -154,7 +155,7 @@ def test_the_line_is_bounded_for_each_and_for_all(live: ChargedSession, catalogu
 def test_who_leaves_leaves_the_line(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         first = server.held("ann", "first")
-        assert server.begun.acquire(timeout=30)
+        assert server.begun.acquire(timeout=PATIENCE)
         gone = [server.held("ann", "gone") for _ in range(10)] + [server.asked("ann")]
         assert server.until(1 + len(gone))
         for connection in gone:
@@ -171,9 +172,9 @@ def test_who_leaves_leaves_the_line(live: ChargedSession, catalogue: Catalogue, 
 def test_the_log_has_the_question_of_those_who_waited_in_vain(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
-    with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
+    with busy(live, catalogue, tmp_path / "state", seconds=3) as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
-        assert all(server.begun.acquire(timeout=30) for _ in working)
+        assert all(server.begun.acquire(timeout=PATIENCE) for _ in working)
         assert heard(server.asked("ann")).problem["status"] == 503
     entries = map(json.loads, (tmp_path / "state/audit/users.jsonl").read_text().splitlines())
     (entry,) = (entry for entry in entries if entry["user"] == "ann")
@@ -183,7 +184,7 @@ def test_the_log_has_the_question_of_those_who_waited_in_vain(
 def test_long_questions_keep_no_steward_waiting(live: ChargedSession, catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(live, catalogue, tmp_path / "state") as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
-        assert all(server.begun.acquire(timeout=30) for _ in working)
+        assert all(server.begun.acquire(timeout=PATIENCE) for _ in working)
         for path in ("/steward", "/steward/budget", "/steward/what-if", "/live/config"):
             assert heard(server.send(request("GET", path, server.token("stella")), "stella")).status == 200
         server.finish.release(AT_A_TIME)
@@ -194,9 +195,9 @@ def test_long_questions_keep_no_steward_waiting(live: ChargedSession, catalogue:
 def test_a_question_that_took_too_long_to_begin_is_not_charged(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
-    with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
+    with busy(live, catalogue, tmp_path / "state", seconds=3) as server:
         working = [server.held(user) for user in ("bob", "cleo")[:AT_A_TIME]]
-        assert all(server.begun.acquire(timeout=30) for _ in working)
+        assert all(server.begun.acquire(timeout=PATIENCE) for _ in working)
         late = server.asked("ann")
         assert {heard(connection).problem["status"] for connection in (*working, late)} == {503}
         server.finish.release(2)
@@ -209,9 +210,9 @@ def test_a_question_whose_client_was_told_is_not_charged_though_it_was_begun(
     live: ChargedSession, catalogue: Catalogue, tmp_path: Path
 ) -> None:
     question = json.dumps(PLACE, separators=(",", ":"))
-    with busy(live, catalogue, tmp_path / "state", seconds=1) as server:
+    with busy(live, catalogue, tmp_path / "state", seconds=3) as server:
         told = server.held("ann", then=question)
-        assert server.begun.acquire(timeout=30)
+        assert server.begun.acquire(timeout=PATIENCE)
         assert heard(told).problem["status"] == 503
         server.finish.release()
         assert server.until(0)

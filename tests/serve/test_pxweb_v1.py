@@ -10,21 +10,22 @@ import pytest
 from pyjstat import pyjstat
 
 from sfumato.serve.pxweb.v1 import FORMATS
+from tests.serve import patient
 from tests.serve.running import Server, serving
 from tests.serve.test_pxweb_v2 import refused
 
 
 @pytest.mark.parametrize("prefix", ["/api", "/api/v1", "/api/v1/en", "/api/v1/en/tables", "/api/v1/en/tables/people"])
 def test_the_configuration_is_found_at_every_level(prefix: str, server: Server) -> None:
-    found = httpx.get(f"{server.url}{prefix}?config").json()
+    found = patient.get(f"{server.url}{prefix}?config").json()
     assert all(found[name] >= 1 for name in ("maxValues", "maxCalls", "timeWindow", "CORS"))
 
 
 def test_folders_lead_to_tables(server: Server) -> None:
-    (database,) = httpx.get(f"{server.url}/api/v1/en").json()
-    listed = httpx.get(f"{server.url}/api/v1/en/{database['dbid']}").json()
+    (database,) = patient.get(f"{server.url}/api/v1/en").json()
+    listed = patient.get(f"{server.url}/api/v1/en/{database['dbid']}").json()
     assert {"id": "people", "type": "t"}.items() <= next(one for one in listed if one["id"] == "people").items()
-    found = httpx.get(f"{server.url}/api/v1/en/{database['dbid']}/indicators").json()
+    found = patient.get(f"{server.url}/api/v1/en/{database['dbid']}/indicators").json()
     assert [variable["code"] for variable in found["variables"]][-1] == "contents"
     assert [variable["code"] for variable in found["variables"] if variable.get("time")] == ["quarter"]
     assert all(len(variable["values"]) == len(variable["valueTexts"]) for variable in found["variables"])
@@ -35,7 +36,7 @@ def ask(server: Server, table: str, *query: dict[str, Any], **response: str) -> 
     body = json.dumps({"query": list(query), "response": response})
     request = httpx.Request("POST", f"{server.url}/api/v1/en/tables/{table}", content=body)
     assert "content-type" not in request.headers
-    with httpx.Client(timeout=30) as client:
+    with httpx.Client(timeout=patient.PATIENCE) as client:
         return client.send(request)
 
 
@@ -79,7 +80,7 @@ def test_json_stat_is_the_first_version_of_what_version_2_answers(server: Server
     first = ask(server, "people", *query, format="json-stat").json()
     frame = pyjstat.from_json_stat(first)[0]
     chosen = "valueCodes[job]=a,b&valueCodes[contents]=weighted"
-    second = httpx.get(f"{server.url}/api/v2/tables/people/data?{chosen}").json()
+    second = patient.get(f"{server.url}/api/v2/tables/people/data?{chosen}").json()
     assert frame["value"].tolist() == second["value"]
 
 
@@ -87,7 +88,7 @@ def test_px_and_csv_are_those_of_version_2(server: Server) -> None:
     query = (item("job", "a", "b"), item("contents", "weighted"))
     chosen = "valueCodes[job]=a,b&valueCodes[contents]=weighted"
     for name in ("px", "csv"):
-        second = httpx.get(f"{server.url}/api/v2/tables/people/data?{chosen}&outputFormat={name}")
+        second = patient.get(f"{server.url}/api/v2/tables/people/data?{chosen}&outputFormat={name}")
         assert ask(server, "people", *query, format=name).content == second.content
 
 
@@ -102,7 +103,7 @@ def test_formats_that_version_1_does_not_have_are_refused_by_name(name: str, ser
     "body", ["", "[]", "{", '{"query": 5}', '{"query": [5]}', '{"response": {"format": []}}', "[" * 99_999]
 )
 def test_a_body_that_is_no_question_is_refused(body: str, server: Server) -> None:
-    refused(httpx.post(f"{server.url}/api/v1/en/tables/people", content=body), 400)
+    refused(patient.post(f"{server.url}/api/v1/en/tables/people", content=body), 400)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_body_that_is_no_question_is_refused(body: str, server: Server) -> Non
     ],
 )
 def test_nothing_of_a_question_is_ignored(body: dict[str, Any], named: str, server: Server) -> None:
-    response = httpx.post(f"{server.url}/api/v1/en/tables/people", json=body)
+    response = patient.post(f"{server.url}/api/v1/en/tables/people", json=body)
     refused(response, 400)
     assert named in response.json()["detail"]
 
@@ -143,8 +144,8 @@ def test_every_format_tells_the_log_what_was_asked(bundles: dict[str, Path], tmp
 
 def test_what_does_not_exist_is_refused(server: Server) -> None:
     refused(ask(server, "nothing"), 404)
-    refused(httpx.get(f"{server.url}/api/v1/en/elsewhere"), 404)
-    refused(httpx.get(f"{server.url}/api/v1/sv"), 400)
+    refused(patient.get(f"{server.url}/api/v1/en/elsewhere"), 404)
+    refused(patient.get(f"{server.url}/api/v1/sv"), 400)
     refused(ask(server, "people", item("job", "a", filter="median")), 400)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.serve import patient
 from tests.serve.running import Server, serving
 
 
@@ -69,7 +70,7 @@ def test_get_and_post_give_the_same(server: Server) -> None:
             {"variableCode": "CONTENTS", "valueCodes": ["rse", "value"]},
         ]
     }
-    post = httpx.post(f"{server.v2}/tables/turnover_by_state_industry/data", json=body)
+    post = patient.post(f"{server.v2}/tables/turnover_by_state_industry/data", json=body)
     assert get.status_code == 200
     assert get.content == post.content
     assert get.json()["size"] == [2, 4, 2]
@@ -77,7 +78,7 @@ def test_get_and_post_give_the_same(server: Server) -> None:
 
 def test_the_default_selection_is_what_no_selection_gives(server: Server) -> None:
     selection = server.get("/tables/people/defaultselection").json()
-    post = httpx.post(f"{server.v2}/tables/people/data", json={"selection": selection["selection"]})
+    post = patient.post(f"{server.v2}/tables/people/data", json={"selection": selection["selection"]})
     assert post.content == server.get("/tables/people/data").content
 
 
@@ -94,7 +95,7 @@ def test_the_value_may_be_asked_for_by_the_name_it_has_in_the_bundle(server: Ser
     assert server.data("turnover_by_state_industry", contents="value", **question).json() == own.json()
     sent = {"selection": [{"variableCode": "place", "valueCodes": ["*"]}]}
     sent["selection"].append({"variableCode": "contents", "valueCodes": ["value"]})
-    posted = httpx.post(f"{server.v2}/tables/jobs_by_place/data", json=sent)
+    posted = patient.post(f"{server.v2}/tables/jobs_by_place/data", json=sent)
     assert posted.json() == server.data("jobs_by_place", place="*", contents="jobs").json()
 
 
@@ -102,7 +103,7 @@ def test_names_of_parameters_do_not_mind_the_case(server: Server) -> None:
     address = (
         f"{server.v2}/tables/JOBS_by_Place/data?VALUECODES[Place]=top(1)&OutputFormat=CSV&outputformatparams=usecodes"
     )
-    response = httpx.get(address)
+    response = patient.get(address)
     assert response.text.splitlines()[0] == '"place","jobs","error","low","high","establishments","status"'
 
 
@@ -119,8 +120,8 @@ def test_what_is_refused_says_what_was_expected(server: Server) -> None:
     refused(server.get("/tables/nothing/data"), 404)
     refused(server.get("/codelists/nothing"), 404)
     refused(server.get("/nowhere"), 404)
-    refused(httpx.delete(f"{server.v2}/tables/jobs_by_place"), 405)
-    forbidden = httpx.delete(f"{server.v2}/tables/jobs_by_place/data")
+    refused(patient.delete(f"{server.v2}/tables/jobs_by_place"), 405)
+    forbidden = patient.delete(f"{server.v2}/tables/jobs_by_place/data")
     refused(forbidden, 405)
     assert forbidden.headers["allow"] == "GET, HEAD, POST"
 
@@ -139,25 +140,25 @@ def test_what_is_refused_says_what_was_expected(server: Server) -> None:
 )
 def test_a_body_that_is_no_selection_is_refused(body: bytes, server: Server) -> None:
     address = f"{server.v2}/tables/jobs_by_place/data"
-    refused(httpx.post(address, content=body, headers={"Content-Type": "application/json"}), 400)
+    refused(patient.post(address, content=body, headers={"Content-Type": "application/json"}), 400)
 
 
 def test_a_body_that_is_too_long_is_refused(server: Server) -> None:
     address = f"{server.v2}/tables/jobs_by_place/data"
-    refused(httpx.post(address, content=b"x" * 1_000_001), 413)
+    refused(patient.post(address, content=b"x" * 1_000_001), 413)
 
     def pieces() -> Any:
         for _ in range(300):
             yield b" " * 10_000
 
-    refused(httpx.post(address, content=pieces(), headers={"Content-Type": "application/json"}), 413)
+    refused(patient.post(address, content=pieces(), headers={"Content-Type": "application/json"}), 413)
     assert server.get("/config").status_code == 200
 
 
 def test_a_client_that_has_the_answer_gets_nothing_but_headers(server: Server) -> None:
     first = server.data("jobs_by_place", place="*")
     assert first.headers["cache-control"].startswith("public")
-    again = httpx.get(first.url, headers={"If-None-Match": first.headers["etag"]})
+    again = patient.get(first.url, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     other = server.data("jobs_by_place", place="top(3)")
     assert other.headers["etag"] != first.headers["etag"]
@@ -192,16 +193,16 @@ def test_a_saved_query_survives_a_restart(bundles: dict[str, Path], tmp_path: Pa
         "selection": {"selection": [{"variableCode": "region", "valueCodes": ["top(2)"]}]},
     }
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
-        saved = httpx.post(f"{server.v2}/savedqueries", json=query)
+        saved = patient.post(f"{server.v2}/savedqueries", json=query)
         assert saved.status_code == 201
         name = saved.json()["id"]
-        again = httpx.post(f"{server.v2}/savedqueries", json=query)
+        again = patient.post(f"{server.v2}/savedqueries", json=query)
         assert again.json()["id"] == name
         server.process.kill()
     with serving(bundles["survey"], "--state", tmp_path / "state") as server:
         assert server.get(f"/savedqueries/{name}").json() == saved.json()
         chosen = server.get(f"/savedqueries/{name}/selection").json()["selection"]
-        assert chosen[0] == {"variableCode": "region", "valueCodes": ["N", "E"], "codelist": None}
+        assert chosen[0] == {"variableCode": "region", "valueCodes": ["N", "E"], "codelist": None, "outputValues": None}
         data = server.get(f"/savedqueries/{name}/data")
         assert (
             data.text
@@ -217,14 +218,14 @@ def test_a_saved_query_survives_a_restart(bundles: dict[str, Path], tmp_path: Pa
 @pytest.mark.parametrize("name", ["nothing", "..%2F..%2Fetc%2Fpasswd", "0" * 24, "%00"])
 def test_a_query_that_nobody_saved_is_not_found(name: str, server: Server) -> None:
     for path in ("", "/data", "/selection"):
-        refused(httpx.get(f"{server.v2}/savedqueries/{name}{path}"), 404)
+        refused(patient.get(f"{server.v2}/savedqueries/{name}{path}"), 404)
 
 
 def test_a_query_without_an_answer_is_not_saved(server: Server) -> None:
     query = {"tableId": "jobs_by_place", "selection": {"selection": [{"variableCode": "sex", "valueCodes": ["1"]}]}}
-    refused(httpx.post(f"{server.v2}/savedqueries", json=query), 400)
-    refused(httpx.post(f"{server.v2}/savedqueries", json={**query, "tableId": "nothing"}), 404)
-    refused(httpx.post(f"{server.v2}/savedqueries", json={}), 400)
+    refused(patient.post(f"{server.v2}/savedqueries", json=query), 400)
+    refused(patient.post(f"{server.v2}/savedqueries", json={**query, "tableId": "nothing"}), 404)
+    refused(patient.post(f"{server.v2}/savedqueries", json={}), 400)
 
 
 @pytest.mark.slow
@@ -251,7 +252,7 @@ def test_groups_of_codes_are_a_code_list(bundles: dict[str, Path], tmp_path: Pat
         (grouped,) = server.get("/tables/people/data", **parameters).json()["value"]
         parts = server.data("people", job="a,c", contents="count").json()["value"]
         assert grouped == pytest.approx(sum(parts))
-        posted = httpx.post(
+        posted = patient.post(
             f"{server.v2}/tables/people/data",
             json={
                 "selection": [
@@ -265,7 +266,7 @@ def test_groups_of_codes_are_a_code_list(bundles: dict[str, Path], tmp_path: Pat
 
 
 def test_the_openapi_document_describes_every_path_and_problem(server: Server) -> None:
-    document = httpx.get(f"{server.url}/openapi.json").json()
+    document = patient.get(f"{server.url}/openapi.json").json()
     assert {
         "/api/v2/tables/{id}/data",
         "/api/v2/savedqueries/{id}/selection",

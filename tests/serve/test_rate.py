@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from pxweb import PxApi
 from sfumato.serve.core.rate_limit import Buckets, network
 from sfumato.serve.core.users import Role, Users
 from tests.cli.call import call
+from tests.serve import patient
 from tests.serve.running import Server, serving
 
 
@@ -88,11 +88,11 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(slow: Server, tm
     assert refused.headers["content-type"] == "application/problem+json"
     assert 1 <= int(refused.headers["retry-after"]) <= 200
     assert refused.headers["access-control-allow-origin"] == "*"
-    forged = httpx.get(f"{slow.v2}/config", headers={"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1"})
+    forged = patient.get(f"{slow.v2}/config", headers={"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1"})
     assert forged.status_code == 429
     _, token = Users(tmp_path / "state").add("ann", Role.analyst)
     known = {"Authorization": f"Bearer {token}"}
-    assert [httpx.get(f"{slow.v2}/config", headers=known).status_code for _ in range(6)] == [200] * 5 + [429]
+    assert [patient.get(f"{slow.v2}/config", headers=known).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_trusted_proxy_says_who_asks(bundles: dict[str, Path], tmp_path: Path)
     arguments = (bundles["survey"], "--state", tmp_path / "state", "--rate", "1/1000", "--trusted-proxy", "127.0.0.1")
     with serving(*arguments) as proxied:
         asked = [
-            httpx.get(f"{proxied.v2}/config", headers={"X-Forwarded-For": client}).status_code
+            patient.get(f"{proxied.v2}/config", headers={"X-Forwarded-For": client}).status_code
             for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")
         ]
     assert asked == [200, 429, 200]
@@ -128,13 +128,13 @@ def test_pxwebpy_keeps_to_the_announced_rate_also_when_it_splits_a_question(
 def test_without_a_limit_clients_are_told_so(bundles: dict[str, Path], tmp_path: Path) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state", "--rate", "0") as unlimited:
         assert unlimited.get("/config").json()["maxCallsPerTimeWindow"] == 0
-        assert httpx.get(f"{unlimited.url}/api/v1?config").json()["maxCalls"] >= 1
+        assert patient.get(f"{unlimited.url}/api/v1?config").json()["maxCalls"] >= 1
 
 
 @pytest.mark.parametrize("rate", ["5", "0/1", "1.5/2"])
 def test_a_rate_that_is_none_is_named(rate: str, bundles: dict[str, Path]) -> None:
-    assert "--rate" in call("serve", bundles["survey"], "--rate", rate, code=1).stderr
+    assert "--rate" in call("serve", bundles["survey"], "--rate", rate, refused=True).stderr
 
 
 def test_everybody_cannot_be_a_trusted_proxy(bundles: dict[str, Path]) -> None:
-    assert "--trusted-proxy" in call("serve", bundles["survey"], "--trusted-proxy", "*", code=1).stderr
+    assert "--trusted-proxy" in call("serve", bundles["survey"], "--trusted-proxy", "*", refused=True).stderr

@@ -24,6 +24,7 @@ from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
 from sfumato.serve.core.model import Column, Figures, Metric, Selection, ServedDimension, ServedTable
 from sfumato.serve.sdmx.flow import code_id
+from tests.serve import patient
 from tests.serve.running import Server
 from tests.serve.sdmx_reading import code_of
 
@@ -179,14 +180,14 @@ def test_an_agency_that_cannot_be_written_stops_the_server() -> None:
     ],
 )
 def test_tricks_are_refused_in_a_few_words(path: str, server: Server) -> None:
-    response = httpx.get(f"{server.url}/sdmx/2.1{path}", timeout=10)
+    response = patient.get(f"{server.url}/sdmx/2.1{path}")
     assert 400 <= response.status_code < 500
     assert len(response.content) < 3_000
-    assert httpx.get(f"{server.url}/sdmx/2.1/data/people/N.a.1.weighted", timeout=10).status_code == 200
+    assert patient.get(f"{server.url}/sdmx/2.1/data/people/N.a.1.weighted").status_code == 200
 
 
 @pytest.mark.parametrize("accept", ["a" * 30_000, "," * 30_000, ";;;===", "*/*;q=nan", "text/xml;q=1e400;version=\x80"])
 def test_odd_headers_are_answered_or_refused(accept: str, server: Server) -> None:
     headers = {"Accept": accept.encode("latin-1")}
-    response = httpx.get(f"{server.url}/sdmx/2.1/data/people/N.a.1.weighted", headers=headers, timeout=10)
+    response = patient.get(f"{server.url}/sdmx/2.1/data/people/N.a.1.weighted", headers=headers)
     assert response.status_code in (200, 406)

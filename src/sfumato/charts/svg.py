@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from sfumato.durable import write_durably
 from sfumato.errors import MethodError
+from sfumato.paths import refuse_other
 
 # Scales: straight, logarithmic, or logarithmic on both sides of zero.
 
@@ -252,6 +253,7 @@ def write_drawing(drawing: str, file: Path, *, title: str) -> Path:
         raise MethodError(
             str(file), expected="a file that ends in .svg or .html", found=file.suffix or "no ending", do="rename it"
         )
+    refuse_other(file, "--chart", "chart", b"<svg" if file.suffix == ".svg" else b"<!doctype html>")
     drawn = on_paper(drawing)
     if file.suffix == ".html":
         head = f'<meta charset="utf-8"><title>{escape(title)}</title>'

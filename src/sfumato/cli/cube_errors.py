@@ -29,7 +29,9 @@ def cube_errors(findings: "Findings") -> list[RenderableType]:
     lines: list[RenderableType] = []
     for cube in findings.plan.cubes:
         found = cube.compared_errors(findings.heaviest)
-        table = printed_table("dimensions", "as planned", "bottom-up", "several levels", "recommended", "one by one")
+        table = printed_table(
+            "dimensions", "as planned", "bottom-up", "several levels", "recommended", "tables better alone"
+        )
         for size, error in found.planned.items():
             both = f"{found.bottom_up[size]:.3g}", f"{found.several_levels[size]:.3g}"
             better = found.by_themselves[size]

@@ -10,12 +10,14 @@ from rich.console import Group
 from rich.text import Text
 
 from sfumato.cli.screen import AsJson, Table, screen, show
+from sfumato.cli.usage import Commands
 from sfumato.errors import KeyFileError
 
 keys_app = typer.Typer(
     help="Make, show and rotate the key file, from which the permanent factor of every unit is computed.\n\n"
     "Only fingerprints are shown. Back the file up where only its owner can read it.",
     no_args_is_help=True,
+    cls=Commands,
 )
 
 KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The key file.")]
@@ -86,7 +88,7 @@ def _ask(as_json: bool) -> None:
 
 def _end(name: str, text: str | None) -> Fraction | None:
     """The number typed for an end; unlike others it is not repeated in the error, since it may be a secret."""
-    from sfumato.frame import exact
+    from sfumato.description import exact
 
     if text is None:
         return None

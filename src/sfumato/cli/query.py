@@ -1,7 +1,9 @@
 """`sfumato query`: figures of a published bundle, with their errors and marks; no confidential data are read."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,13 +78,17 @@ def answer_summary(
 
 def rows_summary(part: "BundleItem", selected: "Selected", *, written: Path | None, as_json: bool) -> Summary:
     """The rows of a table, as they were published."""
-    rows, notes = selected.rows, [*selected.notes]
-    if selected.summed:
-        notes.append(
-            f"Values were added up over {', '.join(selected.summed)}: with {part.method} parts add up to the whole."
-        )
-    about = {"table": part.name, "title": part.title, "unit": selected.unit, "summed_over": list(selected.summed)}
+    rows = selected.rows
+    climbed = ", ".join(f"{name} into {level}" for name, level in selected.levels.items())
+    over = [f"over {', '.join(selected.summed)}" if selected.summed else "", f"from {climbed}" if climbed else ""]
+    added = f"Values were added up {' and '.join(filter(None, over))}"
+    notes = [f"{added}{'.' if selected.notes else f': with {part.method} parts add up to the whole.'}"]
+    notes = [*(notes if any(over) else []), *selected.notes, *(map(str, filter(None, [selected.better])))]
+    about: dict[str, Any] = {"table": part.name, "title": part.title, "unit": selected.unit}
+    about["summed_over"] = list(selected.summed)
+    about |= {"added_up_into": dict(selected.levels)} if selected.levels else {}
     about |= {"notes": list(selected.notes)} if selected.notes else {}
+    about |= {"better": asdict(selected.better)} if selected.better else {}
     data = about | _data(rows, written, as_json=as_json)
     return _text(f"{part.title} ({selected.unit})", rows, notes, written), data
 
@@ -189,12 +195,19 @@ def _marks_in_words(rules: "Rules", rows: pa.Table) -> list[str]:
 
 
 def query(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the release file that names it.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="A bundle, or the release file that names it.", readable=False)
+    ],
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="A cube or table of it; without, all are listed.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Dimensions of the answer, in its order. Without: the total.")
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Dimensions of the answer, in its order, of a table also levels above them; others are added up. "
+            "Without: the total, or all of a table.",
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -232,6 +245,10 @@ def query(
             help="Of a table: the change and growth from one code to the other, with intervals from published figures.",
         ),
     ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(metavar="2026-Q2-v1", help="Of a series: one version of one period, also one that was revised."),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all rows to this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -249,14 +266,24 @@ def query(
 
     `sfumato query bundle flows_between_states --network --where quarter=2010-Q2`
 
+    Counts of a table are added up over what is left out, with errors of the sums:
+
+    `sfumato query bundle jobs_by_place_industry --by industry`
+
+    And up to a level that the bundle knows, `place@county` or the name of a dimension above:
+
+    `sfumato query bundle jobs_by_place_industry --by place@county,industry`
+
     And of a table by month: `sfumato query bundle exports --compare month=2025-01,2025-02`
+
+    A series has every version of a period: `sfumato query bundle jobs_by_place --version 2026-Q2-v1`
 
     Only the bundle is read, so nothing is charged.
     """
-    from sfumato.bundle.read import contents, open_cube, select_rows
+    from sfumato.bundle.read import bundle_folder, contents, open_cube, select_rows, version_folder
     from sfumato.statistics.cube.cube_query import unknown
 
-    folder = _folder(bundle)
+    folder = bundle_folder(bundle) if version is None else version_folder(bundle_folder(bundle), version)
     parts = {part.name: part for part in contents(folder)}
     figure = {
         "column": column,
@@ -374,22 +401,13 @@ def _network(
     )
 
 
-def _folder(bundle: Path) -> Path:
-    """The bundle itself; a release file knows where its bundle is."""
-    if bundle.suffix != ".toml":
-        return bundle
-    from sfumato.release import load
-
-    return load(bundle).bundle
-
-
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _where(bundle: Path, part: "BundleItem", texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Filters as codes by dimension; a code may have a comma, and several filters of one dimension add up."""
-    from sfumato.bundle.read import codes_of
+    from sfumato.bundle.rows import codes_of
 
     kept: dict[str, tuple[str, ...]] = {}
     for text in texts:
@@ -402,7 +420,15 @@ def _where(bundle: Path, part: "BundleItem", texts: Sequence[str]) -> dict[str, 
                 do=f"write --where {text}=CODE",
             )
         known = codes_of(bundle, name) if name in part.dimensions else ()
-        kept[name] = kept.get(name, ()) + ((codes,) if codes in known else _listed(codes))
+        listed = (codes,) if codes in known else _listed(codes)
+        if any(code not in known and code.partition("=")[0] in part.dimensions for code in listed):
+            raise SfumatoError(
+                "--where",
+                expected="one dimension with its codes",
+                found=repr(text),
+                do="give the option once for each dimension: --where " + re.sub(",(?=[^,=]+=)", " --where ", text),
+            )
+        kept[name] = kept.get(name, ()) + listed
     return kept
 
 
@@ -459,7 +485,7 @@ def _target(file: Path, bundle: Path) -> Path:
 
 
 def _write(rows: Any, file: Path | None) -> None:
-    from sfumato.statistics.published import csv_text
+    from sfumato.statistics.row_files import csv_text
 
     if file is not None:
         file.write_bytes(csv_text(rows))

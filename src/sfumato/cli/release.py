@@ -1,9 +1,7 @@
-"""The commands that take a release file: `sfumato check`, `run` and `assess`."""
+"""The commands that look at a release: `sfumato check` and `assess`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
-from fractions import Fraction
-from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +10,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning_of
+from sfumato.cli.calendar import calendar_data, calendar_table, left_words
 from sfumato.cli.cube_errors import cube_error_data, cube_errors
+from sfumato.cli.log import LogFile, Verbose
 from sfumato.cli.screen import (
     AsJson,
     Summary,
     Table,
     charge_of,
-    counted_parts,
-    counted_tables,
-    messages,
     near,
     printed_table,
     progress,
@@ -29,20 +26,25 @@ from sfumato.cli.screen import (
     spaced,
     whole,
 )
-from sfumato.errors import ReleaseError
-from sfumato.method import LARGEST
+from sfumato.cli.series import (
+    PeriodOption,
+    earlier_release,
+    edition_words,
+)
+from sfumato.cli.sizes import odds_data, odds_summary, two_sizes
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
+from sfumato.privacy.meaning import over_window, why_charged_once
 from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.checking import Findings
+    from sfumato.engine.guesses import Guess
     from sfumato.measures.attacks import AttackResult
-    from sfumato.measures.risk import Exposure, SizeOdds
+    from sfumato.measures.risk import Exposure
     from sfumato.measures.utility import Utility
     from sfumato.plan import Plan
-    from sfumato.report.assess import Assessment
-    from sfumato.running import Published
+    from sfumato.report.assessment import Assessment
     from sfumato.statistics.cube.statistic import CubeStatistic
 
 
@@ -51,16 +53,16 @@ if TYPE_CHECKING:  # only names for types
 
 def plan_summary(findings: "Findings") -> Summary:
     """The plan of a release: guarantee, charge, cells and expected error of every table and in total."""
-    plan, balance = findings.plan, findings.balance
+    plan = findings.plan
     budget = plan.release.budget
     free = {part.name for part in plan.statistics} - {part.name for part in plan.distinct()}
     table = printed_table("table", "cells", "guarantee", "charge", "small cells", "large cells")
-    due = Fraction(0)
+    due, left, period = findings.due, findings.left, plan.release.about.period
+    unsure = findings.totals is None and findings.balance is not None and findings.balance.charged > 0
     for statistic in plan.statistics:
         charge = charge_of(statistic.guarantee, budget)
         name = statistic.name
         paid = "paid before" if name in findings.paid else "repeated" if name in free else ""
-        due += 0 if paid else charge
         table.add_row(
             name,
             f"{statistic.cells:,}",
@@ -68,57 +70,97 @@ def plan_summary(findings: "Findings") -> Summary:
             paid or at_most(charge),
             *statistic.expected_error(),
         )
-    allowed = Fraction(0) if budget is None else budget.epsilon
-    left = allowed if balance is None else balance.remaining_epsilon
     lines: list[RenderableType] = [
         Text(plan.release.about.title, style="bold"),
         table,
         *_what_is_large(plan),
         *cube_errors(findings),
         Text("\n".join(_protected(plan))),
+        *(Text(f"{name} is made of {words}.") for name, words in plan.derived().items()),
         Text(
             f"All tables together: {whole(plan.guarantee)}."
             + (
-                f" To be charged: epsilon = {at_most(due)}; left in the budget of {plan.release.account}: "
-                f"{at_least(left)}."
+                f" To be charged: {'at most ' if unsure else ''}epsilon = {at_most(due)}; left in the budget of "
+                f"{plan.release.account}: {at_least(left)}."
                 if budget is not None
                 else " Nothing is charged: these methods spend no budget."
             )
         ),
+        *(Text(why_charged_once(found, findings.charged_about_others).replace("`", "")) for found in plan.charged_once),
+        *(part for one in findings.calendars for part in calendar_table(one, period)),
+        *map(Text, left_words(findings.calendars, period)),
         *map(Text, meaning_of(plan)),
+        *(Text(words) for one in findings.calendars for words in over_window(one, jobs=plan.release.data.of_jobs)),
         *map(Text, plan.operator_notes()),
+        *map(Text, _codelists_read(plan)),
+        *(Text(f"Table {name}: {found.in_words()}") for name, found in findings.weighing.items()),
+        *(Text(f"Table {name}: {offer.in_words()}") for name, offer in findings.offers.items()),
+        *(Text(found.in_words()) for found in findings.cut.values()),
     ]
-    lines += [Text(data_changed(words), style="yellow") for words in findings.changes]
+    lines += [
+        Text(data_changed(words, charged=plan.release.budget is not None), style="yellow") for words in findings.changes
+    ]
+    lines += [Text(words, style="yellow") for words in edition_words(findings)]
     if findings.refusal is not None:
         lines.append(Text(f"`sfumato run` will refuse this release.\n{findings.refusal}", style="bold red"))
+    elif findings.possible_refusal is not None:
+        words = (
+            "Whether `sfumato run` will refuse this release depends on the data, which were not opened: it costs less "
+            "where tables were charged before, or are about other establishments than what was charged. At most:"
+        )
+        lines.append(Text(f"{words}\n{findings.possible_refusal}", style="yellow"))
     elif due > left:
         lines.append(Text("This is more than is left: `sfumato run` will refuse it.", style="bold red"))
+    lines += map(Text, reading_words(findings.reading))
     read = findings.totals
     words = "The data were not opened." if read is None else f"{read.in_words()} The data match their description."
     lines.append(Text(f"{words} Nothing was charged.", style="green"))
-    return Group(*spaced(lines)), plan_data(plan) | cube_error_data(findings) | {
+    return Group(*spaced(lines)), plan_data(plan, findings.charged_about_others) | cube_error_data(findings) | {
         "due_epsilon": number(due),
         "remaining_epsilon": number(left),
+        **({"windows": calendar_data(findings.calendars, period)} if findings.calendars else {}),
         "paid_before": sorted(findings.paid),
         "refusal": None if findings.refusal is None else str(findings.refusal),
+        "possible_refusal": None if findings.possible_refusal is None else str(findings.possible_refusal),
         "data_validated": read is not None,
         "read": None if read is None else read.figures(),
+        "reading": {table: guess.facts() for table, guess in findings.reading.items()},
         "data_changed": list(findings.changes),
+        **({"series": edition_words(findings)} if plan.release.series else {}),
+        "weights": {name: found.figures() for name, found in findings.weighing.items()},
+        "error_epsilon": {name: offer.figures() for name, offer in findings.offers.items()},
+        **({"cut": {name: found.figures() for name, found in findings.cut.items()}} if findings.cut else {}),
         "notes": plan.operator_notes(),
+        "codelists_read": {name: one.reading for name, one in plan.codelists.items() if one.reading},
+        "made_of": plan.derived(),
     }
 
 
-def data_changed(words: str) -> str:
-    """What is said of data that changed, and so make tables cost once more."""
-    return f"The data changed, and tables are charged anew. {words[0].upper()}{words[1:]}."
+def _codelists_read(plan: "Plan") -> list[str]:
+    """How files of codes were read, where something was guessed or picked."""
+    read = [f"{name}: {one.reading}." for name, one in plan.codelists.items() if one.reading]
+    return ["\n".join(["How codelists were read:", *read])] if read else []
 
 
-def plan_data(plan: "Plan") -> dict[str, Any]:
+def reading_words(reading: "Mapping[str, Guess]") -> list[str]:
+    """How tables are read that are no Parquet; what was guessed can be given in the release file."""
+    return [f"{table.capitalize()} read as {guess.in_words()}." for table, guess in reading.items()]
+
+
+def data_changed(words: str, *, charged: bool = True) -> str:
+    """What is said of data that changed, and so make tables cost once more, unless they cost nothing."""
+    meaning = "tables are charged anew" if charged else "tables are made anew"
+    return f"The data changed, and {meaning}. {words[0].upper()}{words[1:]}."
+
+
+def plan_data(plan: "Plan", charged_about_others: Collection[str] = ()) -> dict[str, Any]:
     """A plan as numbers."""
     budget = plan.release.budget
+    once = [found.facts() for found in plan.charged_once if not {*found.names}.intersection(charged_about_others)]
     return {
         "title": plan.release.about.title,
         "guarantee": plan.guarantee.described(),
+        **({"charged_once": once} if once else {}),
         "tables": [
             {
                 "name": statistic.name,
@@ -144,14 +186,18 @@ def _cube_data(cube: "CubeStatistic", budget: EmployerEmployee | None) -> dict[s
         "charge_epsilon": number(charge_of(cube.guarantee, budget)),
         "noise_variance": cube.method.counts.variance,
         "exact_controls": [list(control.by) for control in cube.method.exact_controls],
+        **({"protects": "unit", "most_records": cube.section.most_records} if cube.protects_units else {}),
     }
 
 
 def _what_is_large(plan: "Plan") -> list[RenderableType]:
-    errors = [statistic.method.planned_error() for statistic in plan.tables]
-    sizes = sorted({error.floor_size for error in errors if error.share and error.of == LARGEST})
-    words = " or ".join(map(str, sizes))
-    return [Text(f"A cell is large when its largest establishment has more than {words} workers.")] if sizes else []
+    sizes: dict[str, set[int]] = {}
+    for large in filter(None, (statistic.large_from for statistic in plan.tables)):
+        sizes.setdefault(large[1], set()).add(large[0])
+    words = [f"{' or '.join(f'{size:,}' for size in sorted(some))} {unit}" for unit, some in sizes.items()]
+    return (
+        [Text(f"A cell is large when its largest establishment has more than {'; or '.join(words)}.")] if words else []
+    )
 
 
 def _protected(plan: "Plan") -> list[str]:
@@ -160,59 +206,12 @@ def _protected(plan: "Plan") -> list[str]:
     for statistic in plan.statistics:
         bounded = statistic.folder == "cubes" and statistic.guarantee.bound is not None
         words = "single records" if bounded else str(requirements(statistic.guarantee))
+        words = "units with all their records" if statistic.protects_units else words
         tables.setdefault(words, []).append(statistic.name)
     return [
         f"Protected in {'all tables' if len(tables) == 1 and not plan.cubes else ', '.join(names)}: {words}."
         for words, names in tables.items()
     ]
-
-
-# What `sfumato run` says of what it published.
-
-
-def run_summary(published: "Published") -> Summary:
-    """What a run published, charged and left over."""
-    balance = published.balance
-    repeated = len(published.plan.statistics) - len(published.charged) - len(published.finished)
-    words = [published.totals.in_words(), f"Published {counted_parts(published.plan)} in {near(published.bundle)}."]
-    free = {one.name for one in published.plan.statistics if one.guarantee.bound is None}
-    for heading, names in {
-        "Charged": [name for name in published.charged if name not in free],
-        "Charged before by a run that did not finish, and answered now at no further charge": [
-            name for name in published.finished if name not in free
-        ],
-        "Published without a charge (no formal guarantee)": [
-            name for name in (*published.charged, *published.finished) if name in free
-        ],
-    }.items():
-        if names:
-            words.append(f"{heading}: {', '.join(names)}.")
-    if repeated:
-        counted = f"{repeated} cubes or tables" if published.plan.cubes else counted_tables(repeated)
-        words.append(f"{counted.capitalize()} answered from what is stored, at no charge.")
-    if balance is not None:
-        words.append(
-            f"Budget of {balance.account}: epsilon {at_most(balance.spent_epsilon)} of "
-            f"{at_most(balance.budget.epsilon)} spent, {at_least(balance.remaining_epsilon)} left."
-        )
-    cubes = {cube.name: cube for cube in published.plan.cubes}
-    words += [f"Cube {name}:{cubes[name].not_met(found)}".replace("**", "") for name, found in published.unmet.items()]
-    words += published.plan.operator_notes()
-    words.append("Read statement.md in the bundle: it says in plain words what readers can and cannot learn.")
-    return Text("\n".join(words)), {
-        "bundle": str(published.bundle),
-        "read": published.totals.figures(),
-        "charged": list(published.charged),
-        "charged_before": list(published.finished),
-        "data_changed": list(published.changes),
-        "spent_epsilon": None if balance is None else number(balance.spent_epsilon),
-        "remaining_epsilon": None if balance is None else number(balance.remaining_epsilon),
-        "controls_not_met": {
-            name: {"calibration": found.method, "cycles": found.cycles, "largest_gap_in_parts": found.largest_gap}
-            for name, found in published.unmet.items()
-        },
-        **plan_data(published.plan),
-    }
 
 
 # What `sfumato assess` says of the cost of protection; confidential.
@@ -222,6 +221,7 @@ _BAR = 24
 
 def assessment_summary(assessment: "Assessment") -> Summary:
     """What the protection costs, table by table; confidential."""
+    from sfumato.measures.limits import limit_words
     from sfumato.statistics.cube.assess_report import (
         cube_data,
         cube_words,
@@ -235,23 +235,27 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
         lines += [error_chart(utility), Text(_in_words(utility, exposure))]
-    lines += [Text(_attack_words(found)) for found in assessment.together]
+    lines += [Text(words) for found in assessment.together if (words := _attack_words(found))]
     lines += [
-        Text(f"{found.title}: growth is off by {found.mean_error:.2f} points on average.")
+        Text(f"{found.title}: {found.words} is off by {found.mean_error:.2f} points on average.")
         for found in assessment.growth
     ]
     lines += [Text(sparse_words(found)) for found in assessment.sparse]
     lines += [Text(people_words(found)) for found in assessment.people]
+    lines += [Text(f"{title}: {limit_words(limit)}") for title, limit in assessment.limits]
     lines += [Text(cube_words(found)) for found in assessment.cubes]
     lines.append(Text(f"The whole report, with charts: {near(assessment.report)}"))
     both = zip(assessment.utilities, assessment.exposures, strict=True)
     data: dict[str, Any] = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
     data |= {"together": [found.data() for found in assessment.together]} if assessment.together else {}
+    data |= {"usability": [found.data() for found in assessment.usability]}
     data |= {"sparse": list(map(sparse_data, assessment.sparse))} if assessment.sparse else {}
     data |= {"network": asdict(assessment.network)} if assessment.network is not None else {}
     data |= {"networks": [found.data() for found in assessment.networks]} if assessment.networks else {}
     data |= {"people": list(map(people_data, assessment.people))} if assessment.people else {}
+    limits = [{"title": title, **asdict(limit)} for title, limit in assessment.limits]
+    data |= {"limits": limits} if limits else {}
     data |= {"cubes": list(map(cube_data, assessment.cubes))} if assessment.cubes else {}
     return Group(*spaced(lines)), data
 
@@ -289,8 +293,11 @@ def _utility_data(utility: "Utility", exposure: "Exposure") -> dict[str, Any]:
 
 
 def _attack_words(found: "AttackResult") -> str:
+    """What an attack discloses; nothing where there was nothing to attack."""
+    if not found.targets:
+        return ""
     text = f"The {found.attack} attack discloses {found.successes:,} of {found.targets:,} targets."
-    if found.limit is None or not found.targets:
+    if found.limit is None:
         return text
     return f"{text[:-1]}, and has a probability above {found.limit:.0%} for {found.above:,}."
 
@@ -298,75 +305,19 @@ def _attack_words(found: "AttackResult") -> str:
 def _in_words(utility: "Utility", exposure: "Exposure") -> str:
     """The figures of a table that fit into two sentences."""
     order = "" if utility.spearman is None else f"Rank correlation with the true cells {utility.spearman:.4f}. "
-    attacks = "".join(f"{_attack_words(found)} " for found in exposure.attacks)
+    attacks = "".join(f"{words} " for found in exposure.attacks if (words := _attack_words(found)))
     if exposure.suppression is None:
         return (order + attacks).strip()
     hidden, cells = exposure.suppression.any_rule, exposure.suppression.cells
     return f"{order}{attacks}Suppression rules would hide at least {hidden:,} of the {cells:,} cells with jobs."
 
 
-# What `sfumato check --sizes` says of two sizes of an establishment, by the guarantees alone.
-
-MOST_WORKERS = 10**7
-"""Of an establishment whose size is compared."""
-
-
-def _two_sizes(text: str | None, chart: Path | None) -> tuple[int, int] | None:
-    """Two numbers of workers, from `100,150`."""
-    words = [] if text is None else [word.strip() for word in text.split(",")]
-    if text is None and chart is None:
-        return None
-    if len(words) != 2 or not all(word.isdecimal() and 0 < int(word) <= MOST_WORKERS for word in words):
-        raise ReleaseError(
-            "--sizes",
-            expected=f"two numbers of workers from 1 to {MOST_WORKERS:,}, such as 100,150",
-            found="none" if text is None else repr(text),
-            do="write --sizes 100,150",
-        )
-    return int(words[0]), int(words[1])
-
-
-def odds_summary(plan: "Plan", pair: tuple[int, int], chart: Path | None) -> Summary:
-    """By how much the odds between two sizes of an establishment can change, of each table and of all together."""
-    from sfumato.charts.svg import write_drawing
-    from sfumato.measures.drawing import odds_by_size
-    from sfumato.measures.risk import size_odds
-
-    if not plan.release.data.of_jobs:
-        raise ReleaseError(
-            "--sizes", expected="tables of jobs, which have establishments", found="records", do="leave it out"
-        )
-    low, high = sorted(pair)
-    guarantees = {one.name: one.guarantee for one in plan.statistics} | {"all tables together": plan.guarantee}
-    found = {name: size_odds(guarantee, smaller=low, larger=high) for name, guarantee in guarantees.items()}
-    table = printed_table("table", "neighbour steps", "the odds change at most by a factor of", "50% becomes at most")
-    for name, odds in found.items():
-        bounded = odds.steps is not None and odds.delta < 1
-        factor = f"{ceil(100 * odds.factor) / 100:,.2f}" if odds.factor < 10**6 else f"over {10**6:,}"
-        failing = f", but for a probability of {odds.delta:.2g}" if odds.delta else ""
-        words = (factor + failing, f"{ceil(10_000 * odds.belief) / 100:.2f}%") if bounded else ("no bound", "100%")
-        table.add_row(name, str(odds.steps or "") if bounded else "", *words)
-    title = f"An establishment of {pair[0]:,} workers, or of {pair[1]:,}"
-    lines: list[RenderableType] = [Text(title, style="bold"), table]
-    drawn = "" if chart is None else odds_by_size(plan.guarantee, *pair, title=f"{title}: all tables together")
-    if chart is not None and drawn:
-        lines.append(Text(f"Drawn to {near(write_drawing(drawn, chart, title=title))}."))
-    elif chart is not None:
-        lines.append(Text("Nothing is drawn: without a formal guarantee there is no bound."))
-    facts = [{"table": name, **odds_data(odds)} for name, odds in found.items()]
-    return Group(*lines), {"sizes": list(pair), "odds": facts, "chart": str(chart) if drawn else None}
-
-
-def odds_data(odds: "SizeOdds") -> dict[str, Any]:
-    """The bound between two sizes for machines; a factor without any bound is null."""
-    return asdict(odds) | {"factor": odds.factor if isfinite(odds.factor) else None, "belief": odds.belief}
-
-
-ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).")]
+ReleaseFile = Annotated[Path, typer.Argument(metavar="FILE", help="The release file (TOML).", readable=False)]
 
 
 def check(
     file: ReleaseFile,
+    period: PeriodOption = None,
     data: Annotated[bool, typer.Option(help="Also validate the data; --no-data opens the release file only.")] = True,
     sizes: Annotated[
         str | None,
@@ -377,6 +328,8 @@ def check(
         typer.Option(help="With --sizes: draw what may be learned of the first size to this SVG or HTML file."),
     ] = None,
     as_json: AsJson = False,
+    _log: LogFile = None,
+    _verbose: Verbose = False,
 ) -> None:
     """Validate a release and show, per table and in total, the guarantee, the charge, the cells and the expected error.
 
@@ -386,35 +339,21 @@ def check(
     from sfumato.checking import check as check_release
     from sfumato.release import load
 
-    pair = _two_sizes(sizes, chart)
+    pair = two_sizes(sizes, chart)
     with progress(hidden=as_json) as update:
-        found = check_release(load(file), data=data, progress=_steps(update))
+        found = check_release(load(file, period), data=data, progress=steps(update))
     shown, facts = plan_summary(found)
     if pair is not None:
         odds, odds_facts = odds_summary(found.plan, pair, chart)
         shown, facts = Group(shown, Text(""), odds), facts | odds_facts
     show((shown, facts), as_json)
     if found.refusal is not None:
-        raise typer.Exit(1)
-
-
-def run(file: ReleaseFile, as_json: AsJson = False) -> None:
-    """Publish a release: charge the budget, tabulate, protect, write the bundle.
-
-    The same file on the same data again publishes the stored answer, at no charge and without new noise.
-    """
-    from sfumato.release import load
-    from sfumato.running import run as run_release
-
-    with progress(hidden=as_json) as update:
-        published = run_release(
-            load(file), progress=_steps(update), notice=lambda words: messages.print(data_changed(words))
-        )
-    show(run_summary(published), as_json)
+        raise typer.Exit(found.refusal.exit_code)
 
 
 def assess(
     file: ReleaseFile,
+    period: PeriodOption = None,
     report: Annotated[Path | None, typer.Option(help="Where to write the page.")] = None,
     strata: Annotated[
         list[str] | None,
@@ -422,13 +361,21 @@ def assess(
     ] = None,
     earlier: Annotated[
         Path | None,
-        typer.Option(help="The release file of an earlier period: attack growth with its tables of the same names."),
+        typer.Option(
+            help="The release file of an earlier period, or an earlier period of the series: attack growth with its "
+            "tables of the same names."
+        ),
     ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(help="A release file of the same data with another protection: compare errors with its tables."),
     ] = None,
+    accuracy: Annotated[
+        float, typer.Option(help="A cell that is expected to be off by more than this share of its value is unusable.")
+    ] = 0.1,
     as_json: AsJson = False,
+    _log: LogFile = None,
+    _verbose: Verbose = False,
 ) -> None:
     """Write the confidential report of a published release: true against protected values, error by size of cell.
 
@@ -440,17 +387,18 @@ def assess(
 
     with progress(hidden=as_json) as update:
         assessment = assess_release(
-            load(file),
+            load(file, period),
             report,
-            progress=_steps(update),
+            progress=steps(update),
             strata=strata or (),
-            earlier=None if earlier is None else load(earlier),
+            earlier=None if earlier is None else earlier_release(file, period, earlier),
             reference=None if reference is None else load(reference),
+            accuracy=accuracy,
         )
     show(assessment_summary(assessment), as_json)
 
 
-def _steps(update: Callable[[str, int, int], None]) -> Callable[[str], None]:
+def steps(update: Callable[[str, int, int], None]) -> Callable[[str], None]:
     """Show named steps as they come, in the order in which a run takes them."""
     from sfumato.running import STEPS
 

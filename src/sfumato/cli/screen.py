@@ -24,9 +24,9 @@ from rich.progress import (
 )
 from rich.table import Table as RichTable
 from rich.text import Text
-from typer.core import TyperGroup
 
-from sfumato.errors import SfumatoError
+from sfumato.cli.log import log
+from sfumato.errors import SfumatoError, UsageError
 
 if TYPE_CHECKING:  # only names for types
     from sfumato.plan import Plan
@@ -144,27 +144,13 @@ def short(guarantee: "Guarantee") -> str:
     if bound is None:
         return "none"
     condition = ", on a condition" if bound.condition else ""
-    return f"{bound.definition}, alpha {plain(bound.alpha)}{condition}"
+    totals = ", with totals" if bound.caps else ""
+    return f"{bound.definition}, alpha {plain(bound.alpha)}{condition}{totals}"
 
 
 def whole(guarantee: "Guarantee") -> str:
     """A guarantee in a sentence."""
     return "no formal guarantee" if guarantee.bound is None else str(guarantee)
-
-
-# Groups of commands in which one need not be named.
-
-
-def group_with_default(name: str) -> type[TyperGroup]:
-    """A group that takes whatever names none of its commands as arguments of the default one."""
-
-    class Group(TyperGroup):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-                args = [name, *args]
-            return super().parse_args(ctx, args)
-
-    return Group
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -180,28 +166,30 @@ def show(summary: tuple[Any, dict[str, Any]], as_json: bool) -> None:
     """Print a summary: its text for people or its data for machines."""
     text, data = summary
     if as_json:
-        print(json.dumps(data, ensure_ascii=False))
+        print(json.dumps(data, ensure_ascii=False), flush=True)  # also where the command goes on, as a server does
     else:
         screen.print(text)
 
 
-def fail(error: SfumatoError) -> NoReturn:
-    """Print an error, as JSON too where JSON was asked for, and stop with exit code 1."""
+def fail(error: SfumatoError, code: int | None = None) -> NoReturn:
+    """Print an error, as JSON too where JSON was asked for, and stop with its exit code."""
+    code = error.exit_code if code is None else code
+    log.note(error=type(error).__name__)
     if "--json" in sys.argv:
         fields = {name: getattr(error, name) for name in ("where", "expected", "found", "do")}
-        print(json.dumps({"error": {"kind": type(error).__name__, **fields}}))
+        print(json.dumps({"error": {"kind": type(error).__name__, "exit_code": code, **fields}}, ensure_ascii=False))
     messages.print(str(error), style="red")
-    sys.exit(1)
+    sys.exit(code)
 
 
 def typed_number(name: str, text: str) -> Any:
     """The exact number typed after an option."""
-    from sfumato.frame import exact
+    from sfumato.description import exact
 
     try:
         return exact(text)
     except ValueError as error:
-        raise SfumatoError(
+        raise UsageError(
             f"--{name}", expected="a number such as 0.1, 2 or 1/3", found=text, do="correct the number"
         ) from error
 
@@ -220,6 +208,8 @@ def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
         task = bar.add_task("starting", total=None)
 
         def update(step: str, done: int, total: int) -> None:
+            log.step(step)
             bar.update(task, description=step, completed=done, total=total)
 
         yield update
+        log.step("")

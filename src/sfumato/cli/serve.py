@@ -5,16 +5,18 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from sfumato.cli.screen import messages, progress, screen
+from sfumato.cli.screen import AsJson, messages, progress, screen, show
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
+    from sfumato.serve.core.catalogue import Catalogue
     from sfumato.serve.live.queue import LiveQueue
 
 
@@ -30,7 +32,8 @@ def serve(
     bundles: Annotated[
         list[str],
         typer.Argument(
-            metavar="BUNDLE…", help="Folders that `sfumato run` published; NAME=FOLDER puts NAME before its tables."
+            metavar="BUNDLE…",
+            help="Folders that `sfumato run` published, or release files; NAME=FOLDER puts NAME before them.",
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 127.0.0.1 is this machine only.")] = "127.0.0.1",
@@ -54,6 +57,9 @@ def serve(
             metavar="RELEASE.toml", help="Release whose confidential data analysts may ask; needs `sfumato users add`."
         ),
     ] = None,
+    period: Annotated[
+        str | None, typer.Option(metavar="PERIOD", help="Of a --live release that is a series: the period, 2026Q3 say.")
+    ] = None,
     budget_epsilon: Annotated[
         str,
         typer.Option(metavar="EPSILON", help="What all ad-hoc counts of jobs may cost; else [live] of the release."),
@@ -69,11 +75,13 @@ def serve(
     addresses: Annotated[
         Addresses, typer.Option(help="How the log of questions writes addresses: the network, all of it, nothing.")
     ] = Addresses.short,
+    as_json: AsJson = False,
 ) -> None:
     """Serve published bundles over HTTP: a page for readers, PxWebApi 2 and 1 and SDMX for programs.
 
     Tables are downloaded as Excel, CSV, PX, Parquet and more.
-    Every file is checked against its manifest first. Nothing confidential is read, unless --live names a release.
+    Every file is checked against its manifest first, and what is published anew is served within seconds.
+    Nothing confidential is read, unless --live names a release.
     """
     calls, window = _rate(rate)
     proxies = _proxies(trusted_proxy or ())
@@ -85,7 +93,7 @@ def serve(
     from sfumato.serve.sdmx.flow import checked_agency
 
     checked_agency(agency)
-    with progress(hidden=False) as update:
+    with progress(hidden=as_json) as update:
         update("checking the bundles", 0, 1)
         catalogue = open_catalogue(
             [BundleSource.read(bundle) for bundle in bundles],
@@ -107,22 +115,28 @@ def serve(
     )
 
     with ExitStack() as stack:
-        queue = None if live is None else _live_queue(stack, live, budget_epsilon)
+        queue = None if live is None else _live_queue(stack, live, period, budget_epsilon)
 
         def ready(address: str) -> None:
-            for line in where(catalogue, address, queue):
+            warned = list(warnings(settings, queue, budget=budget_epsilon))
+            if as_json:
+                show(("", {"address": address, "live": queue is not None, "warnings": warned}), as_json)
+            for line in [] if as_json else where(catalogue, address, queue):
                 screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
-            for line in warnings(settings, queue, budget=budget_epsilon):
+            for line in warned:
                 messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)
+
+        def renewed(found: "Catalogue") -> None:
+            messages.print(f"{datetime.now():%Y-%m-%d %H:%M:%S}  published anew: {len(found)} tables are served.")
 
         # The server takes these signals, ends what is under way, and hands them on: it was asked to, and all is well.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
-        run_server(catalogue, settings, host=host, port=port, queue=queue, ready=ready)
+        run_server(catalogue, settings, host=host, port=port, queue=queue, ready=ready, renewed=renewed)
 
 
 def _stopped(*_: object) -> NoReturn:
-    screen.print("Stopped.")
+    (messages if "--json" in sys.argv else screen).print("Stopped.")
     sys.exit()
 
 
@@ -153,14 +167,14 @@ def _proxies(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _live_queue(stack: ExitStack, file: Path, budget: str) -> "LiveQueue":
+def _live_queue(stack: ExitStack, file: Path, period: str | None, budget: str) -> "LiveQueue":
     """Open the data of a release for ad-hoc questions, for as long as the server runs."""
-    from sfumato.frame import exact
+    from sfumato.description import exact
     from sfumato.live import open_charged, open_guarded
     from sfumato.release import load
     from sfumato.serve.live.queue import LiveQueue
 
-    release = load(file)
+    release = load(file, period)
     try:
         epsilon = exact(budget) if budget else None
     except ValueError as error:

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.release import ReleaseFile
-from sfumato.cli.screen import AsJson, group_with_default, show, typed_number
+from sfumato.cli.screen import AsJson, show, typed_number
+from sfumato.cli.series import PeriodOption
+from sfumato.cli.usage import group_with_default
 
 tune_app = typer.Typer(
     help="Find parameters of a method from what they are to achieve; no data are read and nothing is charged.\n\n"
@@ -23,6 +25,7 @@ def table(
     accuracy: Annotated[
         str, typer.Option(help="Such as `90% of cells of at least 100 jobs within 10%`, or `mean error below 5%`.")
     ],
+    period: PeriodOption = None,
     table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,
     method: Annotated[str | None, typer.Option(help="Another method than the table names.")] = None,
     largest_share: Annotated[
@@ -38,7 +41,7 @@ def table(
     from sfumato.release import load
     from sfumato.statistics.jobs.tune import find_table, read_accuracy, tune_table
 
-    release, wanted, share = load(file), read_accuracy(accuracy), typed_number("largest-share", largest_share)
+    release, wanted, share = load(file, period), read_accuracy(accuracy), typed_number("largest-share", largest_share)
     tuned = tune_table(release, table, accuracy=wanted, method=method, largest_share=share)
     show(tuned_summary(tuned, find_table(release, table).name), as_json)
 
@@ -103,6 +106,7 @@ def top_contributors(
 @tune_app.command()
 def report(
     file: ReleaseFile,
+    period: PeriodOption = None,
     threshold: Annotated[str, typer.Option(help="How far a cell may be off, as a share of its true value.")] = "0.1",
     share: Annotated[str, typer.Option(help="The share of cells that are to be within the threshold.")] = "0.9",
     people: Annotated[
@@ -145,7 +149,7 @@ def report(
     )
 
     release, target = (
-        load(file),
+        load(file, period),
         Target(threshold=typed_number("threshold", threshold), share=typed_number("share", share)),
     )
     tables = reported(check(release, data=False).plan)
@@ -164,6 +168,7 @@ def report(
 @tune_app.command()
 def tails(
     file: ReleaseFile,
+    period: PeriodOption = None,
     found: Annotated[str, typer.Option(help="The share of the groups in a tail that readers are to find.")] = "0.8",
     tail: Annotated[
         str, typer.Option(help="The share of groups in each tail: 0.1 is the bottom and the top tenth.")
@@ -186,7 +191,7 @@ def tails(
     from sfumato.release import load
     from sfumato.statistics.people.tune_tails import tailed, tune_tails
 
-    release = load(file)
+    release = load(file, period)
     planned = tailed(check(release, data=False).plan, table)
     wanted, share = typed_number("found", found), typed_number("tail", tail)
     if not from_confidential_data:
@@ -204,6 +209,7 @@ def tails(
 @tune_app.command()
 def thresholds(
     file: ReleaseFile,
+    period: PeriodOption = None,
     table: Annotated[str | None, typer.Option(help="The table; not needed where only one is sparse.")] = None,
     largest: Annotated[str, typer.Option(help="Workers of the largest establishment.")] = "1,10,50,100,500,1000,10000",
     epsilon: Annotated[
@@ -222,13 +228,14 @@ def thresholds(
 
     sizes = [_whole("largest", size) for size in largest.split(",")]
     epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
-    plan = check(load(file), data=False).plan
+    plan = check(load(file, period), data=False).plan
     show(thresholds_summary(tune_thresholds(plan, table, largest=sizes, epsilons=epsilons)), as_json)
 
 
 @tune_app.command()
 def percentiles(
     file: ReleaseFile,
+    period: PeriodOption = None,
     table: Annotated[str | None, typer.Option(help="The table; not needed where there is only one.")] = None,
     people: Annotated[str, typer.Option(help="Sizes of cells.")] = "30,50,100,300,1000,3000",
     epsilon: Annotated[
@@ -249,7 +256,7 @@ def percentiles(
     epsilons = [typed_number("epsilon", part) for part in epsilon.split(",")] if epsilon else []
     show(
         percentiles_summary(
-            tune_percentiles(check(load(file), data=False).plan, table, people=sizes, epsilons=epsilons)
+            tune_percentiles(check(load(file, period), data=False).plan, table, people=sizes, epsilons=epsilons)
         ),
         as_json,
     )
@@ -264,6 +271,7 @@ def cube(
             help="Such as `90% of cells of at least 100 records within 10%`, or `mean error below 5 records`."
         ),
     ],
+    period: PeriodOption = None,
     cube: Annotated[str | None, typer.Option(help="The cube; not needed where there is only one.")] = None,
     dimensions: Annotated[int, typer.Option(help="The tables that are meant: those with so many dimensions.")] = 2,
     delta: Annotated[
@@ -285,7 +293,7 @@ def cube(
     from sfumato.statistics.cube.tune import find_cube, tune_cube
     from sfumato.statistics.jobs.tune import read_accuracy
 
-    release, wanted = load(file), read_accuracy(accuracy, "records")
+    release, wanted = load(file, period), read_accuracy(accuracy, "records")
     planned = find_cube(check(release, data=False).plan.cubes, cube)
     section = next(one for one in release.cubes if one.name == planned.name)
     counts = None

@@ -264,11 +264,13 @@ def magnitudes_text(found: Evaluation) -> str:
 def percentiles_summary(tuned: TunedPercentiles) -> tuple[RenderableType, dict[str, Any]]:
     """The finding as text for people and as data for machines."""
     line = protect_line(tuned.method.name, tuned.method.epsilon, tuned.options | {"curve": tuned.recommended})
+    weight = tuned.method.largest_weight
     lines: list[RenderableType] = [
         Text(f"Expected error of a percentile as a share of it, and the curve with the least: {tuned.table}."),
         Text(
             f"Assumed, not read off any data: log-normal cells as the {len(tuned.method.bins)} bins lead one to "
             "expect. Epsilon is that of a cell, which is what one period has."
+            + (f" Sizes are what people weigh, over the largest weight of {weight:,}." if weight > 1 else "")
         ),
         _by_size(tuned),
         Text(

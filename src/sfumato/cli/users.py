@@ -10,12 +10,14 @@ from rich.console import Group
 from rich.text import Text
 
 from sfumato.cli.screen import AsJson, Table, screen, show
+from sfumato.cli.usage import Commands
 from sfumato.serve.core.users import Role, User, Users
 
 users_app = typer.Typer(
     help="Add, list and revoke the users of a server: those who may ask for live tables.\n\n"
     "Published tables need no token. A server that runs takes notice at once.",
     no_args_is_help=True,
+    cls=Commands,
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]

@@ -53,6 +53,8 @@ CELLS_OF_A_CHUNK = 2_000_000
 """Parts have about so many cells, few enough that several are protected at a time in little memory."""
 IN_ONE_PIECE = 20_000_000
 """What has more cells than this is never made in one piece where it can be made in parts."""
+MOST_CELLS = 50_000_000
+"""Tables in one piece are held in memory; beyond this many listed cells a release is refused before it is charged."""
 BUCKETS = 1 << 16
 """Workplace cells are counted in so many ranges at most to cut the table into parts of like size."""
 THE_BLOCK = -1

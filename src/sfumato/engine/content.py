@@ -6,23 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.arrays import Words
+from sfumato.arrays import Integers, Words
 from sfumato.content import MAIN, Content, TableContent, together
 from sfumato.engine.data_files import DataFile
 from sfumato.engine.memory import Memory
 from sfumato.errors import DataError
-from sfumato.frame import Data
-
-if TYPE_CHECKING:  # only names for types
-    import pyarrow.parquet as pq
-
+from sfumato.frame.data import Data
 
 # A word of 64 bits for every value of a column, by what it is and not by how it is stored.
 #
@@ -47,6 +43,8 @@ _EMPTY = U(0xBE5466CF34E90C6C)
 ONE_MORE = U(0x9E3779B97F4A7C15)
 """What a word is multiplied with before another is added to it."""
 _WHOLE = 2.0**63
+_LONG = 2**62
+"""Longer than any text."""
 
 
 def mixed(words: Words) -> Words:
@@ -100,9 +98,11 @@ def _of_values(column: pa.Array) -> Words:
         return _of_decimals(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return text_words(column)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return text_words(column.cast(pa.date32() if pa.types.is_date(kind) else pa.timestamp("us")).cast(pa.string()))
     raise DataError(
         "data files",
-        expected="keys, codes and numbers that are stored as numbers, text, or true and false",
+        expected="keys, codes and numbers that are stored as numbers, text, dates, or true and false",
         found=f"a column of type {kind}",
         do="store it as one of these",
     )
@@ -144,15 +144,17 @@ def text_words(column: pa.Array) -> Words:
     begin, length = ends[:-1], np.diff(ends)
     read = np.frombuffer(content or b"", dtype=np.uint8)[: int(ends[-1]) if len(texts) else 0]
     padded = np.concatenate([read, np.zeros(8, dtype=np.uint8)])
-    eights = np.lib.stride_tricks.as_strided(padded[:1].view(), shape=(len(padded) - 7, 8), strides=(1, 1))
+    eights = np.ndarray((len(padded) - 7,), dtype="<u8", buffer=padded, strides=(1,))  # one begins at every byte
     words = mixed(length.astype(np.uint64) + _TEXT)
-    rows = np.arange(len(texts)) if len(texts) and int(length.min()) != int(length.max()) else slice(None)
-    for at in range(0, int(length.max(initial=0)), 8):
-        if not isinstance(rows, slice):
-            rows = rows[length[rows] > at]
-        left = np.minimum(length[rows] - at, 8).astype(np.uint64)
-        piece = np.ascontiguousarray(eights[begin[rows] + at]).view("<u8").reshape(-1)
-        piece &= ~U(0) >> (U(64) - U(8) * left)
+    shortest, longest = int(length.min(initial=_LONG)), int(length.max(initial=0))
+    rows: slice | Integers = slice(None)
+    for at in range(0, longest, 8):
+        if at >= shortest:
+            rows = np.flatnonzero(length > at)
+        piece = eights[begin[rows] + at]
+        if at + 8 > shortest:
+            left = np.minimum(length[rows] - at, 8).astype(np.uint64)
+            piece &= ~U(0) >> (U(64) - U(8) * left)
         words[rows] = mixed((words[rows] + piece) * ONE_MORE)
     return words
 
@@ -237,7 +239,7 @@ class ContentReader:
 
     def __init__(self, data: Data, files: Mapping[str, Sequence[DataFile]], memory: Memory) -> None:
         self._data, self._files, self._memory = data, files, memory
-        self._columns = {name: _columns_of(listed[0]) for name, listed in files.items()}
+        self._columns = {name: listed[0].columns() for name, listed in files.items()}
 
     def looked_at(self, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """The columns that a question about these attributes and measures looks at, beside the keys, by their table.
@@ -247,7 +249,7 @@ class ContentReader:
         data, found = self._data, {}
         described = [name for name in names if name in data.attributes or name in data.measures]
         for table, columns in self._columns.items():
-            held = {name for name in described if table in data.holders(name)}
+            held = {data.column_of(name) for name in described if table in data.holders(name)}
             held |= set(data.always(columns)) if table in MAIN else set()
             looked = tuple(sorted(held & set(columns)))
             if looked or data.counts_by_itself(table):
@@ -258,26 +260,33 @@ class ContentReader:
         """The content that these questions look at, each by its attributes and measures."""
         asked = [frozenset(names) for names in questions]
         alone = self.looked_at(self._data.known_by(frozenset().union(*asked)))
-        tables = {}
+        tables, heads = {}, self._data.headcounts()
+        keys = {table: tuple(map(self._data.column_of, self._data.keys()[table])) for table in alone}
+        columns: dict[str, set[tuple[str, ...]]] = {}
         for table, columns_alone in alone.items():
-            keys, keyed = self._data.keys()[table], self._data.names_every_row(table)
-            columns: set[tuple[str, ...]] = {(name,) for name in columns_alone}
-            columns |= set() if keyed else {self.looked_at(names).get(table, ()) for names in asked}
-            summed = self._summed(table, keys, sorted(columns - {()}))
+            columns[table] = {(name,) for name in columns_alone}
+            if not self._data.names_every_row(table):
+                columns[table] |= {self.looked_at(names).get(table, ()) for names in asked} - {()}
+        for table in alone:
+            # A register is jobs and workplaces: what both look at is read at once, and remembered for the other.
+            same = [t for t in alone if (self._files[t], keys[t]) == (self._files[table], keys[table])]
+            summed = self._summed(table, keys[table], sorted(set().union(*(columns[t] for t in same))))
             tables[table] = TableContent(
                 keys=_named(summed.rows, summed.keys),
                 columns={name: _named(summed.rows, sums) for name, sums in summed.columns.items()},
-                keyed=keyed,
-                key_columns=keys,
+                keyed=self._data.names_every_row(table),
+                key_columns=self._data.key_columns(table),
+                levels=self._data.levels if table in MAIN else (),
                 alone={name: _named(summed.rows, sums) for name, sums in summed.alone.items()},
                 files=_named(summed.rows, summed.ends),
+                heads={json.dumps(codes): column for codes, column in heads.items()} if table in MAIN else {},
             )
         return Content(tables=tables)
 
     def _summed(self, table: str, keys: tuple[str, ...], columns: Sequence[tuple[str, ...]]) -> FileSums:
         """The sums of all files of a table."""
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            alone = self._data.telling_keys() if table in MAIN else ()
+            alone = map(self._data.column_of, self._data.telling_keys()) if table in MAIN else ()
             none = replace(NO_ROWS, alone=dict.fromkeys(alone, _NOTHING))  # a file may have no rows
             return sum((self._of_file(file, keys, columns, none, pool) for file in self._files[table]), none)
 
@@ -295,7 +304,7 @@ class ContentReader:
         known = None if before is None or "ends" not in before else FileSums.read(before)
         missing = [group for group in columns if known is None or together(group) not in known.columns]
         if known is None or missing:
-            groups = range(_footer(file).num_row_groups)
+            groups = range(file.footer().num_row_groups)
             none = replace(none, columns={together(group): _NOTHING for group in missing}, ends=_ends_of(file))
             fresh = sum(pool.map(lambda group: _of_row_group(file, group, keys, missing, none.alone), groups), none)
             known = replace(fresh, columns={**({} if known is None else known.columns), **fresh.columns})
@@ -312,7 +321,9 @@ def _of_row_group(
     needed = list(dict.fromkeys([*keys, *(name for names in columns for name in names)]))
     found = NO_ROWS
     with file.seekable() as source:
-        opened = pq.ParquetFile(source, pre_buffer=False)
+        # Codes are few, and files mostly have them as places in a list; keys are all different.
+        codes = [name for names in columns for name in names if name not in keys]
+        opened = pq.ParquetFile(source, pre_buffer=False, read_dictionary=codes)
         for batch in opened.iter_batches(_BATCH, row_groups=[group], columns=needed, use_threads=False):
             found = sum(_of_rows(batch, keys, columns, alone), found)
     return found
@@ -334,8 +345,9 @@ def _of_rows(
             for name in names[1:]:  # which values share a row: the order of the names is that of the alphabet
                 values = mixed(values * ONE_MORE + words[name](begin, end))
             sums[together(names)] = _summed(key * values for key in rows)
-        each = {name: _summed(key_words([named[name]])) for name in alone}
-        yield FileSums(rows=end - begin, keys=_summed(rows), columns=sums, alone=each, ends=_NOTHING)
+        whole = _summed(rows)
+        each = {name: whole if [*keys] == [name] else _summed(key_words([named[name]])) for name in alone}
+        yield FileSums(rows=end - begin, keys=whole, columns=sums, alone=each, ends=_NOTHING)
 
 
 def _summed(lanes: Iterable[Words]) -> Sums:
@@ -367,16 +379,3 @@ def _ends_of(file: DataFile) -> Sums:
 def _named(rows: int, sums: Sums) -> str:
     """A digest of sums: the sums themselves would tell somebody who knows all keys something of the values."""
     return blake2b(json.dumps([rows, *sums]).encode(), digest_size=16).hexdigest()
-
-
-def _footer(file: DataFile) -> "pq.FileMetaData":
-    import pyarrow.parquet as pq
-
-    with file.seekable() as source:
-        return pq.read_metadata(source)
-
-
-def _columns_of(file: DataFile) -> list[str]:
-    """The names of the columns of a file."""
-    names: list[str] = _footer(file).schema.to_arrow_schema().names
-    return names

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sfumato.engine.connect import Tables, connect
+from sfumato.engine.connect import Tables, connect, open_tables
 from sfumato.engine.memory import DataTotals
 from sfumato.engine.records import (
     RecordTables,
@@ -13,9 +13,10 @@ from sfumato.engine.records import (
     read_record_codes,
     validate_records,
 )
-from sfumato.engine.validate import check_columns, read_public_codes, validate
-from sfumato.frame import Codelist, Frame
-from sfumato.microdata import Microdata
+from sfumato.engine.validate import check_columns, codes_within, read_public_codes, validate
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
+from sfumato.frame.records import Microdata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,13 @@ class OpenJobs:
         """Check keys, links, and the attributes and measures that are looked at, and count what was read."""
         return validate(self.frame, self.tables, codelists, looked_at)
 
+    def within(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
+        """Of pairs of public attributes, the code of the second that all establishments with one of the first have.
+
+        Pairs of which the first does not decide the second are left out; all, where no register lists establishments.
+        """
+        return codes_within(self.tables, pairs)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRecords:
@@ -56,6 +64,22 @@ class OpenRecords:
     def validate(self, codelists: Mapping[str, Codelist], looked_at: Collection[str] | None = None) -> DataTotals:
         """Check units, weights, and the attributes and measures that are looked at, and count the records."""
         return validate_records(self.data, self.tables, codelists, looked_at)
+
+    def within(self, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:  # noqa: ARG002
+        """None: nothing is known of establishments."""
+        return {}
+
+
+@contextmanager
+def open_register(frame: Frame) -> Iterator[OpenJobs | None]:
+    """Open the register of establishments alone, which is public; None where the jobs have no table of workplaces."""
+    if frame.workplaces is None:
+        yield None
+        return
+    with open_tables(frame, ("workplaces",)) as (engine, opened, sources):
+        rows = opened["workplaces"]  # in the place of the jobs too, of which no file is opened
+        tables = Tables(engine=engine, jobs=rows, workplaces=rows, workers=None, register=None, sources=sources)
+        yield OpenJobs(frame=frame, tables=tables)
 
 
 @contextmanager

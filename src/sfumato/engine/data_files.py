@@ -1,20 +1,22 @@
 """The data files of a frame: on a disk, or in object storage behind an address such as s3://bucket/jobs/*.parquet."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from sfumato.errors import DataError
-from sfumato.frame import Data
+from sfumato.frame.data import Data
+from sfumato.frame.sources import Format, Source, format_of
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
     from pyarrow import NativeFile
-    from pyarrow.dataset import Dataset
     from pyarrow.fs import FileSystem
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -22,11 +24,12 @@ _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/(?!/)")
 _STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss", "hdfs": "hdfs"}
 """What Spark and people call a kind of storage, and what Arrow calls it."""
 _PATTERN = frozenset("*?[]{}")
+_Path = TypeVar("_Path", str, Path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataFile:
-    """One Parquet file: where it is, and through what it is read."""
+    """One file: where it is, and through what it is read."""
 
     address: str
     """What Spark is given: a path on this machine, or an address as the release file writes it."""
@@ -34,11 +37,25 @@ class DataFile:
     """Its path on the disk or in the storage."""
     storage: "FileSystem | None" = field(default=None, repr=False, compare=False)
     """What reads it; none for a file on a disk."""
+    read_from: "tuple[DataFile, ...]" = ()
+    """The files that it was read from, where they are no Parquet: it is known by them."""
+    reading: str = ""
+    """How they were read."""
 
     @property
     def name(self) -> str:
         """The last part of its path."""
         return PurePosixPath(self.path).name
+
+    @property
+    def origin(self) -> "tuple[DataFile, ...]":
+        """The files as the release file names them, also where they were read into this one."""
+        return self.read_from or (self,)
+
+    @property
+    def is_database(self) -> bool:
+        """Whether it is the address of a database, and no file."""
+        return format_of(self.path) == "postgresql"
 
     def state(self) -> list[int | str]:
         """What changes when a file is written again.
@@ -46,6 +63,10 @@ class DataFile:
         On a disk its size, times and place; in object storage its size, its time and what the storage tells of it,
         such as its entity tag and version.
         """
+        if self.read_from:
+            return [self.reading, *(known for file in self.read_from for known in file.state())]
+        if self.is_database:  # what it answered is in how the table was read
+            return [0, 0, self.path]
         with self._readable():
             if self.storage is None:
                 status = Path(self.path).stat()
@@ -73,7 +94,30 @@ class DataFile:
         with self._readable(), (self.storage or LocalFileSystem()).open_input_file(self.path) as file:
             yield file
 
+    def footer(self) -> "pq.FileMetaData":
+        """What a Parquet file says of itself."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with self.seekable() as source:
+            try:
+                return pq.read_metadata(source)
+            except (OSError, pa.ArrowException) as error:
+                raise DataError(
+                    f"data file {self.name}",
+                    expected="a readable Parquet file",
+                    found=str(error).strip().splitlines()[0],
+                    do="write the file again",
+                ) from error
+
+    def columns(self) -> list[str]:
+        """The names of the columns of a Parquet file, as they are written there."""
+        names: list[str] = self.footer().schema.to_arrow_schema().names
+        return names
+
     def _opened(self) -> AbstractContextManager[Any]:
+        if self.is_database:
+            return BytesIO(self.path.encode())
         if self.storage is None:
             return Path(self.path).open("rb")
         return cast(AbstractContextManager[Any], self.storage.open_input_stream(self.path))
@@ -91,21 +135,34 @@ class DataFile:
             ) from error
 
 
-def data_files(frame: Data) -> dict[str, list[DataFile]]:
-    """The files of each table of a frame."""
-    return {name: files(frame, path) for name, path in frame.sources().items()}
+def data_files(frame: Data, names: Collection[str] | None = None) -> dict[str, list[DataFile]]:
+    """The files of each table of a frame, or of some."""
+    sources = frame.sources()
+    return {name: files(frame, sources[name]) for name in (sources if names is None else names)}
 
 
-def files(frame: Data, path: str) -> list[DataFile]:
-    """The Parquet files behind a path of the release file, which may be one file, a folder or a pattern."""
-    found = _stored(path) if is_stored(path) else _on_disk(local_path(frame.folder, path))
-    wrong = next((file.name for file in found if not file.name.endswith(".parquet")), None)
-    if not found or wrong:
+def files(frame: Data, source: Source) -> list[DataFile]:
+    """The files behind a path of the release file, which may be one file, a folder or a pattern; all of one format."""
+    path = source.path
+    if (source.format or format_of(path)) == "postgresql":
+        return [DataFile(address=path, path=path)]
+    found = _stored(path, source.format) if is_stored(path) else _on_disk(local_path(frame.folder, path), source.format)
+    if not found:
         raise DataError(
             f"data file {path}",
-            expected="a Parquet file, a folder of them, or a pattern such as jobs/*.parquet",
-            found=wrong or f"nothing at {path if is_stored(path) else local_path(frame.folder, path)}",
-            do="convert the file to Parquet" if wrong else "check the path; it is relative to the release file",
+            expected="a file, a folder of files, or a pattern such as jobs/*.parquet",
+            found=f"nothing at {path if is_stored(path) else local_path(frame.folder, path)}",
+            do="check the path; it is relative to the release file",
+        )
+    _refuse_several_formats(path, source.format, found)
+    ends = {PurePosixPath(name).suffix if (name := file.name.lower()).endswith(".txt") else "" for file in found}
+    if len(ends) > 1 and source.format is None:  # what says something of the data, more likely than data
+        raise DataError(
+            f"data file {path}",
+            expected="files that end alike, so that a description in .txt is never read as data",
+            found=next(file.name for file in found if file.name.lower().endswith(".txt")),
+            do='take it out of the folder, name the data by a pattern such as "deliveries/*.csv", or give the `format` '
+            "if it is data too",
         )
     odd = next((file for file in found if set(file.path) & _PATTERN), None)
     if odd is not None:
@@ -118,14 +175,21 @@ def files(frame: Data, path: str) -> list[DataFile]:
     return found
 
 
-def arrow_dataset(listed: Sequence[DataFile]) -> "Dataset":
-    """Files in object storage as one table; all have the same columns, or it is refused."""
-    from pyarrow.dataset import dataset
-
-    together = dataset([file.path for file in listed], filesystem=listed[0].storage, format="parquet")
-    if any(fragment.physical_schema.names != together.schema.names for fragment in together.get_fragments()):
-        raise ValueError("the files do not have the same columns in the same order")
-    return together
+def _refuse_several_formats(path: str, written: Format | None, found: Sequence[DataFile]) -> None:
+    """Refuse files whose names tell several formats, or none: to leave some of them out would lose records."""
+    told = {format_of(file.name): file.name for file in reversed(found)}
+    unknown = None if written else told.get(None)
+    known = {name: kind for kind, name in told.items() if kind is not None}
+    if unknown or len(known) > 1:
+        raise DataError(
+            f"data file {path}",
+            expected="files of one format, which their names tell: .parquet, .csv, .tsv, .xlsx, .dta, .sas7bdat, .sav, "
+            ".sqlite and others",
+            found=unknown or " and ".join(f"{name} ({known[name]})" for name in sorted(known)),
+            do='give the format, such as format = "csv"'
+            if unknown
+            else "keep them in folders of their own, or name those that are meant by a pattern such as jobs/*.parquet",
+        )
 
 
 def is_stored(path: str) -> bool:
@@ -163,9 +227,9 @@ def local_path(folder: Path, path: str) -> Path:
     return Path(unquote(address.path))
 
 
-def _on_disk(whole: Path) -> list[DataFile]:
+def _on_disk(whole: Path, written: Format | None) -> list[DataFile]:
     if whole.is_dir():
-        given, found = whole, list(whole.rglob("*.parquet"))
+        given, found = whole, _data_among((path for path in whole.rglob("*") if path.is_file()), written)
     elif whole.exists():
         given, found = whole.parent, [whole]
     else:
@@ -177,7 +241,22 @@ def _on_disk(whole: Path) -> list[DataFile]:
     return [DataFile(address=within[inside], path=within[inside]) for inside in _in_order(within)]
 
 
-def _stored(address: str) -> list[DataFile]:
+_LEFT_BEHIND = re.compile(r"~\$.*|thumbs\.db|desktop\.ini", re.IGNORECASE)
+"""Files that programs of an office leave in folders: locks of workbooks that are open, and pictures."""
+
+
+def _data_among(paths: Iterable[_Path], written: Format | None) -> list[_Path]:
+    """The files of a folder that are data by their names; descriptions and checksums may lie beside them.
+
+    Where a release file says what they are, all files are data; Parquet may have other files beside it then, too.
+    """
+    listed = [path for path in paths if not _LEFT_BEHIND.fullmatch(PurePosixPath(path).name)]
+    known = [path for path in listed if format_of(str(path))]
+    is_parquet = any(format_of(str(path)) == "parquet" for path in known)
+    return listed if written and not (written == "parquet" and is_parquet) else known
+
+
+def _stored(address: str, written: Format | None) -> list[DataFile]:
     """The files in object storage behind an address, listed by Arrow whatever engine reads them."""
     import pyarrow as pa
     from pyarrow.fs import FileSelector, FileSystem, FileType
@@ -201,11 +280,11 @@ def _stored(address: str) -> list[DataFile]:
         ) from error
     pattern = rest.removeprefix(folder)
     within = {info.path.removeprefix(begin): info.path for info in listed if info.type == FileType.File}
-    found = [
-        inside
-        for inside in _in_order(within)
-        if (_matches(inside, pattern) if "*" in rest else inside == "" or inside.endswith(".parquet"))
-    ]
+    found = _in_order(within)
+    if "*" in rest:
+        found = [inside for inside in found if _matches(inside, pattern)]
+    elif alone.type != FileType.File:
+        found = _data_among(found, written)
     for inside in found:
         _refuse_passed_over(inside or PurePosixPath(within[inside]).name)
     return [DataFile(address=f"{scheme}://{folder}{i}", path=within[i], storage=storage) for i in found]
@@ -220,8 +299,8 @@ def _in_order(within: Iterable[str]) -> list[str]:
 
 
 def _refuse_passed_over(inside: str) -> None:
-    """Refuse a Parquet file that Spark would silently leave out, by its path below what the release file names."""
-    if inside.endswith(".parquet") and any(step.startswith(("_", ".")) for step in inside.strip("/").split("/")):
+    """Refuse a file that Spark would silently leave out, by its path below what the release file names."""
+    if any(step.startswith(("_", ".")) for step in inside.strip("/").split("/")):
         raise DataError(
             f"data file {inside.strip('/')}",
             expected="names of files and folders that do not begin with _ or ., which mark what is not finished: "

@@ -14,7 +14,7 @@ from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
 from sfumato.engine.executors import spark_column
 from sfumato.engine.query import Rows, text
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.keys import Secret
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import Keyed, hashes, hashes_of_integers

@@ -12,12 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.engine.lacking import need
 from sfumato.engine.query import Rows, is_number, is_text, texts, times
 from sfumato.errors import DataError
-from sfumato.frame import Codelist, Measure
+from sfumato.frame.attributes import Measure
+from sfumato.frame.codelists import Codelist
 
 # Whether keys are unique and links lead somewhere: in one pass over the jobs where keys are dense integers.
 
+_MOST_HASHES = 1 << 27
+"""Rows whose hashes are held at a time, a gigabyte of them."""
 _ROOM = 8
 """A key is dense when its range is at most this many times the number of rows."""
 
@@ -68,7 +72,7 @@ class Units:
     def repeated(self) -> int:
         """The number of rows whose key another row has too."""
         if self.present is None:
-            return self.filled.rows - self.rows.number(f"count(DISTINCT {self.rows.engine.q(self.key)})")
+            return repeated_rows(self.rows, self.key, rows=self.filled.rows)
         return self.filled.rows - int(np.count_nonzero(self.present))
 
     def missing(self, keys: NDArray[np.int64]) -> int:
@@ -185,13 +189,29 @@ def _by_joins(jobs: Rows, workplace: str, worker: str | None, units: Mapping[str
     return JobFaults(orphans=orphans, repeated=repeated, **counted)
 
 
-def repeated_rows(rows: Rows, *columns: str) -> int:
-    """Count the rows that have the same values in some columns as another row."""
-    return rows.group(columns, _rows="count(*)").number("sum(_rows - 1)")
+def repeated_rows(table: Rows, *columns: str, rows: int | None = None) -> int:
+    """Count the rows, of a known number if it is given, that have the same values in some columns as another row.
+
+    Where all hashes differ, so do all values, and numbers are sorted in a fraction of the time that texts are compared
+    in. The others, repeated or not, are left to the engine, and so are tables beyond our memory.
+    """
+    rows = table.number() if rows is None else rows
+    if not table.engine.is_distributed and rows <= _MOST_HASHES and _all_differ(table, columns, rows):
+        return 0
+    return table.group(columns, _rows="count(*)").number("sum(_rows - 1)")
+
+
+def _all_differ(table: Rows, columns: Sequence[str], rows: int) -> bool:
+    hashes, end = np.empty(rows, dtype=np.int64), 0
+    for (found,) in _columns(table.select(_hash=table.engine.hashed(columns)), "_hash"):
+        begin, end = end, end + len(found)
+        hashes[begin:end] = found
+    hashes.sort()
+    return not bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _columns(table: Rows, *names: str) -> Iterator[list[NDArray[np.int64]]]:
-    """Stream columns without empty rows in batches, the engine reading the next while one is looked at."""
+    """Stream whole numbers without empty rows in batches, the engine reading the next while one is looked at."""
     with (
         table.engine.batches(table.select(*names), 1_000_000) as batches,
         ThreadPoolExecutor(max_workers=1) as reader,
@@ -215,14 +235,20 @@ _MOST_DOUBTFUL = 1_000_000
 """So many values that are in no codelist are counted: enough to refuse a column."""
 
 
-def need(table: Rows, holder: str, column: str) -> None:
-    """Refuse a table without a column that the release file names."""
-    if column not in table.columns:
+OUTSIDE = "\u2060outside"
+"""The code of what is in no class, and of codes that a recode does not name: its unseen first sign is in no file."""
+
+
+def check_key_type(table: Rows, column: str, holder: str, named: str) -> None:
+    """Refuse a key that is missing or no name: as a decimal, 17 would be 17.0 and have another permanent factor."""
+    need(table, holder, column)
+    kind = table.types[column]
+    if not (is_text(kind) or pa.types.is_integer(kind)):
         raise DataError(
             f"{holder}, column '{column}'",
-            expected=f"a column '{column}'",
-            found=f"the columns {', '.join(table.columns)}",
-            do="correct the name in the release file, or the file",
+            expected=f"whole numbers or text, which name {named}",
+            found=f"a column of type {kind}",
+            do=f"store the names of {named} as whole numbers or text",
         )
 
 
@@ -238,9 +264,20 @@ def check_attribute_type(table: Rows, name: str, holder: str) -> None:
         )
 
 
-def check_measure_type(table: Rows, name: str, holder: str) -> None:
+def refuse_zone(kind: pa.DataType, holder: str, column: str) -> None:
+    """Refuse instants in a time zone as dates: on which day one falls depends on where somebody looks at it."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        raise DataError(
+            f"{holder}, column '{column}'",
+            expected="dates, or timestamps without a time zone",
+            found=f"a column of type {kind}",
+            do="store the dates that are meant: the day of an instant is another one in another zone",
+        )
+
+
+def check_measure_type(table: Rows, name: str, holder: str, *, written: str | None = None) -> None:
     """Refuse a measure that is missing or has no numbers."""
-    need(table, holder, name)
+    need(table, holder, name, called=written)
     if not is_number(table.types[name]):
         raise DataError(
             f"measure '{name}' in {holder}",
@@ -289,6 +326,9 @@ def check_codes(
             found = values if values.num_columns else _doubtful(table, name, codelists[name])
             _refuse_nulls(found, name, holder)
             _refuse_unknown(found, name, holder, codelists[name], public=name in public)
+    for name in names:
+        if codelists[name].nested:
+            _refuse_levels(set(_values(table, [name])[name].to_pylist()), name, holder, codelists[name])
 
 
 def refuse_empty(filled: Range, holder: str, column: str) -> None:
@@ -312,16 +352,37 @@ def check_measure(table: Rows, name: str, measure: Measure, holder: str) -> None
     if measure.outside == "refuse" and measure.maximum is not None:
         counted[f"above {float(measure.maximum):g}"] = times(f"{finite} AND {value} > {float(measure.maximum)!r}")
     if not whole:
-        counted["not whole"] = not_whole(column)
+        counted[_NOT_WHOLE] = not_whole(column)
     row = table.row(**{f"_{at}": count for at, count in enumerate(counted.values())})
-    wrong = [f"{count:,} {fault}" for fault, count in zip(counted, row.values(), strict=True) if count]
-    if wrong:
+    found = {fault: count for fault, count in zip(counted, row.values(), strict=True) if count}
+    if found:
         raise DataError(
             f"measure '{name}' in {holder}",
             expected="whole, finite numbers within the measure's bounds in every row",
-            found=f"values that are {', '.join(wrong)}",
-            do='correct the rows, or state other bounds (minimum, maximum, or outside = "clip") under [data.measures]',
+            found=f"values that are {', '.join(f'{count:,} {fault}' for fault, count in found.items())}",
+            do="; ".join(_remedies(measure, found)),
         )
+
+
+_EMPTY, _NOT_FINITE, _NOT_WHOLE = "empty", "not finite", "not whole"
+
+
+def _remedies(measure: Measure, found: Collection[str]) -> Iterator[str]:
+    """What helps against some faults of a measure."""
+    yield "correct the rows, or write under [data.measures]"
+    if _EMPTY in found:
+        yield "empty = 0, if rows without an amount count as 0 or are left out by `where`"
+    if _NOT_WHOLE in found:
+        if measure.factor == 1:
+            yield "factor = 100, if euros such as 12.34 are to be counted in cents"
+        yield 'fractions = "round", if amounts with more decimals are to be rounded'
+    if {_EMPTY, _NOT_FINITE, _NOT_WHOLE} >= set(found):
+        return
+    yield "other bounds (minimum, maximum)"
+    if measure.minimum == 0 and any("below" in fault for fault in found):  # totals publish values as they are
+        yield "where negative values are meant, a `minimum` that all of them may have"
+    else:
+        yield 'methods for people may count values beyond a bound as the bound: outside = "clip"'
 
 
 def is_finite(column: str) -> str:
@@ -333,8 +394,8 @@ def is_finite(column: str) -> str:
 def faults_of(column: str) -> dict[str, str]:
     """How many rows have no number."""
     return {
-        "empty": f"count(*) - count({column})",
-        "not finite": f"count({column}) - {times(is_finite(column))}",
+        _EMPTY: f"count(*) - count({column})",
+        _NOT_FINITE: f"count({column}) - {times(is_finite(column))}",
     }
 
 
@@ -373,7 +434,7 @@ def _refuse_nulls(values: pa.Table, name: str, holder: str) -> None:
             f"attribute '{name}' in {holder}",
             expected="a code in every row",
             found=f"{rows:,} rows without one",
-            do="fill them, for instance with a code for 'unknown' that the codelist has too",
+            do='fill them, or give them a code under [data.attributes]: empty = "unknown"',
         )
 
 
@@ -382,11 +443,52 @@ def _refuse_unknown(values: pa.Table, name: str, holder: str, codelist: Codelist
     rows = pc.sum(unknown["_rows"]).as_py()
     if not rows:
         return
+    outside = pc.sum(pc.filter(unknown["_rows"], pc.equal(unknown[name], OUTSIDE))).as_py()
+    if outside:
+        raise DataError(
+            f"attribute '{name}' in {holder}",
+            expected="every row in one of its classes, or with a code that `recode` names",
+            found=f"{outside:,} rows outside of them",
+            do='add a class that begins lower or a code for the others ("*"), or correct the rows',
+        )
     examples = sorted(set(unknown[name].to_pylist()))
     shown = f": {', '.join(map(repr, examples[:5]))}{' …' if len(examples) > 5 else ''}" if public else ""
+    listed = len({*examples} & {*codelist.not_chosen})
     raise DataError(
         f"attribute '{name}' in {holder}",
-        expected=f"one of the {len(codelist.codes):,} codes of its codelist",
-        found=f"{rows:,} rows with {len(examples):,} other values{shown}",
-        do="add the codes to the codelist, or correct the rows",
+        expected=f"one of the {len(codelist.codes):,} codes {'chosen out ' if listed else ''}of its codelist",
+        found=f"{rows:,} rows with {len(examples):,} other values{shown}"
+        + (
+            f"; {listed:,} of them are in the file of the codelist, and below no code that was chosen" if listed else ""
+        ),
+        do=_CHOOSE if listed else "add the codes to the codelist, or correct the rows",
+    )
+
+
+_CHOOSE = (
+    "choose the codes that rows have (`level`, `digits`), or name the column that has the code above each, in which "
+    'rows are then counted: codelist = { file = "…", level = 2, columns = { parent = "…" } }'
+)
+
+
+def _refuse_levels(found: Collection[str], name: str, holder: str, codelist: Codelist) -> None:
+    """Refuse a list of several levels of which none is chosen, where rows have no codes of some: these would be 0."""
+    levels = dict(zip(codelist.codes, codelist.levels or (), strict=True))
+    above = dict(zip(codelist.codes, codelist.parents or [None] * len(codelist.codes), strict=True))
+    uppers: set[str | None] = set()
+    for code in found:
+        upper = above[code]
+        while upper in above and upper not in uppers:
+            uppers.add(upper)
+            upper = above[upper]
+    lacking, held = uppers - {*found, None}, sorted({levels[code] for code in found})
+    if not found or (not lacking and len(held) == len(set(levels.values()))):
+        return
+    some = f"{len(lacking):,} codes above them that have no row" if lacking else "none of other levels"
+    raise DataError(
+        f"attribute '{name}' in {holder}",
+        expected=f"a choice among the {len(set(levels.values()))} levels of its codelist, or rows with codes of each",
+        found=f"rows with codes of level {', '.join(map(str, held))}, and {some}: they would be published as 0",
+        do=f'choose the level that is meant: codelist = {{ file = "…", level = {held[-1]} }}, or `leaves = true`; rows '
+        'with codes below it are counted in it; level = "all" publishes all codes as they are',
     )

@@ -11,8 +11,9 @@ from typing import Any
 from sfumato.durable import write_durably
 from sfumato.engine.data_files import DataFile
 from sfumato.errors import DataError
-from sfumato.frame import NO_JOBS, ONE_JOB_EACH, Data
-from sfumato.microdata import NO_RECORDS
+from sfumato.frame.data import Data
+from sfumato.frame.jobs import NO_JOBS, ONE_JOB_EACH
+from sfumato.frame.records import NO_RECORDS
 
 # How much was read: confidential totals for the eyes of whoever runs a release, in no bundle.
 
@@ -57,7 +58,7 @@ class DataTotals:
             what, accept = ("records", NO_RECORDS) if self.jobs is None else ("jobs", NO_JOBS)
             raise DataError(
                 what,
-                expected=f"{what} in {data.sources()[what]}",
+                expected=f"{what} in {data.sources()[what].path}",
                 found="none at all",
                 do=f'write the file again, or correct `path`; if there are none, write accept = "{accept}" in '
                 f"{what} = {{ … }}",
@@ -66,10 +67,10 @@ class DataTotals:
         if several and self._at_workplaces() == self.jobs and data.accepted != ONE_JOB_EACH:
             raise DataError(
                 "jobs",
-                expected=f"one row a job in {data.sources()['jobs']}, and several jobs at some workplace",
+                expected=f"one row a job in {data.sources()['jobs'].path}, and several jobs at some workplace",
                 found=f"{self.jobs:,} jobs at {self.jobs:,} workplaces, one at each, as in a file of establishments",
-                do="give the file with one row a job: a column with a number of jobs is not added up; if every "
-                f'workplace has one job, write accept = "{ONE_JOB_EACH}" in jobs = {{ … }}',
+                do="give the file with one row a job, or name the column that has the number of workers, employees = "
+                f'"…"; if every workplace has one job, write accept = "{ONE_JOB_EACH}" in jobs = {{ … }}',
             )
 
     def _at_workplaces(self) -> int:

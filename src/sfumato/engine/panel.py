@@ -8,10 +8,12 @@ import pyarrow.compute as pc
 
 from sfumato.engine.connect import Tables
 from sfumato.engine.faults import faults_of, is_finite, not_whole
+from sfumato.engine.lacking import no_column
 from sfumato.engine.query import Rows, is_number, is_text, text, texts, times, total
 from sfumato.errors import DataError
-from sfumato.frame import Frame
-from sfumato.periods import Span
+from sfumato.frame.data import Frame
+from sfumato.frame.periods import Span
+from sfumato.frame.sources import written
 
 # Job histories: every job of a panel with the periods it was held, and employers' jobs by what is around a period.
 
@@ -156,12 +158,7 @@ def check_panel_columns(frame: Frame, tables: Tables) -> None:
     span, period, earnings, _ = panel(frame)
     for column in (period, earnings):
         if column not in tables.jobs.columns:
-            raise DataError(
-                f"jobs, column '{column}'",
-                expected=f"a column '{column}'",
-                found=f"the columns {', '.join(tables.jobs.columns)}",
-                do="correct the name in the release file, or the file",
-            )
+            raise no_column(f"jobs, column '{written(column)}'", written(column), {"jobs": tables.jobs})
     kind = tables.jobs.types[period]
     if not (is_text(kind) or (pa.types.is_integer(kind) and not span.quarterly)):
         raise DataError(
@@ -221,7 +218,8 @@ def _check_periods(frame: Frame, by_period: pa.Table) -> None:
             f"jobs, period '{period}'",
             expected=f"a period from {span.first} to {span.last} in every row, written like them",
             found=", ".join(misplaced),
-            do="correct these rows, or `first` and `last` in the release file",
+            do="correct these rows, or `first` and `last` in the release file; to publish a part of a panel, leave the "
+            "other rows out of the file",
         )
     paid = set(by_period.filter(pc.greater(by_period["_paid"], 0))["_period"].to_pylist())
     missing = [code for code in span.codes() if code not in paid]
@@ -230,7 +228,8 @@ def _check_periods(frame: Frame, by_period: pa.Table) -> None:
             f"jobs, period '{period}'",
             expected=f"rows with earnings in every period from {span.first} to {span.last}: a gap would end all jobs",
             found=f"{len(missing):,} without any: {', '.join(missing[:_NAMED])}{' …' if len(missing) > _NAMED else ''}",
-            do="add the missing periods, or correct `first` and `last` in the release file",
+            do="add the missing periods, or correct `first` and `last` in the release file; what is before and after a "
+            "gap can be published as two panels",
         )
 
 
@@ -255,6 +254,12 @@ def _written(span: Span) -> str:
     return "[0-9]{4}-Q[1-4]" if "-" in span.first else "[0-9]{4}Q[1-4]"
 
 
+_DECIMALS = (
+    "; `factor` is for measures and changes no earnings: multiply euros with cents by 100 in the file, or in the "
+    "`query` of a database"
+)
+
+
 def _check_earnings(frame: Frame, by_period: pa.Table) -> None:
     _, _, earnings, _ = panel(frame)
     counts = {fault: pc.sum(by_period[fault]).as_py() for fault in _FAULTS if fault in by_period.column_names}
@@ -266,7 +271,8 @@ def _check_earnings(frame: Frame, by_period: pa.Table) -> None:
             f"jobs, earnings '{earnings}'",
             expected=f"whole, finite numbers that are not negative in every row, in all below {_MOST_EARNINGS:.2g}",
             found=f"values that are {', '.join(wrong)}",
-            do="correct the rows; store whole numbers of the smallest unit, and 0 or no row where nothing was earned",
+            do="correct the rows; store whole numbers of the smallest unit, and 0 or no row where nothing was earned"
+            + (_DECIMALS if counts.get("not whole") else ""),
         )
 
 

@@ -32,6 +32,8 @@ class Rows:
     source: str
     """What stands behind FROM: the name of a table, or a query in brackets."""
     columns: tuple[str, ...]
+    in_files: tuple[str, ...] = ()
+    """Of a table of files, all its columns as they are called there, those that were not read too."""
 
     def select(self, /, *names: str, **made: str) -> "Rows":
         """Some columns as they are, and others made by expressions."""
@@ -148,6 +150,10 @@ class Engine(ABC):
         """A whole number that is not negative, divided and rounded down."""
 
     @abstractmethod
+    def hashed(self, names: Iterable[str]) -> str:
+        """A number of 64 bits that is the same for the same values in some columns, and hardly ever for others."""
+
+    @abstractmethod
     def table(self, name: str) -> Rows:
         """One of its tables or views."""
 
@@ -248,6 +254,10 @@ class DuckDB(Engine):
         """DuckDB's own whole division."""
         return f"({above} // {below})"
 
+    def hashed(self, names: Iterable[str]) -> str:
+        """DuckDB's own hash."""
+        return f"hash({', '.join(map(self.q, names))})"
+
     def table(self, name: str) -> Rows:
         """One of its tables or views."""
         return Rows(self, name, tuple(column[0] for column in self.con.execute(f"DESCRIBE {name}").fetchall()))
@@ -330,6 +340,10 @@ class Spark(Engine):
     def quotient(self, above: str, below: int) -> str:
         """Spark's own whole division."""
         return f"({above} div {below})"
+
+    def hashed(self, names: Iterable[str]) -> str:
+        """Spark's hash of 64 bits."""
+        return f"xxhash64({', '.join(map(self.q, names))})"
 
     def table(self, name: str) -> Rows:
         """One of its tables or views."""
@@ -450,3 +464,8 @@ def is_text(kind: pa.DataType) -> bool:
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column has numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether a column has dates, with or without a time of the day."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))

@@ -7,26 +7,27 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from sfumato.engine.connect import open_tables
+from sfumato.engine.connect import Sources, open_tables
 from sfumato.engine.faults import (
     Range,
     Units,
     check_attribute_type,
     check_codes,
+    check_key_type,
     check_measure,
     check_measure_type,
     codes_of,
     faults_of,
     is_finite,
-    need,
     refuse_empty,
     repeated_rows,
 )
+from sfumato.engine.lacking import columns_in_words, need
 from sfumato.engine.memory import DataTotals
-from sfumato.engine.query import Engine, Rows, is_number, is_text, times
+from sfumato.engine.query import Engine, Rows, is_number, times
 from sfumato.errors import DataError
-from sfumato.frame import Codelist
-from sfumato.microdata import Microdata
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata, matching
 
 HOLDER = "records"
 """What messages call the table."""
@@ -38,6 +39,7 @@ class RecordTables:
 
     engine: Engine
     records: Rows
+    sources: Sources
     keep: Callable[[Rows], Rows]
     """Work rows out and keep them in the engine's memory, for as long as the engine is open."""
 
@@ -54,23 +56,19 @@ class RecordTables:
 @contextmanager
 def connect_records(data: Microdata) -> Iterator[RecordTables]:
     """Open the engine of microdata with the records; everything temporary is dropped on leaving."""
-    with open_tables(data) as (engine, opened), ExitStack() as stack:
-        yield RecordTables(engine=engine, records=opened["records"], keep=lambda rows: stack.enter_context(rows.kept()))
+    with open_tables(data) as (engine, opened, sources), ExitStack() as stack:
+
+        def keep(rows: Rows) -> Rows:
+            return stack.enter_context(rows.kept())
+
+        yield RecordTables(engine=engine, records=opened["records"], sources=sources, keep=keep)
 
 
 def check_record_columns(data: Microdata, tables: RecordTables) -> None:
     """Check that every column the data name exists and has a suitable type."""
     records = tables.records
     for column in data.units:
-        need(records, HOLDER, column)
-        kind = records.types[column]
-        if not (is_text(kind) or pa.types.is_integer(kind)):
-            raise DataError(
-                f"{HOLDER}, column '{column}'",
-                expected="whole numbers or text, which name units",
-                found=f"a column of type {kind}",
-                do="store the names of units as text",
-            )
+        check_key_type(records, column, HOLDER, "units")
     weights = () if data.records.weight is None else (data.records.weight, *replicate_columns(data, tables))
     for column in weights:
         need(records, HOLDER, column)
@@ -91,10 +89,10 @@ def check_record_columns(data: Microdata, tables: RecordTables) -> None:
                 do="store the consent as true where the unit asked to be protected, and false elsewhere",
             )
     for name in data.attributes:
-        need(records, HOLDER, name)
+        need(records, HOLDER, name, called=data.column_of(name))
         check_attribute_type(records, name, HOLDER)
     for name in data.measures:
-        check_measure_type(records, name, HOLDER)
+        check_measure_type(records, name, HOLDER, written=data.column_of(name))
 
 
 def replicate_columns(data: Microdata, tables: RecordTables) -> tuple[str, ...]:
@@ -104,15 +102,15 @@ def replicate_columns(data: Microdata, tables: RecordTables) -> tuple[str, ...]:
         return ()
     found: dict[str, None] = {}
     for pattern in described.columns:
-        matching = described.matching(pattern, tables.records.columns)
-        if not matching:
+        named = matching(pattern, tables.records.columns)
+        if not named:
             raise DataError(
                 f"{HOLDER}, replicate weights '{pattern}'",
                 expected="a column of this name, or columns that match the pattern",
-                found=f"the columns {', '.join(tables.records.columns)}",
+                found=f"the columns {columns_in_words(tables.records, pattern)}",
                 do="correct `columns` under replicates, or the file",
             )
-        found |= dict.fromkeys(matching)
+        found |= dict.fromkeys(named)
     others = {*data.units, *data.attributes, *data.measures, data.records.weight, data.records.consent}
     both = [column for column in found if column in others]
     if both or len(found) < 2:
@@ -237,8 +235,9 @@ def _check_weights(data: Microdata, tables: RecordTables) -> None:
         raise DataError(
             f"{HOLDER}, {kind} '{column}'",
             expected=f"finite numbers {'above' if column == weight else 'not below'} 0 in every row",
-            found=f"weights that are {', '.join(wrong)}",
-            do="correct the rows",
+            found=f"weights that are not: {', '.join(wrong)}",
+            do=f"correct the rows in {data.records.path}; leave out those that count nothing, such as nonresponse with "
+            "weight 0: a guarantee counts every record that is there",
         )
     for column in (weight, *replicates):
         if (records.row(_sum=f"sum(CAST({q(column)} AS DOUBLE))")["_sum"] or 0) >= LIMIT:

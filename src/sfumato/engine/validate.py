@@ -15,26 +15,29 @@ from sfumato.engine.faults import (
     Units,
     check_attribute_type,
     check_codes,
+    check_key_type,
     check_measure,
     check_measure_type,
     codes_of,
     job_faults,
-    need,
     refuse_empty,
 )
+from sfumato.engine.headcounts import check_headcounts
+from sfumato.engine.lacking import need, no_column
 from sfumato.engine.memory import DataTotals
 from sfumato.engine.panel import check_panel_columns, jobs_of_panel, refuse_no_rows
-from sfumato.engine.query import Rows, is_text
+from sfumato.engine.query import Rows, is_text, texts
 from sfumato.errors import DataError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
 
 
 def check_columns(frame: Frame, tables: Tables) -> None:
     """Check that every column the frame names exists where it belongs and has a suitable type."""
     refuse_no_rows(frame, tables)
-    need(tables.jobs, "jobs", frame.jobs.workplace)
+    check_key_type(tables.jobs, frame.jobs.workplace, "jobs", "workplaces")
     if frame.jobs.worker is not None:
-        need(tables.jobs, "jobs", frame.jobs.worker)
+        check_key_type(tables.jobs, frame.jobs.worker, "jobs", "workers")
     if tables.workplaces is not None and frame.workplaces is not None:
         need(tables.workplaces, "workplaces", frame.workplaces.key)
         _same_type(tables.jobs, frame.jobs.workplace, tables.workplaces, frame.workplaces.key)
@@ -47,7 +50,7 @@ def check_columns(frame: Frame, tables: Tables) -> None:
         table, holder = _holder(frame, tables, name)
         check_attribute_type(table, name, holder)
     for name in frame.measures:
-        check_measure_type(tables.jobs, name, "jobs")
+        check_measure_type(tables.jobs, name, "jobs", written=frame.column_of(name))
 
 
 def read_public_codes(frame: Frame, tables: Tables) -> dict[str, Codelist]:
@@ -75,7 +78,7 @@ def validate(
     """
     looked_at = (*frame.attributes, *frame.measures) if looked_at is None else looked_at
     progress("keys and links")
-    totals = _check_links(frame, tables)
+    totals = _check_links(frame, tables) if frame.jobs.employees is None else check_headcounts(frame, tables)
     progress("codes of attributes")
     _check_codes(frame, tables, codelists, looked_at)
     if frame.joined:
@@ -138,6 +141,24 @@ def _check_links(frame: Frame, tables: Tables) -> DataTotals:
     )
 
 
+def codes_within(tables: Tables, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
+    """Of pairs of public attributes, the code of the second that all establishments with one of the first have.
+
+    Everyone knows both of every establishment of a register. Pairs of which the first does not decide the second are
+    left out.
+    """
+    if tables.workplaces is None:
+        return {}
+    found = {}
+    for fine, coarse in sorted(pairs):
+        rows = tables.workplaces.select(**texts(tables.workplaces, (fine, coarse)))
+        q = rows.engine.q
+        read = rows.group([fine], _first=f"min({q(coarse)})", _last=f"max({q(coarse)})").fetch()
+        if read["_first"].equals(read["_last"]):
+            found[fine, coarse] = dict(zip(read[fine].to_pylist(), read["_first"].to_pylist(), strict=True))
+    return found
+
+
 def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist], looked_at: Collection[str]) -> None:
     by_holder: dict[str, list[str]] = {}
     held = {}
@@ -147,13 +168,13 @@ def _check_codes(frame: Frame, tables: Tables, codelists: Mapping[str, Codelist]
             held[holder] = table
             by_holder.setdefault(holder, []).append(name)
     for holder, names in by_holder.items():
-        check_codes(held[holder], names, codelists, holder, public=frame.public)
+        check_codes(held[holder], names, codelists, holder, public=frame.public_attributes)
 
 
 def _check_one_workplace_each(frame: Frame, tables: Tables, looked_at: Collection[str]) -> None:
     """In a joined table, a workplace must have the same public attributes in all its rows."""
     jobs = tables.jobs
-    for name in (name for name in frame.public if name in looked_at):
+    for name in (name for name in frame.public_attributes if name in looked_at):
         spread = jobs.group([frame.jobs.workplace], _values=f"count(DISTINCT {jobs.engine.q(name)})")
         several = spread.where("_values > 1").number()
         if several:
@@ -174,14 +195,12 @@ def _holder(frame: Frame, tables: Tables, attribute: str) -> tuple[Rows, str]:
         candidates["jobs"] = tables.jobs
     holders = [name for name, table in candidates.items() if attribute in table.columns]
     if len(holders) != 1:
-        where = " or ".join(candidates)
-        columns = dict.fromkeys(column for table in candidates.values() for column in table.columns)
-        raise DataError(
-            f"attribute '{attribute}' ({'public' if frame.is_public(attribute) else 'confidential'})",
-            expected=f"a column '{attribute}' in {where}",
-            found="one in each" if holders else f"the columns {', '.join(columns)}",
-            do="rename one of the columns" if holders else "correct the name, or `public`, or the file",
-        )
+        where = f"attribute '{attribute}' ({'public' if frame.is_public(attribute) else 'confidential'})"
+        column = frame.column_of(attribute)
+        expected = f"a column '{column}' in {' or '.join(candidates)}"
+        if holders:
+            raise DataError(where, expected=expected, found="one in each", do="rename one of the columns")
+        raise no_column(where, column, candidates, expected=expected, also=", or `public`")
     return candidates[holders[0]], holders[0]
 
 

@@ -110,6 +110,8 @@ def _distinct(ring: Integers) -> Integers:
 
 def _meeting(corners: Integers, ends: Integers) -> tuple[Flags, Integers]:
     """Which corners borders meet at, and the number of each corner, the same in all rings."""
+    if not len(corners):  # every area is smaller than the grid
+        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64)
     low, high = corners.min(axis=0), corners.max(axis=0)
     _, number = np.unique((corners - low) @ (high[1] - low[1] + 1, 1), return_inverse=True)
     before, after = np.roll(number, 1), np.roll(number, -1)

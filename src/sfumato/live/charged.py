@@ -21,7 +21,7 @@ from sfumato.engine.limits import stopped_after
 from sfumato.errors import BudgetError, ReleaseError, SfumatoError
 from sfumato.live.session import Price, Session, Where, in_order, live_table
 from sfumato.plan import plan_table
-from sfumato.privacy.account import Balance, Charge, Overdraft, balance, refuse_overdraft
+from sfumato.privacy.account import Balance, Charge, Overdraft, balance, in_words, refuse_overdraft
 from sfumato.privacy.answers import Answers
 from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
@@ -137,8 +137,7 @@ class ChargedSession(Session):
 
     def refuse_unpayable(self, **question: Any) -> None:
         """Refuse a question that the budget could not pay for even if nothing were spent."""
-        whole = balance(self.release.account, self.most, [])
-        refuse_overdraft(whole, [self._plan(**question).guarantee])
+        refuse_overdraft(self.release.account, self.most, [], [self._plan(**question)])
 
     def fitting(self, *, delta: Fraction | None = None, **question: Any) -> tuple[str, ...]:
         """The methods that the budget can pay for in a question that is otherwise the same."""
@@ -192,7 +191,7 @@ class ChargedSession(Session):
         new = replace(charge, question=_NEW)
         cost = own = refusal = None
         try:
-            cost = balance(self.release.account, self.most, [guarantee])  # refuses what follows from no such budget
+            cost = balance(self.release.account, self.most, [charge])  # refuses what follows from no such budget
             own = None if analyst is None else self.quotas.refusal(analyst, cost.spent_epsilon)
             refusal = self.ledger.refusal(
                 self.release.account,
@@ -201,12 +200,13 @@ class ChargedSession(Session):
                 release=LIVE,
                 most=self.most,
                 content=self.ready.identity.content,
+                **self._in_time,
             )
             if refusal is not None:
                 raise refusal
             refusal = self._too_small(statistic) or own
         except Overdraft as error:
-            refusal = error if analyst is None else own or _without_figures(error)
+            refusal = error if analyst is None or cost is None else own or _without_figures(cost)
         except BudgetError as error:
             refusal = _naming(error, self._fitting_of(statistic))
         return Price(
@@ -220,7 +220,7 @@ class ChargedSession(Session):
         )
 
     def left(self, analyst: str | None = None) -> Balance:
-        """What ad-hoc questions may still cost: never more than what is left of the whole account.
+        """What ad-hoc questions may still cost: never more than what is left of the whole account, or of a window.
 
         An analyst is told what is left of the own quota, and nothing of what others spent.
         """
@@ -231,6 +231,10 @@ class ChargedSession(Session):
         left = part.remaining_epsilon
         if self.ledger.has_budget(self.release.account):
             left = min(left, self.ledger.balance(self.release.account).remaining_epsilon)
+        for calendar in self.ledger.calendars(self.release.about.population, self.release.about.period):
+            row = calendar.with_period(self.release.about.period)
+            if row is not None:
+                left = min(left, row.remaining_epsilon if row.is_bounded else Fraction(0))
         return replace(part, spent_epsilon=part.budget.epsilon - left)
 
     def answer(
@@ -264,12 +268,12 @@ class ChargedSession(Session):
         if analyst is None:
             self._pay(statistic, charge)
             return
-        cost = balance(self.release.account, self.most, [charge.guarantee]).spent_epsilon
+        cost = balance(self.release.account, self.most, [charge])
         try:
-            with self.quotas.taken(analyst, charge.question, cost):
+            with self.quotas.taken(analyst, charge.question, cost.spent_epsilon):
                 self._pay(statistic, charge)
-        except Overdraft as refusal:
-            raise _without_figures(refusal) from None
+        except Overdraft:
+            raise _without_figures(cost) from None
 
     def _pay(self, statistic: PublishedTable, charge: Charge) -> None:
         if self.ledger.paid_by(self.release.account, charge.question) is not None:
@@ -285,6 +289,7 @@ class ChargedSession(Session):
                 budget=self._budget,
                 most=self.most,
                 content=self.ready.identity.content,
+                **self._in_time,
             )
         except Overdraft:
             raise
@@ -347,6 +352,11 @@ class ChargedSession(Session):
         return self.ready.identity.charge(statistic)
 
     @property
+    def _in_time(self) -> dict[str, Any]:
+        """What the ledger has to know of other periods: ad-hoc questions count in their windows as tables do."""
+        return {"window": self.release.window, "many_periods": self.release.time is not None}
+
+    @property
     def _budget(self) -> EmployerEmployee:
         if self.release.budget is None:
             raise ValueError("formal questions need a budget")
@@ -379,12 +389,15 @@ class ChargedSession(Session):
                 )
 
 
-def _without_figures(refusal: BudgetError) -> BudgetError:
-    """The refusal of a question that the budget of all cannot pay for, for an analyst: what is left tells of others."""
+def _without_figures(cost: Balance) -> BudgetError:
+    """The refusal of a question that the budget of all cannot pay for, for an analyst: what is left tells of others.
+
+    So does what the question would add to what was spent, which depends on what others asked about its establishments.
+    """
     return BudgetError(
         "the budget of all ad-hoc tables",
         expected="a question that costs no more than what remains of it, which analysts are not told",
-        found=refusal.found.replace("tables that cost", "a question that costs"),
+        found=f"a question that costs {in_words(cost.spent_epsilon, cost.spent_delta)}",
         do="choose a smaller epsilon, or ask the office to raise the budget for ad-hoc tables",
     )
 
@@ -414,7 +427,7 @@ def open_charged(
         # Analysts are shown all codes: read off the records, one record with a new code would show.
         release.records.need_codes("live tables", release.data.attributes)
     elif not (release.live_tells_establishments or release.data.joined):
-        need_public_codes("live tables", release.data.public, release.frame)  # they are shown too
+        need_public_codes("live tables", release.data.public_attributes, release.frame)  # they are shown too
     if most is None or most <= 0:
         raise ReleaseError(
             "live tables",

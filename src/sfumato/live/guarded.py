@@ -22,7 +22,9 @@ from sfumato.live.session import Session, Where, live_table
 from sfumato.method import SUPPRESSED
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.plan import plan_table
+from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.safeguards import refuse_another_key
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.table import Table
 from sfumato.statistics.totals.statistic import Totals
@@ -157,6 +159,8 @@ def open_guarded(release: Release, progress: Progress = lambda _: None) -> Itera
                 found="parity = true",
                 do="leave it out: directions that turn with the number of units are averaged away by asking often",
             )
+        if release.ledger.exists():  # ad-hoc tables are of the same units as published ones
+            refuse_another_key(ready.plan, ready.identity, Ledger.open(release.ledger))
         progress("prepare")
         opened = cast(OpenRecords, ready.opened)
         opened.tables.engine.limit_memory(release.live.most_memory)

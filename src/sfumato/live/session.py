@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -12,7 +13,8 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from sfumato.errors import BudgetError, ReleaseError
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.levels import published_name, published_names
 from sfumato.method import PlannedError
 from sfumato.privacy.account import Balance
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -29,7 +31,9 @@ class Price:
     guarantee: EmployerEmployee
     """Of the table, at its own alpha."""
     epsilon: Fraction | None
-    """What a new question would take from the budget, at the budget's alpha; None where it cannot pay for it at all."""
+    """What a new question takes from the budget at most, at its alpha; None where it cannot pay for it at all.
+
+    The account is charged less where it is about establishments that less was spent on: that would tell of others."""
     delta: Fraction | None
     answered: bool
     """Whether the question costs nothing: whoever asks paid for it before, or a release published its answer."""
@@ -97,6 +101,8 @@ def in_order(by: Sequence[str], where: Where, codelists: Mapping[str, Codelist])
     (('sex',), {'Sex': ('M',)})
     """
     order = {name: place for place, name in enumerate(codelists)}
+    with suppress(ValueError):  # what is no level, or twice the same one, is refused later, in words
+        by, where = [published_name(name) for name in by], published_names(where)
 
     def place(name: str) -> int:
         return order.get(name, len(order))  # what is unknown is refused later, in words

@@ -271,8 +271,11 @@ class Sensitivity:
     """
 
 
-def sensitivity(counted: Cells, guarantee: Guarantee) -> Sensitivity | None:
-    """The distribution of the sensitivity over the cells with jobs; None where there are none."""
+def sensitivity(counted: Cells, guarantee: Guarantee, least: int = 1) -> Sensitivity | None:
+    """The distribution of the sensitivity over the cells with jobs; None where there are none.
+
+    `least` is what one job adds to a cell at most: 1, or the cap of what is added up.
+    """
     some = counted["count"] > 0
     if not some.any():
         return None
@@ -284,7 +287,7 @@ def sensitivity(counted: Cells, guarantee: Guarantee) -> Sensitivity | None:
         cells=int(some.sum()),
         share=_quantiles(largest / counted["count"][some]),
         largest=_quantiles(largest),
-        step=None if alpha is None else _quantiles(np.maximum(alpha * growing, 1)),
+        step=None if alpha is None else _quantiles(np.maximum(alpha * growing, least)),
     )
 
 
@@ -333,9 +336,11 @@ def measure_exposure(view: View) -> Exposure:
         uniques=uniques(true=true, protected=protected),
         zero_changes=zero_changes(true=true, protected=protected),
         suppression=suppression(counted) if "largest" in counted.columns else None,
-        sensitivity=sensitivity(counted, planned.guarantee) if "largest" in counted.columns else None,
-        odds=() if planned.table.of_records else odds_of_sizes(planned.guarantee),
-        attacks=attack(counted, protected, rounding=max(planned.roundings or (0,))) if view.indicator is None else (),
+        sensitivity=sensitivity(counted, planned.guarantee, planned.one_job) if "largest" in counted.columns else None,
+        odds=() if planned.of_records else odds_of_sizes(planned.guarantee),
+        attacks=attack(counted, protected, rounding=max(planned.roundings or (0,)))
+        if view.indicator is None and view.additive
+        else (),
     )
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from sfumato.arrays import Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
 from sfumato.measures.formulas import (
     AMOUNT_CLASSES,
     EDGE_CLASSES,
     SIZE_CLASSES,
+    Bounds,
     absolute_error,
     by_class,
     cramers_v,
@@ -141,16 +142,14 @@ def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None)
     """Compare the published values of a table with the true ones; codelists give strata their labels."""
     counted, protected = view.counted, view.shown
     true, cells = counted["count"], _by_cell(view)
-    edges = "edges" in counted.columns
-    bounds = EDGE_CLASSES if edges else SIZE_CLASSES if view.counts else AMOUNT_CLASSES
-    size = counted["edges"] if edges else -(-np.abs(true) // view.parts)
+    bounds, size, heading = classes_of(view, counted)
     sizes = by_class(_class_utility, classes=size_classes(size, bounds), **cells)
     tails = tail_classification(true=true, protected=protected)
     return Utility(
         name=view.name,
         title=view.title,
         unit=view.unit,
-        sizes="distinct edges in the cell" if edges else _sizes(view),
+        sizes=heading,
         counts=view.counts,
         agreed=view.agreed,
         true=true / view.parts if view.parts > 1 else true,
@@ -171,6 +170,14 @@ def measure_utility(view: View, codelists: Mapping[str, Codelist] | None = None)
         by_stratum=tuple(_stratification(strata, cells) for strata in (*_dimensions(view, codelists), *view.strata)),
         reference=_against_reference(view),
     )
+
+
+def classes_of(view: View, cells: Cells) -> tuple[Bounds, Integers, str]:
+    """The classes of true sizes, the size of each of these cells, and what it is a number of."""
+    if "edges" in cells.columns:
+        return EDGE_CLASSES, cells["edges"], "distinct edges in the cell"
+    size = -(-np.abs(cells["count"]) // view.parts)
+    return SIZE_CLASSES if view.counts else AMOUNT_CLASSES, size, _sizes(view)
 
 
 def _dimensions(view: View, codelists: Mapping[str, Codelist] | None) -> list[Strata]:
@@ -212,7 +219,7 @@ def _by_cell(view: View) -> dict[str, NDArray[Any]]:
     shares = _has_shares(view)
     return {
         "error": absolute_error(true=true, protected=protected) / view.parts,
-        "expected": view.planned.method.expected_error(view.counted) / view.parts,
+        "expected": view.expected / view.parts,
         "relative": relative_error(true=true, protected=protected),
         "covered": covered,
         "difference": proportional_difference(true=true, protected=protected) if shares else np.full(len(true), np.nan),

@@ -33,6 +33,8 @@ class View:
     counted: Cells
     shown: Integers
     """The values of the bundle, after tables were made to agree and negative ones were raised."""
+    expected: Floats
+    """The errors that the method expects at the true cells, over all its chance: confidential."""
     interval: tuple[Floats, Floats] | None
     """The ends of the published intervals, NaN where there is none; None where none is published."""
     unit: str = "jobs"
@@ -49,6 +51,8 @@ class View:
     """The values of the same cells under another protection, which errors are compared with."""
     strata: "tuple[Strata, ...]" = ()
     """Further classes that errors are broken down by."""
+    withheld: Cells | None = None
+    """The true cells that are not published."""
 
     @property
     def name(self) -> str:
@@ -59,15 +63,17 @@ class View:
         """Some of its cells."""
         return replace(
             self,
-            counted=_only(self.counted, chosen),
+            counted=only(self.counted, chosen),
             shown=self.shown[chosen],
+            expected=self.expected[chosen],
             interval=None if self.interval is None else (self.interval[0][chosen], self.interval[1][chosen]),
             reference=None if self.reference is None else self.reference[chosen],
             strata=tuple(replace(found, classes=found.classes[chosen]) for found in self.strata),
         )
 
 
-def _only(cells: Cells, chosen: NDArray[np.bool_]) -> Cells:
+def only(cells: Cells, chosen: NDArray[np.bool_]) -> Cells:
+    """Some cells."""
     return Cells(
         dimensions=cells.dimensions,
         positions=cells.positions[chosen],

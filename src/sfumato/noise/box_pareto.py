@@ -6,7 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import accumulate
-from math import comb, factorial, fsum, inf, lgamma, log
+from math import fsum, inf, lgamma, log
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +84,11 @@ def coordinate_bounds(heads: Sequence[int], zero: int, bits: int) -> list[tuple[
 
 # Tails of the form e^(−x)·polynomial(x): how far one cell, or the sum of a block, strays from zero.
 
-# Quantiles are moved outward by this share, more than floating point can err.
-_OUTWARD = 1 + 1e-12
+# Quantiles are moved outward by this share, more than floating point can err: a term is made of logarithms of up to
+# 10^3 where there are at most 128 of them, and of up to 10^5 where there are 4,096.
+_OUTWARD, _OUTWARD_IF_LONG = 1 + 1e-12, 1 + 1e-9
+_SMALLEST = 2.0**-1000  # a float that still has all its digits
+_AT_A_TIME = 1 << 18  # terms of long series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +112,20 @@ class Tail:
     def mixed(self, x: Floats, shape: float) -> Floats:
         """E[T(xG)] with G gamma of shape m: (1+x)^(−m)·Σ c_j·m(m+1)…(m+j−1)·(x/(1+x))^j."""
         x = np.asarray(x, dtype=np.float64)
+        if self._long:
+            # lgamma(m+j) − lgamma(m) would lose what a large m and a small j have in common.
+            steps = np.log(shape + np.arange(len(self.logs) - 1))[None, :]
+            rising = Twofold(steps, np.zeros_like(steps)).running_sums().high[0]
+            return _series(np.array(self.logs) + np.concatenate([[0.0], rising]), x / (1 + x), -shape * np.log1p(x))
         logs = [c + lgamma(shape + j) - lgamma(shape) for j, c in enumerate(self.logs)]
         return _series(logs, x / (1 + x), -shape * np.log1p(x))
 
     def integral(self, rate: float = 1.0) -> "Tail":
         """The tail I with I(rate·x) = ∫ T(u)·e^((1−rate)·u) du from x on; with rate 1 the plain integral of T."""
+        if self._long:
+            factorials = np.array([lgamma(j + 1) for j in range(len(self.logs))])
+            terms = np.array(self.logs) + factorials - np.arange(1, len(self.logs) + 1) * log(rate)
+            return Tail(logs=tuple((np.logaddexp.accumulate(terms[::-1])[::-1] - factorials).tolist()))
         found = [
             _log_sum(c + lgamma(j + 1) - lgamma(i + 1) - (j + 1) * log(rate) for j, c in enumerate(self.logs) if j >= i)
             for i in range(len(self.logs))
@@ -121,11 +134,20 @@ class Tail:
 
     def quantile(self, probability: float) -> float:
         """A value exceeded with a probability of at most 1 − probability, and hardly less."""
-        return _quantile(self.at, probability)
+        return _quantile(self.at, probability, self._outward)
 
     def mixed_quantile(self, probability: float, shape: float) -> float:
         """The same of the magnitude divided by a gamma variable of this shape."""
-        return _quantile(lambda x: self.mixed(x, shape), probability)
+        return _quantile(lambda x: self.mixed(x, shape), probability, self._outward)
+
+    @property
+    def _long(self) -> bool:
+        """Whether the series is of a block that only simplex noise is made for."""
+        return len(self.logs) > MOST_CELLS
+
+    @property
+    def _outward(self) -> float:
+        return _OUTWARD_IF_LONG if self._long else _OUTWARD
 
 
 @cache
@@ -142,26 +164,44 @@ def hull_tail(cells: int) -> Tail:
 def sum_tail(cells: int) -> Tail:
     """P(L > x) with L the sum of d independent Laplace variables of scale 1: one side only.
 
-    With k of them positive L is the difference of two gamma variables of shapes k and l = d − k, and P(L > x) is
-    e^(−x)·Σ x^j/j!·C(l+n−1, n)·2^(−l−n) over j + n < k.
+    L is the difference of two gamma variables of shape d. The first exceeds x plus the second if fewer than d points
+    of a Poisson process fall before that: j within x, and n within the second, which has as many with probability
+    C(d+n−1, n)·2^(−d−n). So P(L > x) is e^(−x)·Σ x^j/j!·C(d+n−1, n)·2^(−d−n) over j + n < d.
     """
     d = cells
-    found = [Fraction(0)] * d
-    for k in range(1, d + 1):
-        rest = d - k
-        inner = [Fraction(comb(rest + n - 1, n), 2 ** (rest + n)) if rest else Fraction(n == 0) for n in range(k)]
-        for j, within in enumerate(reversed(list(accumulate(inner)))):
-            found[j] += Fraction(comb(d, k), 2**d) * within
-    return Tail(logs=tuple(log(c / factorial(j)) for j, c in enumerate(found)))
+    whole = 2 ** (2 * d - 1)
+    ways = accumulate(range(1, d), lambda before, n: before * (d + n - 1) // n, initial=1)  # C(d+n−1, n)
+    within = list(accumulate(way << (d - 1 - n) for n, way in enumerate(ways)))
+    factorials = accumulate(range(1, d), mul, initial=1)
+    return Tail(logs=tuple(_log_ratio(c, whole * f) for c, f in zip(reversed(within), factorials, strict=True)))
 
 
-def _series(logs: Iterable[float], x: Floats, log_factor: Floats) -> Floats:
+def _log_ratio(numerator: int, denominator: int) -> float:
+    """The natural logarithm of a ratio of whole numbers, also where it is too small for a float."""
+    ratio = numerator / denominator
+    return log(ratio) if ratio > _SMALLEST else log(numerator) - log(denominator)
+
+
+def _series(logs: Sequence[float] | Floats, x: Floats, log_factor: Floats) -> Floats:
     """e^log_factor·Σ e^logs_j·x^j, term by term in logarithms so that nothing overflows."""
     with np.errstate(divide="ignore"):
         log_x = np.log(x)
+    if len(logs) > MOST_CELLS:
+        return _long_series(np.asarray(logs), log_x.ravel(), log_factor.ravel()).reshape(x.shape)
     total = np.zeros(x.shape)
     for j, c in enumerate(logs):
         total += np.exp(c + log_factor + (j * log_x if j else 0.0))
+    return total
+
+
+def _long_series(logs: Floats, log_x: Floats, log_factor: Floats) -> Floats:
+    """The same for many terms, of as many points at a time as fit into little memory."""
+    powers, step = np.arange(1, len(logs)), max(_AT_A_TIME // len(logs), 1)
+    total: Floats = np.exp(logs[0] + log_factor)
+    for start in range(0, len(log_x), step):
+        part = slice(start, start + step)
+        terms = logs[1:] + log_factor[part, None] + powers * log_x[part, None]
+        total[part] += np.exp(terms).sum(axis=1)
     return total
 
 
@@ -171,7 +211,7 @@ def _log_sum(logs: Iterable[float]) -> float:
     return top + log(fsum(np.exp(np.array(logs) - top)))
 
 
-def _quantile(tail: Callable[[Floats], Floats], probability: float) -> float:
+def _quantile(tail: Callable[[Floats], Floats], probability: float, outward: float) -> float:
     if not 0 <= probability < 1:
         raise ValueError(f"probability must be in [0, 1), not {probability}")
     beyond = 1 - probability
@@ -187,7 +227,7 @@ def _quantile(tail: Callable[[Floats], Floats], probability: float) -> float:
         if not low < middle < high:
             break
         low, high = (low, middle) if tail(np.array(middle)) <= beyond else (middle, high)
-    return high * _OUTWARD
+    return high * outward
 
 
 # Box Pareto noise: heavy-tailed in the hull norm, with a scale of its own in every cell of a block.

@@ -221,7 +221,7 @@ class TruncatedGeometric:
     def variance(self) -> float:
         """The variance of J; its mean is 0."""
         j = np.arange(-self.cap, self.cap + 1, dtype=np.float64)
-        return float(self.probabilities @ (j * j))
+        return float(np.sum(self.probabilities * (j * j)))  # not by @, whose last digit depends on the processor
 
     @property
     def probability_of_none(self) -> float:
@@ -231,7 +231,7 @@ class TruncatedGeometric:
     @cached_property
     def expected_magnitude(self) -> float:
         """E|J|, the mean absolute error of one perturbed cell."""
-        return float(self.probabilities @ np.abs(np.arange(-self.cap, self.cap + 1, dtype=np.float64)))
+        return float(np.sum(self.probabilities * np.abs(np.arange(-self.cap, self.cap + 1, dtype=np.float64))))
 
     def quantile(self, probability: float) -> int:
         """The least q with P(J ≤ q) at least this probability."""
@@ -340,6 +340,12 @@ def smallest_cap(*, epsilon: Fraction, delta: float, sensitivity: int = 1) -> in
             do="raise epsilon, allow a larger δ (a smaller cap of counts), or count in larger units",
         )
     return high
+
+
+def least_noise(epsilon: Fraction, delta: float, sensitivity: int = 1) -> TruncatedGeometric:
+    """The noise with the least cap whose δ is at most the one wanted."""
+    cap = smallest_cap(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    return TruncatedGeometric(epsilon=epsilon, cap=cap, sensitivity=sensitivity)
 
 
 def _check(epsilon: Fraction, cap: int, sensitivity: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.noise.passes import (
     FIRST_BITS,
-    MOST_CELLS,
+    MOST_SIMPLEX_CELLS,
     Uniforms,
     block_chunks,
     check_multiples,
@@ -190,8 +190,8 @@ class SimplexPareto:
 
     def __post_init__(self) -> None:
         _ = self.marginal  # refuses a unit or a tail out of bounds
-        if not 1 <= self.cells <= MOST_CELLS:
-            raise ValueError(f"cells must be between 1 and {MOST_CELLS}: {self}")
+        if not 1 <= self.cells <= MOST_SIMPLEX_CELLS:
+            raise ValueError(f"cells must be between 1 and {MOST_SIMPLEX_CELLS}: {self}")
 
     @cached_property
     def marginal(self) -> DoublePareto:

@@ -231,7 +231,9 @@ def check_multiples(multiples: Integers) -> None:
 # Random words laid out in blocks: the first bits of uniforms, signs, and exact choices.
 
 MOST_CELLS = 128
-"""The most draws a block may have: the series of their tails are summed in floating point for so many."""
+"""The most draws a block of box noise may have: the series of their tails are summed in floating point for so many."""
+MOST_SIMPLEX_CELLS = 4_096
+"""The most of simplex noise: the bounds of all its arithmetic are checked against many digits up to here."""
 
 _DRAWS = 1 << 14  # at a time: the working arrays stay in the processor's cache
 

@@ -180,7 +180,7 @@ class Twofold:
         """An exact number, to within 2^−106 of itself."""
         exact = Fraction(value)
         high = float(exact)
-        return cls(np.float64(high), np.float64(float(exact - Fraction(high))))  # type: ignore[arg-type]
+        return cls(np.asarray(high), np.asarray(float(exact - Fraction(high))))
 
     @classmethod
     def row(cls, values: Iterable[Fraction]) -> "Twofold":

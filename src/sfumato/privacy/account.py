@@ -1,12 +1,28 @@
 """Who is protected, what all guarantees cost together, and what is left of a budget."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 from sfumato.errors import BudgetError, MethodError
-from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, at_least, at_most, joined, plain, weakest
+from sfumato.privacy.blocks import EVERYTHING, Block, most_spent
+from sfumato.privacy.guarantee import (
+    Caps,
+    Definition,
+    EmployerEmployee,
+    Guarantee,
+    at_least,
+    at_most,
+    capped,
+    caps_together,
+    joined,
+    name_of,
+    plain,
+    weakest,
+)
 
 # What several guarantees promise together.
 
@@ -25,6 +41,7 @@ def sequential(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         delta=sum((part.delta for part in parts), Fraction(0)),
         condition=joined(part.condition for part in parts),
+        caps=caps_together(part.caps for part in parts),
     )
 
 
@@ -42,6 +59,24 @@ def parallel(guarantees: Iterable[EmployerEmployee]) -> EmployerEmployee:
         epsilon=max(part.epsilon for part in parts),
         delta=max(part.delta for part in parts),
         condition=joined(part.condition for part in parts),
+        caps=caps_together(part.caps for part in parts),
+    )
+
+
+def in_blocks(guarantees: Iterable[tuple[Block, EmployerEmployee]]) -> EmployerEmployee:
+    """The guarantee of all outputs together, each about a block of establishments: what adds up where most meet.
+
+    It is sequential where all blocks have an establishment in common, and parallel where no two have.
+    """
+    found = tuple(guarantees)
+    parts = _at_one_alpha(part for _, part in found)
+    return replace(
+        parts[0],
+        definition=weakest(part.definition for part in parts),
+        epsilon=most_spent((block, part.epsilon) for block, part in found).amount,
+        delta=most_spent((block, part.delta) for block, part in found).amount,
+        condition=joined(part.condition for part in parts),
+        caps=caps_together(part.caps for part in parts),
     )
 
 
@@ -81,6 +116,28 @@ class Account:
         return f"{self.population!r} in {self.period!r}"
 
 
+class Charged(Protocol):
+    """What costs a budget: a charge, the entry of one in the ledger, a statistic of a plan."""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What it reveals at most; None where it reveals nothing."""
+        ...
+
+    @property
+    def block(self) -> Block:
+        """The establishments that it is about."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """The least of what costs a budget."""
+
+    guarantee: Guarantee
+    block: Block = EVERYTHING
+
+
 @dataclass(frozen=True, kw_only=True)
 class Charge:
     """One table's claim on a budget, named by digests so that the ledger itself reveals nothing.
@@ -93,6 +150,8 @@ class Charge:
     table: str
     guarantee: Guarantee
     data: str
+    block: Block = EVERYTHING
+    """The establishments that the table is about."""
     note: str = ""
     """What the history keeps beside it, such as the fingerprint of a key."""
     charged_as: tuple[Guarantee, ...] = ()
@@ -111,13 +170,23 @@ class Balance:
     account: Account
     budget: EmployerEmployee
     spent_epsilon: Fraction
+    """Of the establishments that most was spent on: charges about others are not added to it."""
     spent_delta: Fraction
     definition: Definition
     """Under which definition everything spent so far holds together: that of its weakest table."""
     condition: str = ""
     """What has to be granted for that; empty when every table has differential privacy."""
+    caps: Caps = ()
+    """The totals among what is spent."""
     charged: int = 0
     """How many tables with a guarantee were charged."""
+    added_epsilon: Fraction = Fraction(0)
+    """What all charges come to when they are just added up."""
+    exact: bool = True
+    """Whether what is spent is known exactly, or only bounded: charges about too many kinds of blocks take too long."""
+    most_spent_on: Block = EVERYTHING
+    """The establishments that most epsilon was spent on, or most delta where that is overdrawn; all where this is only
+    bounded."""
 
     @property
     def remaining_epsilon(self) -> Fraction:
@@ -146,40 +215,79 @@ _WEAKER: Mapping[Definition, tuple[str, str]] = {
 
 
 class Overdraft(BudgetError):  # noqa: N818  (what a bank calls it)
-    """A release that costs more than its account has left; carries both, and nothing was charged."""
+    """A release that costs more than its account has left; carries both, and nothing was charged.
 
-    def __init__(self, balance: Balance, *, epsilon: Fraction, delta: Fraction) -> None:
+    Charges about different establishments are not added up, so that some may have more left than others: `about` are
+    those that would be overdrawn by most, and both figures are theirs.
+    """
+
+    def __init__(
+        self, balance: Balance, *, epsilon: Fraction, delta: Fraction, exact: bool = True, about: Block = EVERYTHING
+    ) -> None:
         self.remaining, self.requested = balance.remaining_epsilon, epsilon
         self.remaining_delta, self.requested_delta = balance.remaining_delta, delta
+        self.about = about
         left = f"epsilon = {at_least(self.remaining)}, delta = {at_least(self.remaining_delta)}"
+        whose, spent, them = "", "", ""
+        if about != EVERYTHING:
+            whose, them = f" for establishments with {about.short}", " about them"
+            spent = f", after {in_words(balance.spent_epsilon, balance.spent_delta)} that was spent on them"
+        bound = "" if exact else ", which is only a bound: charges are about too many different blocks of codes"
         super().__init__(
             f"budget of {balance.account} at alpha = {plain(balance.budget.alpha)}",
-            expected=f"at most what remains: {left}",
-            found=f"tables that cost {in_words(epsilon, delta)}",
-            do="leave out tables, lower their epsilon, or let the officer raise the budget with `sfumato budget set`",
+            expected=f"at most what remains{whose}: {left}{spent}",
+            found=f"tables{them} that cost {in_words(epsilon, delta)}{bound}",
+            do=f"leave out tables{them}, lower their epsilon, or let the officer raise the budget with `sfumato budget "
+            "set`",
         )
 
 
-def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Guarantee]) -> Balance:
-    """What a budget has left after the guarantees charged to it; it may be negative."""
-    formal = [guarantee.bound for guarantee in charged if guarantee.bound is not None]  # others promise nothing
-    costs = [_at_budget(account, budget, guarantee) for guarantee in formal]
+def balance(account: Account, budget: EmployerEmployee, charged: Iterable[Charged]) -> Balance:
+    """What a budget has left after what was charged to it; it may be negative."""
+    bounds = [(one.block, one.guarantee.bound) for one in charged if one.guarantee is not None]
+    formal = [(block, bound) for block, bound in bounds if bound is not None]  # others promise nothing
+    costs = [(block, _at_budget(account, budget, bound)) for block, bound in formal]
+    epsilon = most_spent((block, cost.epsilon) for block, cost in costs)
+    delta = most_spent((block, cost.delta) for block, cost in costs)
+    overdrawn = delta if delta.amount > budget.delta and epsilon.amount <= budget.epsilon else epsilon
     return Balance(
         account=account,
         budget=budget,
-        spent_epsilon=sum((cost.epsilon for cost in costs), Fraction(0)),
-        spent_delta=sum((cost.delta for cost in costs), Fraction(0)),
-        definition=weakest(guarantee.definition for guarantee in formal),
-        condition=joined(guarantee.condition for guarantee in formal),
+        spent_epsilon=epsilon.amount,
+        spent_delta=delta.amount,
+        definition=weakest(bound.definition for _, bound in formal),
+        condition=joined(bound.condition for _, bound in formal),
+        caps=caps_together(cost.caps for _, cost in costs),
         charged=len(formal),
+        added_epsilon=sum((cost.epsilon for _, cost in costs), Fraction(0)),
+        exact=epsilon.exact and delta.exact,
+        most_spent_on=overdrawn.block or EVERYTHING,
     )
 
 
-def refuse_overdraft(before: Balance, asked: Iterable[Guarantee]) -> None:
-    """Raise Overdraft when the guarantees cost more than is left."""
-    more = balance(before.account, before.budget, asked)
-    if more.spent_epsilon > before.remaining_epsilon or more.spent_delta > before.remaining_delta:
-        raise Overdraft(before, epsilon=more.spent_epsilon, delta=more.spent_delta)
+def further(account: Account, budget: EmployerEmployee, charged: Iterable[Charged], new: Iterable[Charged]) -> Fraction:
+    """The epsilon that new charges add to what is spent: nothing where more was spent on other establishments."""
+    before = tuple(charged)
+    after = balance(account, budget, [*before, *new]).spent_epsilon
+    return max(after - balance(account, budget, before).spent_epsilon, Fraction(0))
+
+
+def refuse_overdraft(
+    account: Account, budget: EmployerEmployee, charged: Iterable[Charged], new: Iterable[Charged]
+) -> None:
+    """Raise Overdraft when new charges cost more than a budget has left after what was charged to it."""
+    known, asked = tuple(charged), tuple(new)
+    after = balance(account, budget, [*known, *asked])
+    if after.remaining_epsilon >= 0 and after.remaining_delta >= 0:
+        return
+    about = after.most_spent_on
+    # What is about some of these establishments is about all of them: otherwise more would be spent on some.
+    before, then = (
+        balance(account, budget, [one for one in some if not one.block.is_disjoint_from(about)])
+        for some in (known, [*known, *asked])
+    )
+    epsilon, delta = then.spent_epsilon - before.spent_epsilon, then.spent_delta - before.spent_delta
+    raise Overdraft(before, epsilon=epsilon, delta=delta, exact=after.exact, about=about)
 
 
 def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEmployee) -> EmployerEmployee:
@@ -201,10 +309,49 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
             do="choose a method with differential privacy, or let the officer allow such tables: budget conditional = "
             "true",
         )
+    further = tuple(cap for cap in guarantee.caps if cap not in budget.caps)
+    if further and budget.definition != "individuals":
+        raise BudgetError(
+            f"budget of {account}",
+            expected="tables whose guarantee holds for all neighbours that the budget promises: "
+            + (f"totals of {capped(budget.caps)}" if budget.caps else "counts"),
+            found=f"a total of {capped(further)}, beside which neighbours are those whose pay, or whatever is added "
+            "up, grows alike",
+            do=_allowed(budget, further),
+        )
     try:
         return guarantee.within(budget)
     except MethodError as error:
         raise BudgetError(f"budget of {account}", expected=error.expected, found=error.found, do=error.do) from error
+
+
+def _allowed(budget: EmployerEmployee, further: Caps) -> str:
+    """What to do about totals that a budget does not have."""
+    names = sorted({name_of(measure) for measure, _ in further})
+    known = {name_of(measure) for measure, _ in budget.caps}
+    again = [name for name in names if name in known]
+    if again:
+        return (
+            f"write {' and '.join(again)} under [data.measures] as the budget has it, its cap, column and factor too; "
+            "or give the other measure another name, and let the officer allow its totals in the budget: totals = […] "
+            "in the release file"
+        )
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"let the officer allow such totals in the budget: totals = [{listed}] in the release file"
+
+
+def refuse_several_caps(account: Account, budget: EmployerEmployee) -> None:
+    """Refuse a budget of a period with several caps or meanings of one measure: no release file can state it."""
+    names = Counter(name_of(measure) for measure, _ in budget.caps)
+    several = [name for name, times in names.items() if times > 1]
+    if several:
+        raise BudgetError(
+            f"budget of {account}, totals of {several[0]}",
+            expected="each measure once: in one period it has one cap and is made in one way",
+            found=capped(tuple(cap for cap in budget.caps if name_of(cap[0]) == several[0])),
+            do="leave one of them, the one of the release files; a window over several periods may have more, and a "
+            "second measure has another name",
+        )
 
 
 def in_words(epsilon: Fraction, delta: Fraction) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,9 @@ class AnswerChunks:
     def rows(self) -> int:
         """The number of cells in all parts."""
         return sum(part.rows for part in self.parts)
+
+    def __iter__(self) -> Iterator[Cells]:
+        return map(self.read, range(len(self)))
 
     def read(self, number: int) -> Cells:
         """One part of the answer, as it was kept."""

@@ -1,20 +1,23 @@
 """The verified entries of a ledger as one transaction sees them, and what follows from them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from typing import get_args
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
 from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError, SfumatoError
+from sfumato.frame.periods import Length
 from sfumato.privacy.account import Account, Balance, sequential
 from sfumato.privacy.account import balance as balance_of
 from sfumato.privacy.entries import START, Entry, Kind, Row, digest, guarantee_columns, read_entry, verify
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.privacy.store import Store
+from sfumato.privacy.windows import Calendar, PeriodCost, Window, account_of
 
 # What the ledger knows data by: every name under which they were charged, and the content these names stand for.
 
@@ -90,18 +93,18 @@ class Book:
         budgets = self.of(account, "budget")
         return budgets[-1] if budgets else None
 
-    def charged(self, account: Account, release: str | None = None) -> list[Guarantee]:
-        """The guarantees charged so far, or those charged under the name of one release."""
-        return [
-            entry.guarantee
-            for entry in self.of(account, "charge")
-            if entry.guarantee is not None and release in (None, entry.release)
-        ]
+    def charged(self, account: Account, release: str | None = None) -> list[Entry]:
+        """The charges so far, or those under the name of one release."""
+        return [entry for entry in self.of(account, "charge") if release in (None, entry.release)]
 
     def balance(self, account: Account) -> Balance:
         """What the account has left; BudgetError when it was never opened."""
+        return balance_of(account, self.budget_in_force(account), self.charged(account))
+
+    def budget_in_force(self, account: Account, unopened: EmployerEmployee | None = None) -> EmployerEmployee:
+        """The budget of an account; of one that was never opened, what would open it, or there is a BudgetError."""
         entry = self.budget(account)
-        budget = None if entry is None or entry.guarantee is None else entry.guarantee.bound
+        budget = unopened if entry is None or entry.guarantee is None else entry.guarantee.bound
         if budget is None:
             raise BudgetError(
                 self._store.name,
@@ -109,15 +112,54 @@ class Book:
                 found="none",
                 do="state one in the release file, or open the account with `sfumato budget set`",
             )
-        return balance_of(account, budget, self.charged(account))
+        return budget
+
+    def accounts(self, population: str | None = None) -> tuple[Account, ...]:
+        """Every account with an entry, in the order of their first; or those of one population."""
+        entries = (entry for entry in self.entries if entry.kind != "window")
+        found = dict.fromkeys(entry.account for entry in entries)
+        return tuple(account for account in found if population in (None, account.population))
+
+    def charges(self, population: str) -> dict[Account, list[Entry]]:
+        """The charges to every account of a population; an account without any has none."""
+        found: dict[Account, list[Entry]] = {account: [] for account in self.accounts(population)}
+        for entry in self.entries:
+            if entry.kind == "charge" and entry.account in found:
+                found[entry.account].append(entry)
+        return found
+
+    def windows(self, population: str) -> tuple[Window, ...]:
+        """What consecutive years, quarters and months of a population may spend together, as far as it is set."""
+        found = (self.of(account_of(population, length), "window") for length in get_args(Length))
+        return tuple(entries[-1].window for entries in found if entries and entries[-1].window is not None)
+
+    def calendar(self, population: str, window: Window, period: str = "") -> Calendar:
+        """What every period of a population spends of a window, and of one that may have no charge yet."""
+        asked = {Account(population=population, period=period): list[Entry]()} if period else {}
+        charged = {**asked, **self.charges(population)}
+        counted = {one: entries for one, entries in charged.items() if entries or one in asked}
+        return Calendar.of(window, [PeriodCost.of(window, one, entries) for one, entries in counted.items()])
 
     def answer(self, question: str) -> Entry | None:
         """The entry that recorded a question's answer, whichever account paid for it."""
         return next((e for e in self.entries if e.kind == "answer" and e.question == question), None)
 
-    def names(self, content: Content | None, data: Iterable[str]) -> frozenset[str]:
-        """Every name of some data in this ledger, those of the same data among them where their content is known."""
-        return frozenset(data) | (frozenset() if content is None else names_of(content, known_data(self.entries)))
+    def names(self, account: Account, content: Content | None, data: Iterable[str]) -> frozenset[str]:
+        """Every name of some data in this ledger, those of the same data among them where their content is known.
+
+        A register may have the workers of every year in a column of its own: those of another period of a population
+        are other data, although the establishments are the same.
+        """
+        if content is None:
+            return frozenset(data)
+        known = (
+            one
+            for one in known_data(self.entries)
+            if one.entry.account.population != account.population
+            or one.entry.account == account
+            or not content.counts_others(one.content)
+        )
+        return frozenset(data) | names_of(content, known)
 
     def note_data(self, account: Account, content: Content, names: Iterable[str], fingerprint: str = "") -> None:
         """Note what data are known by, unless it is noted already."""
@@ -214,17 +256,22 @@ class PeriodSpent:
 
     @classmethod
     def of(cls, period: str, balance: Balance | None, *, unbounded: int) -> "PeriodSpent":
-        """What an account with this balance, None without a budget, has spent."""
+        """What an account with this balance, None without a budget, has spent.
+
+        A budget for individuals counts what tables cost individuals: it tells nothing of sizes at its alpha, whatever
+        definition they keep to.
+        """
         return cls(
             period=period,
             guarantee=None
             if balance is None or not balance.charged
             else EmployerEmployee(
-                definition=balance.definition,
+                definition="individuals" if balance.budget.definition == "individuals" else balance.definition,
                 alpha=balance.budget.alpha,
                 epsilon=balance.spent_epsilon,
                 delta=balance.spent_delta,
                 condition=balance.condition,
+                caps=balance.caps,
             ),
             unbounded=unbounded,
         )
@@ -237,6 +284,8 @@ class OverPeriods:
     population: str
     periods: tuple[PeriodSpent, ...]
     """In the order of their first entries in the ledger; those without any charge are left out."""
+    windows: tuple[Calendar, ...] = ()
+    """What consecutive periods may spend together, where that is limited, and what they spent of it."""
 
     @property
     def formal(self) -> tuple[EmployerEmployee, ...]:
@@ -252,10 +301,12 @@ class OverPeriods:
         """What all formal tables of all periods promise together; None when there are none, or when they bound nothing.
 
         At the smallest alpha that sizes are compared at: every guarantee holds at a narrower one at no further cost. It
-        holds under the weakest definition and on all conditions, and bounds nothing once the deltas add up to 1.
+        holds under the weakest definition and on all conditions, and bounds nothing once the deltas add up to 1. For
+        individuals totals are tables like others: one job more adds at most the cap.
         """
         formal = self.formal
         if not formal or sum((each.delta for each in formal), Fraction(0)) >= 1:
             return None
         alphas = [each.alpha for each in formal if each.definition != "individuals"] or [formal[0].alpha]
-        return sequential([each.at(min(alphas)) for each in formal])
+        found = sequential([each.at(min(alphas)) for each in formal])
+        return replace(found, caps=()) if found.definition == "individuals" else found

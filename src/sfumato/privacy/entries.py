@@ -11,11 +11,13 @@ from typing import Any, Literal, get_args
 from sfumato.durable import alone, private_folder, write_durably
 from sfumato.errors import LedgerError
 from sfumato.privacy.account import Account
+from sfumato.privacy.blocks import EVERYTHING, Block, read_noted
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
+from sfumato.privacy.windows import Window, read_window
 
 # One line of the ledger, and how it is written in the file.
 
-Kind = Literal["budget", "charge", "answer", "data"]
+Kind = Literal["budget", "charge", "answer", "data", "window"]
 Row = dict[str, Any]
 
 COLUMNS = (
@@ -28,6 +30,9 @@ COLUMNS = (
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A budget that was set, a table that was charged, the answer that a charge paid for, or what data are known by.
+
+    Or a window over several periods that was set: an earlier version does not know this kind, and uses no ledger with
+    one, rather than pass over it.
 
     Only `identifier`, drawn at random, may be published, and what all charges of an account add up to, which statements
     give: every other field says something about the data or about how often they were asked.
@@ -45,10 +50,14 @@ class Entry:
     """The budget, or what the table is protected by; None for an answer and for data."""
     answer: str
     """The SHA-256 of the published table, for an answer."""
+    block: Block
+    """The establishments that a charged table is about."""
     note: str
     time: str
     previous: str
     hash: str
+    window: Window | None = None
+    """What consecutive periods of the population may spend together, where an entry sets that; None lifts it."""
 
 
 def read_entry(row: Mapping[str, Any]) -> Entry:
@@ -57,12 +66,23 @@ def read_entry(row: Mapping[str, Any]) -> Entry:
         raise ValueError(f"kind {row['kind']!r} is unknown")
     same = (
         *("identifier", "kind", "release", "table", "question"),
-        *("data", "answer", "note", "time", "previous", "hash"),
+        *("data", "answer", "time", "previous", "hash"),
     )
+    # A charge without data stands for a lost ledger: its note is what somebody typed.
+    is_of_table = row["kind"] == "charge" and row["data"]
+    block, note = read_noted(row["note"]) if is_of_table else (EVERYTHING, row["note"])
+    guarantee, window = _read_guarantee(row), None
+    if row["kind"] == "window" and guarantee is not None:
+        if guarantee.bound is None:
+            raise ValueError("a window without a bound")
+        window, note = read_window(row["note"], guarantee.bound)
     return Entry(
         sequence=row["sequence"],
         account=Account(population=row["population"], period=row["period"]),
-        guarantee=_read_guarantee(row),
+        guarantee=guarantee,
+        window=window,
+        block=block,
+        note=note,
         **{name: row[name] for name in same},
     )
 
@@ -74,18 +94,27 @@ def guarantee_columns(guarantee: Guarantee | None) -> dict[str, str]:
         case EmployerEmployee():
             numbers = {name: str(getattr(guarantee, name)) for name in ("alpha", "epsilon", "delta")}
             # A formal guarantee leaves the column empty: its entries read and hash as they did before conditions.
-            return columns | {"definition": guarantee.definition, "statement": guarantee.condition} | numbers
+            # Without totals the definition is one word: they read and hash as they did before these.
+            return columns | {"definition": _defined(guarantee), "statement": guarantee.condition} | numbers
         case NoFormalGuarantee():
             return columns | {"definition": "none", "statement": guarantee.statement}
         case None:
             return columns
 
 
+def _defined(guarantee: EmployerEmployee) -> str:
+    """The definition, with the totals that narrow it: strong [["earnings", 120000]]."""
+    caps = json.dumps(guarantee.caps, ensure_ascii=False)
+    return f"{guarantee.definition} {caps}" if guarantee.caps else guarantee.definition
+
+
 def _read_guarantee(row: Mapping[str, Any]) -> Guarantee | None:
-    match row["definition"]:
-        case "strong" | "weak" | "individuals" as definition:
+    definition, _, totals = row["definition"].partition(" ")
+    match definition:
+        case "strong" | "weak" | "individuals":
             numbers = {name: Fraction(row[name]) for name in ("alpha", "epsilon", "delta")}
-            return EmployerEmployee(definition=definition, condition=row["statement"], **numbers)
+            caps = tuple((str(measure), int(cap)) for measure, cap in json.loads(totals)) if totals else ()
+            return EmployerEmployee(definition=definition, condition=row["statement"], caps=caps, **numbers)
         case "none":
             return NoFormalGuarantee(statement=row["statement"])
         case "":
@@ -96,6 +125,8 @@ def _read_guarantee(row: Mapping[str, Any]) -> Guarantee | None:
 
 # The chain of hashes that makes a changed, missing or inserted entry show.
 
+REVISED = "; revised: "
+"""What the name of a release has before the reason of its revision."""
 START = "0" * 64
 """What stands for the previous hash in the first entry."""
 

@@ -1,6 +1,6 @@
 """What a reader of the output provably cannot learn, in steps between neighbours."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -24,6 +24,50 @@ _SHORT, _DIGITS = 12, 4
 
 Definition = Literal["strong", "weak", "individuals"]
 """Who is protected, from the strongest to the weakest; each implies those after it."""
+Caps = tuple[tuple[str, int], ...]
+"""Measures of which totals are told, each with the most that one job adds to them, in the order of their names.
+
+A measure is its name, and what makes its values where it is no column as it is: earnings[column=pay2, factor=100]. One
+step for a column is many for another, so that two meanings of one name are two measures."""
+
+
+def caps_together(some: Iterable[Caps]) -> Caps:
+    """All limits that neighbours keep to when several guarantees are to hold together.
+
+    >>> caps_together([(("earnings", 100),), (), (("earnings", 100), ("hours", 60))])
+    (('earnings', 100), ('hours', 60))
+    """
+    return tuple(sorted({cap for caps in some for cap in caps}))
+
+
+def capped(caps: Caps) -> str:
+    """The measures of totals, with the most that one job adds, in words.
+
+    >>> capped((("earnings", 120_000), ("hours", 3_000)))
+    'earnings (at most 120,000 a job) and hours (at most 3,000 a job)'
+    """
+    texts = [f"{measure} (at most {cap:,} a job)" for measure, cap in caps]
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def name_of(measure: str) -> str:
+    """The name that a measure has in release files.
+
+    >>> name_of("earnings[column=pay2]")
+    'earnings'
+    """
+    return measure.partition("[")[0]
+
+
+def spoken(caps: Caps) -> Caps:
+    """Caps for people: with the names of measures alone, unless one name has several meanings.
+
+    >>> spoken((("earnings[factor=100]", 900),)), spoken((("a", 9), ("a[factor=100]", 900)))
+    ((('earnings', 900),), (('a', 9), ('a[factor=100]', 900)))
+    """
+    meanings = {measure for measure, _ in caps}
+    alone = len({name_of(measure) for measure in meanings}) == len(meanings)
+    return tuple((name_of(measure), cap) for measure, cap in caps) if alone else caps
 
 
 def weakest(definitions: Iterable[Definition]) -> Definition:
@@ -104,6 +148,11 @@ class EmployerEmployee:
     condition: str = ""
     """What has to be granted before any of this holds, in words; empty for a formal guarantee. Of a budget, any text
     allows tables whose protection has such a condition."""
+    caps: "Caps" = ()
+    """The measures of which totals are told, each with the most that one job adds to them.
+
+    They narrow who are neighbours: what a workforce adds to such a total also grows by at most a share α, or by one
+    cap. docs/methods/formal-totals.md defines it. Of a budget, they are the totals that may be charged to it."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(number, Rational) for number in (self.alpha, self.epsilon, self.delta)):
@@ -115,6 +164,8 @@ class EmployerEmployee:
                 found=str(self),
                 do="choose parameters inside these ranges",
             )
+        if self.caps != caps_together([self.caps]) or any(cap < 1 for _, cap in self.caps):
+            raise ValueError("caps are whole numbers above 0, in the order of their measures and each once")
 
     @property
     def bound(self) -> "EmployerEmployee":
@@ -125,14 +176,16 @@ class EmployerEmployee:
         """The guarantee as plain numbers and words."""
         parameters = {name: rounded_up(getattr(self, name)) for name in ("alpha", "epsilon", "delta")}
         condition = {"condition": self.condition} if self.condition else {}
-        return {"definition": self.definition, **parameters, **condition}
+        caps = {"caps": [{"measure": measure, "cap": cap} for measure, cap in self.caps]} if self.caps else {}
+        return {"definition": self.definition, **parameters, **condition, **caps}
 
     def __str__(self) -> str:
         delta = f", delta = {at_most(self.delta)}" if self.delta else ""
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
         words = "individuals only" if self.definition == "individuals" else self.definition
         condition = f"; {self.condition}" if self.condition else ""
-        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}{condition}"
+        totals = f"; with totals of {capped(self.caps)}" if self.caps else ""
+        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}{condition}{totals}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
@@ -141,10 +194,18 @@ class EmployerEmployee:
         one is reached in k steps and costs k·ε, but only under the strong definition: a weak neighbour at a
         wider α may change many small groups of workers at once, and no fixed number of weak steps reaches it.
         With δ, k steps cost δ·(1 + e^ε + … + e^((k−1)ε)), which is no fraction and is seldom still small, so
-        it is refused. For individuals α changes nothing: one worker more is a neighbour at every α.
+        it is refused. For individuals α changes nothing: one worker more is a neighbour at every α. With totals a wider
+        α is not reached in a known number of steps either: they have to keep to two limits at once.
         """
         if alpha <= self.alpha or self.definition == "individuals":
             return replace(self, alpha=alpha)
+        if self.caps:
+            raise MethodError(
+                "privacy budget",
+                expected=f"a total protected at alpha ≥ {plain(alpha)}",
+                found=f"alpha = {plain(self.alpha)}, which implies no guarantee at {plain(alpha)}",
+                do=f"protect the table with alpha = {plain(alpha)}",
+            )
         if self.definition == "weak":
             raise MethodError(
                 "privacy budget",
@@ -168,8 +229,8 @@ class EmployerEmployee:
         >>> table.within(EmployerEmployee(definition="individuals", alpha=Fraction(1, 2), epsilon=Fraction(9))).epsilon
         Fraction(2, 1)
         """
-        if budget.definition == "individuals":
-            return replace(self, definition="individuals", alpha=budget.alpha)
+        if budget.definition == "individuals":  # one job more adds at most the cap: with totals that is one step too
+            return replace(self, definition="individuals", alpha=budget.alpha, caps=())
         return self.at(budget.alpha)
 
 
@@ -197,6 +258,28 @@ def rounded_up(number: Fraction) -> int | float:
     if nearest >= number or plain(number) == f"{nearest:.15g}":  # a short decimal is meant as it is written
         return nearest
     return nextafter(nearest, inf)
+
+
+def read_described(described: Mapping[str, Any]) -> EmployerEmployee | None:
+    """The guarantee that a bundle describes, no stronger than the one it was written from; None where there is none.
+
+    >>> read_described({"definition": "strong", "alpha": 0.1, "epsilon": 2, "delta": 0}).epsilon
+    Fraction(2, 1)
+    """
+    if described["definition"] == "none":
+        return None
+    numbers = {name: Fraction(str(described[name])) for name in ("alpha", "epsilon", "delta")}
+    return EmployerEmployee(
+        definition=described["definition"],
+        condition=described.get("condition", ""),
+        caps=described_caps(described),
+        **numbers,
+    )
+
+
+def described_caps(described: Mapping[str, Any]) -> Caps:
+    """The caps of a guarantee as a bundle describes it."""
+    return tuple((one["measure"], one["cap"]) for one in described.get("caps", ()))
 
 
 Guarantee = EmployerEmployee | NoFormalGuarantee
@@ -254,11 +337,11 @@ def workforce_steps(guarantee: EmployerEmployee, *, size: int, added: int = 0, r
     (2, 4)
 
     Under the others each worker may be a step: a weak step may add ten workers of a hundred, but one only of a kind
-    that the establishment has few of.
+    that the establishment has few of. The same with totals, where ten workers may earn more than a step can add.
     """
     if min(size, added, removed) < 0 or removed > size:
         raise ValueError("sizes are not negative, and only those who are there can be removed")
-    if guarantee.definition != "strong":
+    if guarantee.definition != "strong" or guarantee.caps:
         return added + removed
     most, after = size + added, size + added - removed
     return steps_between(alpha=guarantee.alpha, smaller=size, larger=most) + steps_between(

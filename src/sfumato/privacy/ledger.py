@@ -2,21 +2,32 @@
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection
 
 from sfumato.content import Content
 from sfumato.errors import BudgetError, LedgerError
+from sfumato.frame.periods import Length
 from sfumato.privacy import account as spending
 from sfumato.privacy.account import Account, Balance, Charge, in_words
+from sfumato.privacy.blocks import noted
 from sfumato.privacy.book import Book, OverPeriods, PeriodSpent
 from sfumato.privacy.entries import Entry, LastMark, Mark
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.store import Store
+from sfumato.privacy.windows import (
+    Calendar,
+    Window,
+    account_of,
+    noted_window,
+    refuse_below_spent,
+    refuse_beyond_window,
+    where,
+)
 
 LOST = "lost ledger"
 """The release of an entry that stands for charges which were lost with an earlier ledger; its note names them."""
@@ -71,6 +82,7 @@ class Ledger:
 
     def set_budget(self, account: Account, budget: EmployerEmployee, note: str = "") -> Entry:
         """Open an account or change its budget, as a decision of the officer; never below what is spent."""
+        spending.refuse_several_caps(account, budget)
         with self._writing() as book:
             after = spending.balance(account, budget, book.charged(account))
             if after.remaining_epsilon < 0 or after.remaining_delta < 0:
@@ -82,10 +94,31 @@ class Ledger:
                 )
             return book.append("budget", account, guarantee=budget, note=note)
 
+    def set_window(self, population: str, window: Window, note: str = "") -> Entry:
+        """Limit what consecutive periods spend together, or change that, as a decision of the officer.
+
+        Never below what they have spent.
+        """
+        with self._writing() as book:
+            refuse_below_spent(population, book.calendar(population, window))
+            return _append_window(book, population, window, note)
+
+    def lift_window(self, population: str, length: Length, note: str = "") -> Entry:
+        """Limit consecutive years, quarters or months of a population no more, as a decision of the officer."""
+        with self._writing() as book:
+            if all(window.length != length for window in book.windows(population)):
+                raise BudgetError(
+                    f"budget of {population!r}",
+                    expected=f"a window of {length}s, which is lifted",
+                    found=", ".join(map(str, book.windows(population))) or "none",
+                    do="look at the windows with `sfumato budget`",
+                )
+            return book.append("window", account_of(population, length), note=note)
+
     def ensure_budget(self, account: Account, budget: EmployerEmployee, data: str) -> Entry:
         """The budget in force, which must be the one a release states; opens a new account with it."""
         with self._writing() as book:
-            return _ensure_budget(book, account, budget, data, book.names(None, [data]))
+            return _ensure_budget(book, account, budget, data, book.names(account, None, [data]))
 
     def note_data(self, account: Account, content: Content, fingerprint: str) -> None:
         """Note that data with this content are those that were charged under the fingerprint of their bytes."""
@@ -101,19 +134,26 @@ class Ledger:
         budget: EmployerEmployee | None = None,
         most: EmployerEmployee | None = None,
         content: Content | None = None,
+        window: Window | None = None,
+        many_periods: bool = False,
     ) -> Receipt:
         """Charge all or none; a question that was charged before is not charged again.
 
         With `budget` the account is opened, or its budget compared, in the same transaction: a refused charge opens
         nothing. With `most`, everything ever charged under the name of this release may cost no more than that.
         `content` is what the data are known by: it is noted beside the charges, and the same data are recognised by it.
+        A `window` is opened or compared like the budget; whatever is stated, the windows that the population has hold.
+        Data of `many_periods` are refused where a window would count them as one of these.
         """
         with self._writing() as book:
-            names = book.names(content, (charge.data for charge in charges))
+            names = book.names(account, content, (charge.data for charge in charges))
             if budget is not None:
                 for data in dict.fromkeys(charge.data for charge in charges):
                     _ensure_budget(book, account, budget, data, names)
-            new = self._admitted(book, account, charges, book.balance, names)
+            opened = _refuse_other_window(book, account, window)
+            new = self._admitted(book, account, charges, names, opened=opened, many_periods=many_periods)
+            if opened is not None:
+                _append_window(book, account.population, opened, "opened by a release")
             _refuse_beyond(book, account, new, release, most)
             known = {entry.question: entry for entry in book.of(account, "charge")}
             before = set(known)
@@ -128,7 +168,7 @@ class Ledger:
                     question=charge.question,
                     data=charge.data,
                     guarantee=charge.guarantee,
-                    note=charge.note,
+                    note=noted(charge.block, charge.note),
                 )
             return Receipt(
                 entries=tuple(known[charge.question] for charge in charges),
@@ -144,20 +184,16 @@ class Ledger:
         release: str = "",
         most: EmployerEmployee | None = None,
         content: Content | None = None,
+        window: Window | None = None,
+        many_periods: bool = False,
     ) -> BudgetError | None:
         """What `charge` would raise for a release with this budget, without charging or opening anything."""
         with self._reading() as book:
-            names = book.names(content, (charge.data for charge in charges))
+            names = book.names(account, content, (charge.data for charge in charges))
             try:
                 _refuse_other_budget(book, account, budget, names)
-                unopened = spending.balance(account, budget, [])
-                new = self._admitted(
-                    book,
-                    account,
-                    charges,
-                    lambda of: book.balance(of) if book.budget(of) is not None else unopened,
-                    names,
-                )
+                opened = _refuse_other_window(book, account, window)
+                new = self._admitted(book, account, charges, names, budget, opened=opened, many_periods=many_periods)
                 _refuse_beyond(book, account, new, release, most)
             except BudgetError as error:
                 return error
@@ -252,19 +288,40 @@ class Ledger:
     def accounts(self) -> tuple[Account, ...]:
         """Every account with an entry, in the order of their first."""
         with self._reading() as book:
-            return tuple(dict.fromkeys(entry.account for entry in book.entries))
+            return book.accounts()
+
+    def populations(self) -> tuple[str, ...]:
+        """Every population with an account or a window, in the order of their first entry."""
+        with self._reading() as book:
+            return tuple(dict.fromkeys(entry.account.population for entry in book.entries))
+
+    def windows(self, population: str) -> tuple[Window, ...]:
+        """What consecutive periods of a population may spend together, as far as it is limited."""
+        with self._reading() as book:
+            return book.windows(population)
+
+    def calendars(self, population: str, period: str = "", stated: Window | None = None) -> tuple[Calendar, ...]:
+        """What every period spends of each window of a population, a period without any charge among them.
+
+        A window that a release states counts where there is none of its length: a run would open it.
+        """
+        with self._reading() as book:
+            known = {window.length: window for window in book.windows(population)}
+            known = known if stated is None else {stated.length: stated, **known}
+            return tuple(book.calendar(population, window, period) for window in known.values())
 
     def over_periods(self, population: str) -> OverPeriods:
         """What was charged about a population in every period."""
         with self._reading() as book:
             found = []
-            for account in dict.fromkeys(e.account for e in book.entries if e.account.population == population):
+            for account in book.accounts(population):
                 charged = book.charged(account)
                 if charged:
                     balance = None if book.budget(account) is None else book.balance(account)
-                    unbounded = sum(guarantee.bound is None for guarantee in charged)
+                    unbounded = sum(e.guarantee is not None and e.guarantee.bound is None for e in charged)
                     found.append(PeriodSpent.of(account.period, balance, unbounded=unbounded))
-            return OverPeriods(population=population, periods=tuple(found))
+            windows = tuple(book.calendar(population, window) for window in book.windows(population))
+            return OverPeriods(population=population, periods=tuple(found), windows=windows)
 
     def history(self, account: Account | None = None) -> tuple[Entry, ...]:
         """All entries in order, or those of one account."""
@@ -303,10 +360,16 @@ class Ledger:
         book: Book,
         account: Account,
         charges: Sequence[Charge],
-        balance: Callable[[Account], Balance],
         names: frozenset[str],
+        unopened: EmployerEmployee | None = None,
+        *,
+        opened: Window | None = None,
+        many_periods: bool = False,
     ) -> dict[str, Charge]:
-        """The charges that are new, by question, once the balance allows them."""
+        """The charges that are new, by question, once the balance allows them, and every window over time.
+
+        An account and a window may be about to be opened.
+        """
         known = {entry.question: entry for entry in book.of(account, "charge")}
         new: dict[str, Charge] = {}
         for charge in charges:
@@ -315,7 +378,14 @@ class Ledger:
         formal = [c for c in new.values() if c.guarantee.bound is not None]
         if formal:
             book.refuse_renamed(account, names)
-            spending.refuse_overdraft(balance(account), [charge.guarantee for charge in formal])
+            budget = book.budget_in_force(account, unopened)
+            spending.refuse_overdraft(account, budget, book.charged(account), formal)
+            windows = (*book.windows(account.population), *([] if opened is None else [opened]))
+            charged = book.charges(account.population) if windows else {}
+            for window in windows:
+                if many_periods and window.places(account.period) is not None:
+                    raise _many_periods(account, window)
+                refuse_beyond_window(window, account, charged, formal)
         return new
 
     def _refuse_ambiguous(self, charge: Charge, first: Charge | Entry) -> None:
@@ -329,14 +399,24 @@ class Ledger:
             )
 
 
-def refusal_of_new(account: Account, charges: Sequence[Charge], budget: EmployerEmployee) -> BudgetError | None:
+def refusal_of_new(
+    account: Account, charges: Sequence[Charge], budget: EmployerEmployee, window: Window | None = None
+) -> BudgetError | None:
     """What a ledger without any entry would raise for these charges."""
-    distinct = {charge.question: charge.guarantee for charge in charges}
+    distinct = {charge.question: charge for charge in charges}
     try:
-        spending.refuse_overdraft(spending.balance(account, budget, []), distinct.values())
+        spending.refuse_overdraft(account, budget, [], distinct.values())
+        if window is not None:
+            refuse_beyond_window(window, account, {}, distinct.values())
     except BudgetError as error:
         return error
     return None
+
+
+def charged_about_others(charges: Sequence[Charge], entries: Iterable[Entry]) -> frozenset[str]:
+    """The tables whose questions were charged as if about other establishments: about all, by an earlier version."""
+    charged = {entry.question: entry.block for entry in entries if entry.kind == "charge"}
+    return frozenset(one.table for one in charges if charged.get(one.question, one.block) != one.block)
 
 
 def _refuse_beyond(
@@ -344,8 +424,7 @@ def _refuse_beyond(
 ) -> None:
     """Raise Overdraft when new charges bring what a release was charged beyond the most it may cost."""
     if most is not None:
-        part = spending.balance(account, most, book.charged(account, release))
-        spending.refuse_overdraft(part, [charge.guarantee for charge in new.values()])
+        spending.refuse_overdraft(account, most, book.charged(account, release), new.values())
 
 
 def _ensure_budget(book: Book, account: Account, budget: EmployerEmployee, data: str, names: frozenset[str]) -> Entry:
@@ -358,11 +437,56 @@ def _refuse_other_budget(book: Book, account: Account, budget: EmployerEmployee,
     book.refuse_renamed(account, names)
     current = book.budget(account)
     if current is not None and current.guarantee != budget:
+        totals = "".join(f"--totals '{measure}={cap}' " for measure, cap in budget.caps)
         raise BudgetError(
             f"budget of {account}",
             expected=f"the budget in the ledger: {current.guarantee}",
             found=f"in the release file: {budget}",
-            do="write the ledger's figures into the release file; or let the officer change the budget with `sfumato "
-            "budget set --population … --period … --alpha … --epsilon … --ledger …` and then write those",
+            do="write the ledger's figures into the release file"
+            + (", of measures under [data.measures] their cap, column and factor" if budget.caps else "")
+            + "; or let the officer change the budget with `sfumato budget set --population … --period … --alpha … "
+            f"--epsilon … {totals}--ledger …` and then write those",
         )
     return current
+
+
+def _refuse_other_window(book: Book, account: Account, stated: Window | None) -> Window | None:
+    """The window that a release states and has to be opened; BudgetError when the ledger has another one.
+
+    A release that states none keeps to those that there are, and one that has some of its totals leaves out others.
+    """
+    if stated is None:
+        return None
+    current = next((one for one in book.windows(account.population) if one.length == stated.length), None)
+    if current is None:
+        refuse_below_spent(account.population, book.calendar(account.population, stated))
+        return stated
+    known = set(stated.most.caps) <= set(current.most.caps)
+    if current != (replace(stated, most=replace(stated.most, caps=current.most.caps)) if known else stated):
+        totals = " --totals …" if current.most.caps or stated.most.caps else ""
+        raise BudgetError(
+            f"window of {account.population!r}",
+            expected=f"the window in the ledger: {current}",
+            found=f"in the release file: {stated}",
+            do="write the ledger's figures into the release file, or leave the window out: it holds all the same; or "
+            "let the officer change it with `sfumato budget window --population … --length … --periods … --alpha … "
+            f"--epsilon …{totals} --ledger …` and then write those",
+        )
+    return None
+
+
+def _append_window(book: Book, population: str, window: Window, note: str) -> Entry:
+    return book.append(
+        "window", account_of(population, window.length), guarantee=window.most, note=noted_window(window, note)
+    )
+
+
+def _many_periods(account: Account, window: Window) -> BudgetError:
+    """The refusal of data that have several periods where a window would count them as one."""
+    return BudgetError(
+        where(account.population, window),
+        expected="data of one period at a time, each charged to its own account",
+        found=f"data that have a `period` of their own, all of them charged to {account}",
+        do='publish the periods as a [series]; or say in [release] period which these are, such as "2019 to 2025", '
+        "which counts in every window",
+    )

@@ -3,25 +3,29 @@
 docs/methods/employer-employee.md derives the steps; `sfumato.privacy.guarantee` counts them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, floor, log, log10
 from typing import Any, Literal
 
 from sfumato.privacy.account import sequential
+from sfumato.privacy.blocks import ChargedOnce
 from sfumato.privacy.guarantee import (
     ANOTHER_JOB,
     ONE_JOB,
     EmployerEmployee,
     Loss,
     at_most,
+    capped,
     largest_step,
     loss,
     plain,
     rounded_up,
+    spoken,
     workforce_steps,
 )
+from sfumato.privacy.windows import Calendar
 
 SIZES = (10, 100, 1000)
 """Establishments of so many workers are the examples."""
@@ -33,7 +37,9 @@ About = Literal[
     "description of two jobs",
     "size",
     "size, alike",
+    "size, pay alike",
     "share",
+    "share, pay alike",
     "establishment",
     "person",
     "description of a person",
@@ -41,8 +47,9 @@ About = Literal[
     "description of a record",
 ]
 """What two states of the data differ in: whether a job (or both jobs of a person with two, or a person, or a record) is
-there, or what is said of it; the size of an establishment, also where all groups of workers grow alike; the number of
-women, say, among its workers; whether there is an establishment at all."""
+there, or what is said of it; the size of an establishment, also where all groups of workers grow alike, or where what
+its workers earn, or whatever else is added up, grows alike; the number of women, say, among its workers; whether there
+is an establishment at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,13 +130,58 @@ def named_tables(names: Sequence[str]) -> str:
     return f"the table{'s' if len(quoted) > 1 else ''} {listed}"
 
 
+def why_charged_once(found: ChargedOnce, about_others: Collection[str] = ()) -> str:
+    """Why tables cost less together than by themselves, in a sentence.
+
+    What an earlier version charged `about_others` adds up, whatever it would cost now.
+    """
+    if before := [name for name in found.names if name in about_others]:
+        tables = named_tables(before)
+        return (
+            f"{why_revealing_less(found)} {tables[0].upper()}{tables[1:]} {'was' if len(before) == 1 else 'were'} "
+            "charged before charges said which establishments they are about: the ledger counts that for all "
+            "establishments, and adds it to what else was charged."
+        )
+    by, tables, cost = _about_different(found)
+    if found.disjoint:
+        return (
+            f"{tables[0].upper()}{tables[1:]} are about different establishments, told apart by {by}, and are charged "
+            f"once: {cost}."
+        )
+    return (
+        f"No establishment is in all of {tables}, told apart by {by}: together they are charged as they are for the "
+        f"establishments that cost most, {cost}."
+    )
+
+
+def why_revealing_less(found: ChargedOnce) -> str:
+    """Why tables reveal less together than by themselves, in a sentence, whatever the ledger was charged for them."""
+    by, tables, cost = _about_different(found)
+    if found.disjoint:
+        return (
+            f"{tables[0].upper()}{tables[1:]} are about different establishments, told apart by {by}: of any of them "
+            f"they reveal {cost} together."
+        )
+    return (
+        f"No establishment is in all of {tables}, told apart by {by}: of any establishment they reveal {cost} at most "
+        "together."
+    )
+
+
+def _about_different(found: ChargedOnce) -> tuple[str, str, str]:
+    by = " and ".join(filter(None, [", ".join(found.attributes[:-1]), found.attributes[-1]]))
+    cost = f"epsilon = {at_most(found.epsilon)} and not {at_most(found.added_epsilon)}"
+    return by, named_tables(found.names), cost
+
+
 def size_comparisons(guarantee: EmployerEmployee) -> tuple[Comparison, ...]:
     """Sizes of an establishment a share alpha apart, and twice that."""
     if guarantee.definition == "individuals":
         return ()
     once = [(size, largest_step(size, guarantee.alpha)) for size in SIZES]
-    if guarantee.definition == "weak":
-        alike = [Comparison(about="size, alike", pair=pair, loss=loss(guarantee, 1)) for pair in once]
+    if guarantee.definition == "weak" or guarantee.caps:
+        about: About = "size, alike" if guarantee.definition == "weak" else "size, pay alike"
+        alike = [Comparison(about=about, pair=pair, loss=loss(guarantee, 1)) for pair in once]
         return (*alike, *(_size(guarantee, *pair) for pair in once))
     twice = [(size, largest_step(more, guarantee.alpha)) for size, more in once]
     return tuple(_size(guarantee, *pair) for pair in (*once, *twice))
@@ -139,7 +191,11 @@ def share_comparisons(guarantee: EmployerEmployee) -> tuple[Comparison, ...]:
     """Numbers of women, say, in two workforces of one size that differ by as many workers as a step may add."""
     if guarantee.definition == "individuals":
         return ()
-    return tuple(_share(guarantee, size) for size in SIZES)
+    found = tuple(_share(guarantee, size) for size in SIZES)
+    if guarantee.definition == "weak" or not guarantee.caps:
+        return found
+    alike = (replace(each, about="share, pay alike", loss=loss(guarantee, 2)) for each in found)
+    return (*alike, *found)
 
 
 def existence_comparison(guarantee: EmployerEmployee, size: int) -> Comparison:
@@ -180,7 +236,9 @@ def establishment(guarantee: EmployerEmployee) -> list[str]:
             "job, not a workforce: a reader who knows that a cell holds one establishment learns its size, the shares "
             "of groups among its workers and its growth almost exactly."
         ]
-    return _weak(guarantee) if guarantee.definition == "weak" else _strong(guarantee)
+    if guarantee.definition == "weak":
+        return _weak(guarantee)
+    return _with_totals(guarantee) if guarantee.caps else _strong(guarantee)
 
 
 def _strong(guarantee: EmployerEmployee) -> list[str]:
@@ -197,6 +255,39 @@ def _strong(guarantee: EmployerEmployee) -> list[str]:
     ]
 
 
+def _with_totals(guarantee: EmployerEmployee) -> list[str]:
+    """What the strong definition means where steps are limited by what workers earn, or whatever else is added up."""
+    sizes, shares = size_comparisons(guarantee), share_comparisons(guarantee)
+    alike, whoever = sizes[: len(SIZES)], sizes[len(SIZES) : -1]
+    replaced, others = shares[: len(SIZES)], shares[len(SIZES) : -1]
+    limits = " and ".join(f"{measure} of {cap:,} or more" for measure, cap in spoken(guarantee.caps))
+    share = plain(100 * guarantee.alpha)
+    return [
+        f"Whether an establishment has {_pairs(alike)} workers, if {_grows(guarantee)}: the odds change by "
+        f"{_each(alike)}.{believed(alike[0].loss, 'both equally likely')} So it is of the totals themselves: with such "
+        "workers more or without them. Sizes and totals further apart are easier to tell apart: each further step "
+        "multiplies the odds again.",
+        f"If the additional workers have more than that together, each of them can be a step: {share} % more "
+        f"workers who all have {limits} are no single step. For {_pairs(whoever)} workers it is then "
+        f"{_each(whoever)}.",
+        "Two workforces of the same size but of other people are at least two steps apart, one that adds workers and "
+        f"one that removes others. Whether {_of(replaced)} workers are women, say: {_each(replaced)} if the totals "
+        f"move by no more than that in both steps, and otherwise {_each(others)} for the first two. A "
+        "worker whose pay, or whatever is added up, is another is one job less and another one more, two steps; if it "
+        "changes for several, it is two for each.",
+    ]
+
+
+def _grows(guarantee: EmployerEmployee, begins: str = "", *, who: str = "they") -> str:
+    """What else grows by no more than a step may add, where totals are told."""
+    share = plain(100 * guarantee.alpha)
+    texts = [
+        f"what {who} have of {measure} in all is larger by at most {share} % or by {cap:,}"
+        for measure, cap in spoken(guarantee.caps)
+    ]
+    return begins + " and ".join(texts) if texts else ""
+
+
 def _weak(guarantee: EmployerEmployee) -> list[str]:
     sizes, shares = (
         size_comparisons(guarantee),
@@ -206,7 +297,8 @@ def _weak(guarantee: EmployerEmployee) -> list[str]:
     share = plain(100 * guarantee.alpha)
     return [
         f"Whether an establishment has {_pairs(alike)} workers, if every group of them, by whatever attributes, is "
-        f"larger by at most {share} % or by one worker: the odds change by {_each(alike)}."
+        f"larger by at most {share} % or by one worker{_grows(guarantee, ', and if ')}: the odds change by "
+        f"{_each(alike)}."
         f"{believed(alike[0].loss, 'both equally likely')}",
         "If the additional workers are mostly of few kinds, each of them can be a step, and readers who know the "
         f"attributes of the workers can make use of that: for {_pairs(whoever)} workers it is then {_each(whoever)}.",
@@ -217,8 +309,12 @@ def _weak(guarantee: EmployerEmployee) -> list[str]:
 
 def _pairs(found: Sequence[Comparison]) -> str:
     """The sizes that are compared, in a row."""
-    texts = [f"{one:,} or {other:,}" for one, other in (each.pair for each in found if each.pair)]
+    texts = [_pair(each) for each in found]
     return f"{', '.join(texts[:-1])}, or {texts[-1]}"
+
+
+def _pair(found: Comparison) -> str:
+    return " or ".join(f"{number:,}" for number in found.pair or ())
 
 
 def _of(found: Sequence[Comparison]) -> str:
@@ -233,6 +329,113 @@ def _each(found: Sequence[Comparison]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"{', '.join(texts[:-1])}, and {texts[-1]}"
 
 
+# What consecutive periods reveal together of a unit that is in the data of all of them.
+
+
+def in_all_periods(calendar: Calendar, *, jobs: bool) -> str:
+    """In short, what everything that a window lets be published reveals at most of a unit in all its periods."""
+    window = calendar.window
+    tables = f"That is about one period alone. The tables of {window.periods} {window.length}s in a row tell more of"
+    if not jobs:
+        who = "someone who is in the data of all of them"
+    elif window.most.definition == "individuals":
+        who = "a job that is held in all of them"
+    else:
+        who = "a job that is held in all of them, and of the size of an establishment that exists in all of them"
+        who += _growing_alike(window.most)
+    return f"{tables} {who}: {surest(loss(window.most, 1))}."
+
+
+def _growing_alike(guarantee: EmployerEmployee) -> str:
+    """As far as which the size of an establishment is protected, in short; nothing where it is whoever its workers are.
+
+    >>> pay = EmployerEmployee(
+    ...     definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(6), caps=(("earnings", 100), ("hours", 60))
+    ... )
+    >>> _growing_alike(pay)
+    ', where its workers and what they have of earnings and of hours grow alike'
+    """
+    if guarantee.definition == "strong" and not guarantee.caps:
+        return ""
+    who = "all groups of its workers" if guarantee.definition == "weak" else "its workers"
+    measures = " and ".join(f"of {measure}" for measure in dict.fromkeys(measure for measure, _ in guarantee.caps))
+    return f", where {who}{f' and what they have {measures}' if measures else ''} grow alike"
+
+
+def over_window(calendar: Calendar, *, jobs: bool) -> list[str]:
+    """What a unit loses in total that is in the data of all periods of a window, and what was charged so far."""
+    window, most = calendar.window, calendar.window.most
+    count, name, once, twice = window.periods, window.length, loss(window.most, 1), loss(window.most, 2)
+    who = (
+        f"A job that is held for {count} {name}s in a row, and an establishment that exists in all of them, are"
+        if jobs
+        else f"Someone who is in the data of {count} {name}s in a row is"
+    )
+    text = (
+        f"{who} in the tables of each, and what these reveal adds up. The ledger of this release lets {window.words} "
+        f"spend at most this together, with all tables that have a formal guarantee, revisions and ad-hoc questions: "
+        f"{most}. In total the odds of whether {'the job was held' if jobs else 'that is so'} change by {odds(once)}, "
+        f"and of what is said of it by {odds(twice)}."
+    )
+    if jobs and most.definition == "individuals":
+        text += " The sizes of establishments are not protected, in one period or in several."
+    elif jobs:
+        text += _sizes_over_window(calendar)
+    if 2 * most.delta < 1:
+        text += (
+            f" In {2 * count} {name}s in a row it is twice as much, epsilon = {at_most(2 * most.epsilon)}, and so on."
+        )
+    if window.first:
+        text += f" {name.capitalize()}s before {window.first} are not counted in that: what they reveal comes on top."
+    spent = calendar.most_spent
+    if spent is None or (spent.is_bounded and not (spent.epsilon or spent.delta)):
+        return [text]
+    if not spent.is_within:
+        text += " More than that was charged when an earlier ledger was lost: what follows counts."
+    charged = f"epsilon = {at_most(spent.epsilon)}" if spent.is_bounded else "more than can be bounded so"
+    return [f"{text} Most was charged so far in {spent.words}: {charged}."]
+
+
+def _sizes_over_window(calendar: Calendar) -> str:
+    """What the periods of a window reveal together of the size of an establishment, with the space before it."""
+    window, most = calendar.window, calendar.window.most
+    share, conditions = plain(100 * most.alpha), ""
+    if most.definition == "weak":
+        conditions = ", if all groups of its workers grow alike" + _grows(most, ", and if ")
+    elif most.caps:
+        conditions = _grows(most, ", if ", who="its workers")
+    text = (
+        f" Which of two sizes within about {share} % of each other, or one worker apart, an establishment has in each "
+        f"of the {window.length}s{conditions}: the odds change in total by {odds(loss(most, 1))}."
+    )
+    if most.caps:
+        text = (
+            f' "With totals" says which workforces are compared: those where what the workers have in all of '
+            f"{capped(most.caps)} grows as their number may, by at most {share} % or by one job. That is so for the "
+            f"sum of all tables, also where a release has counts only.{text}"
+        )
+    if conditions:
+        whoever = next(one for one in size_comparisons(most) if one.about == "size" and one.pair and one.pair[0] == 100)
+        text += (
+            f" Otherwise each further worker can be a step. Whether it has {_pair(whoever)} workers: the odds then "
+            f"change in total by {odds(whoever.loss)}."
+        )
+    return text
+
+
+def window_facts(calendar: Calendar, *, jobs: bool) -> dict[str, Any]:
+    """The same for machines: the window, the bounds of every comparison over all its periods, and what was charged."""
+    most, spent = calendar.window.most, calendar.most_spent
+    found = comparisons(most) if jobs else person_comparisons(most)
+    sums = [one.facts() for one in calendar.sums]
+    return {
+        **calendar.window.facts(),
+        "sums": [{name: value for name, value in one.items() if name != "spent"} for one in sums],
+        "comparisons": [{**one.data(), "periods": calendar.window.periods} for one in found],
+        "most_spent": None if spent is None else spent.facts(),
+    }
+
+
 def odds(found: Loss) -> str:
     """By how much the odds between two states change at most, in words that follow "the odds change by"."""
     if found.delta >= 1:
@@ -245,12 +448,24 @@ def believed(found: Loss, before: str, even: str = "") -> str:
     """A sentence about the most that a belief of one half can become, with the space before it."""
     if found.delta >= 1:
         return ""
-    return f" Someone who thought {before} before can be at most {belief(found.epsilon)} sure afterwards{even}."
+    sure = certainty(found.epsilon)
+    return f" Someone who thought {before} before can be {sure}{even if sure != NEARLY_CERTAIN else ''}."
+
+
+def surest(found: Loss) -> str:
+    """How sure anyone can be of what seemed as likely as not, for the first paragraph of a statement."""
+    if found.delta >= 1:
+        return "nothing bounds how sure anyone can be afterwards"
+    return f"whoever thought it fifty-fifty before can be {certainty(found.epsilon)}"
+
+
+NO_PROTECTION = 13
+"""Epsilons above it change odds by factors that are only told as a power of ten."""
 
 
 def factor(epsilon: Fraction) -> str:
     """How much the odds change at most, in a few digits, rounded up."""
-    if epsilon > 13:
+    if epsilon > NO_PROTECTION:
         power = float(epsilon) / log(10)
         return f"10 to the power of {ceil(power)}, which is no protection"
     change = exp(epsilon)
@@ -258,12 +473,21 @@ def factor(epsilon: Fraction) -> str:
     return f"{ceil(change / unit) * unit:,.{2 if change < 10 else 1 if change < 100 else 0}f}"
 
 
-def belief(epsilon: Fraction) -> str:
-    """The most that a belief of one half can become, rounded up so that it is never understated."""
+NEARLY_CERTAIN = "all but certain afterwards, which is no protection"
+
+
+def certainty(epsilon: Fraction) -> str:
+    """The most that a belief of one half can become, rounded up, in words that follow "can be".
+
+    >>> certainty(Fraction(3))
+    'at most 96 % sure afterwards'
+    >>> certainty(Fraction(20))
+    'all but certain afterwards, which is no protection'
+    """
     most = 1 / (1 + exp(-min(float(epsilon), 500)))
     for digits in (0, 1, 2, 3):
         scale = 10 ** (digits + 2)
         rounded = -(-most * scale // 1) / scale
         if rounded < 1:
-            return f"{100 * rounded:.{digits}f} %"
-    return "100 %"
+            return f"at most {100 * rounded:.{digits}f} % sure afterwards"
+    return NEARLY_CERTAIN

@@ -27,7 +27,8 @@ from sqlalchemy import (
 )
 
 from sfumato.durable import room_for
-from sfumato.errors import LedgerError
+from sfumato.errors import DiskError, LedgerError
+from sfumato.paths import described, is_ledger, meant
 from sfumato.privacy.entries import COLUMNS, Row, refuse_charged
 
 _LOCK_TIMEOUT = 60  # seconds to wait for another process that is charging
@@ -69,8 +70,8 @@ class Store:
             raise LedgerError(
                 self.name,
                 expected="an existing ledger",
-                found="no file there",
-                do="check the path, or open the first account with `sfumato budget set`",
+                found=described(self.path),
+                do=meant(self.path, is_ledger, "run a release, or open the first account with `sfumato budget set`"),
             )
         self._engine = _engine(self.path)
         with self.reading() as connection:
@@ -175,7 +176,8 @@ class Store:
             yield
         except (exc.SQLAlchemyError, sqlite3.Error) as error:
             cause = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-            raise LedgerError(
+            no_room = getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+            raise (DiskError if no_room else LedgerError)(
                 self.name,
                 expected="a ledger that can be read and written",
                 found=str(cause),

@@ -1,39 +1,49 @@
 """Assess a release: tabulate the true cells again and compare them with the answers that were published."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.agree.published import finest_of
 from sfumato.cells import Cells
 from sfumato.checking import Progress
 from sfumato.durable import write_durably
 from sfumato.engine.data import OpenJobs, OpenRecords
+from sfumato.engine.units import records_of_units, within_limit
 from sfumato.errors import ReleaseError
+from sfumato.frame.records import UnitLimit
 from sfumato.measures.attacks import AttackResult
-from sfumato.measures.risk import Exposure, measure_exposure
-from sfumato.measures.utility import Utility, measure_utility
+from sfumato.measures.limits import LimitCost, limit_cost
+from sfumato.measures.risk import measure_exposure
+from sfumato.measures.usability import ACCURACY, usability_of
+from sfumato.measures.utility import measure_utility
 from sfumato.measures.views import Strata
 from sfumato.method import STATUSES
-from sfumato.plan import Plan
+from sfumato.paths import refuse_other
 from sfumato.release import Release
-from sfumato.report.page import write_report
+from sfumato.report.assessment import Assessment
+from sfumato.report.page import BEGINS, write_report
 from sfumato.report.published import OtherTable, PublishedRelease, other_tables, published_release
-from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, published_cube
+from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, limit_of_cube
 from sfumato.statistics.cube.assess_measures import replicates_of
-from sfumato.statistics.jobs.assess_sparse import SparseAssessment
+from sfumato.statistics.cube.cube import Cube
+from sfumato.statistics.cube.figures import Sampling
+from sfumato.statistics.cube.statistic import CubeStatistic
+from sfumato.statistics.cube.tabulate import tabulated_cube
 from sfumato.statistics.kinds import by_kind
 from sfumato.statistics.panel.indicators import BEHIND, CODES
-from sfumato.statistics.panel.network import NetworkComparison
+from sfumato.statistics.panel.statistic import with_roundings
 from sfumato.statistics.panel.tabulate_graph import Network, measure_network
-from sfumato.statistics.people.assess import PeopleAssessment, assess_people
+from sfumato.statistics.people.assess import assess_people
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.totals.growth import GrowthUtility
 from sfumato.statistics.views import views
 
 MOST_STRATA = 100
@@ -51,17 +61,30 @@ def write_cells(planned: PublishedTable, counted: Cells, answer: Cells, path: Pa
     }
     columns |= {
         "true": pa.array(counted["count"]),
-        "published": pa.array(answer["value"]),
+        "published": pa.array(planned.shown_values(answer)),
         "status": pa.DictionaryArray.from_arrays(answer["status"].astype(np.int32), list(STATUSES)),
-        "expected_error": pa.array(planned.method.expected_error(counted)),
+        "expected_error": pa.array(planned.expected_errors(counted)),
     }
     columns |= {name: pa.array(risk, from_pandas=True) for name, risk in planned.cell_risks(counted, answer).items()}
     if "factors" in counted.columns:
         columns |= _convergence(planned, counted)
+    if path.exists() and "expected_error" not in pq.read_schema(path).names:
+        raise ReleaseError(
+            f"--report {path.with_suffix('.html').name}",
+            expected=f"a folder in which {path.name} is from an earlier report, or not there",
+            found="other data of that name, which the cells of the report would take the place of",
+            do="name a report in a folder of its own",
+        )
     content = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), content, compression="zstd")
     write_durably(path, content.getvalue().to_pybytes())
     path.chmod(0o600)
+
+
+def _with_roundings(found: PublishedRelease, table: PublishedTable) -> Cells:
+    """The true cells; where a table is published as sums of a finer one, with how many values each is a sum of."""
+    finest, true = finest_of(table, found.plan.tables), found.counted[table.name]
+    return true if finest is table else with_roundings(true, found.counted[finest.name])
 
 
 def _convergence(planned: PublishedTable, counted: Cells) -> dict[str, pa.Array]:
@@ -76,29 +99,6 @@ def _convergence(planned: PublishedTable, counted: Cells) -> dict[str, pa.Array]
     return {"distinct_factors": pa.array(factors), "convergence_ratio": pa.array(ratio, mask=factors == 0)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
-    """The confidential findings about a release, and the page that shows them."""
-
-    plan: Plan
-    utilities: tuple[Utility, ...]
-    exposures: tuple[Exposure, ...]
-    network: Network | None
-    """Of workers and employers, when a table is about their graph."""
-    networks: tuple[NetworkComparison, ...]
-    """Of the classes of every flow and graph."""
-    report: Path
-    cubes: tuple[CubeAssessment, ...] = ()
-    people: tuple[PeopleAssessment, ...] = ()
-    """Of tables of predictions, means and percentiles of people."""
-    together: tuple[AttackResult, ...] = ()
-    """Attacks that use several tables."""
-    growth: tuple[GrowthUtility, ...] = ()
-    """Of totals by period."""
-    sparse: tuple[SparseAssessment, ...] = ()
-    """Of tables that list values from a threshold on."""
-
-
 def assess(
     release: Release,
     report: Path | None = None,
@@ -107,12 +107,14 @@ def assess(
     strata: Sequence[str] = (),
     earlier: Release | None = None,
     reference: Release | None = None,
+    accuracy: float = ACCURACY,
 ) -> Assessment:
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing.
 
     Errors of counts of jobs are broken down by the public attributes `strata` too, whatever the tables are by.
     `earlier` is the release of another period, whose tables of the same names are used to attack growth, and
-    `reference` one of the same data with another protection, whose errors are compared.
+    `reference` one of the same data with another protection, whose errors are compared. Cells can be used that are
+    expected to be off by no more than the share `accuracy` of their value.
     """
     if earlier is not None and earlier.about.period == release.about.period:
         raise ReleaseError(
@@ -121,9 +123,9 @@ def assess(
             found=f"a release of {earlier.about.period}",
             do="name the release file of an earlier period; --reference compares another protection of the same data",
         )
+    path = refuse_other(report or release.confidential / "report.html", "--report", "report", BEGINS)
     with published_release(release, progress) as found:
-        ready, plan, given, counted = found.ready, found.plan, found.given, found.counted
-        planned = {table.table.name: table for table in plan.tables}
+        plan = found.plan
         before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier")
         others = {} if reference is None else other_tables(reference, plan.tables, progress, option="--reference")
         if others and all(_is_same(found, other, name) for name, other in others.items()):
@@ -134,83 +136,134 @@ def assess(
                 do="name the release file of the other protection, with a ledger and a bundle of its own",
             )
         progress("assess")
-        path = report or release.bundle.with_name(f"{release.bundle.name}-confidential") / "report.html"
-        utilities, exposures, networks = [], [], []
-        estimated = {name: table for name, table in planned.items() if table.estimates}
-        clipped: dict[str, int] = {}
-        for kind, batch in by_kind(estimated).items():
-            clipped |= kind.clipped(batch, ready.opened)
-        units = {name: table.unit(release.data) for name, table in planned.items()}
-        people = [
-            assess_people(cast(People, table), counted[name], given[name], clipped, unit=units[name])
-            for name, table in estimated.items()
-        ]
-        cells = {name: true for name, true in counted.items() if name not in estimated}
-        listings = [table.listing(found.tabulated[name], given[name]) for name, table in planned.items()]
-        sparse = [made for made in listings if made is not None]
-        classes = _strata(found, strata)
-        for name, true in cells.items():
-            table = planned[name]
-            attacks = table.attacks(true, given[name], plan.secret)
-            for place, view in enumerate(views(table, true, given[name], agreed=found.shown[name], unit=units[name])):
-                seen = replace(
-                    view,
-                    strata=classes.get(name, ()),
-                    reference=others[name].reference(table, view.counted) if name in others else None,
-                )
-                utilities.append(measure_utility(seen, plan.codelists))
-                exposure = measure_exposure(seen)
-                exposure = replace(exposure, attacks=attacks) if attacks and place == 0 else exposure
-                growth = before[name].growth(table, view.counted, view.shown) if name in before else None
-                more = () if growth is None else (growth,)
-                exposures.append(replace(exposure, attacks=(*exposure.attacks, *more)))
-            networks += [made for made in [table.network(true, given[name])] if made is not None]
-            if "status" in given[name].columns:
-                write_cells(table, table.with_true_values(true), given[name], path.with_name(f"{name}.parquet"))
-        by_period = (planned[name].growth(cells[name], given[name]) for name in cells)
-        grown = [measured for measured in by_period if measured is not None]
-        together: list[AttackResult] = []
-        for kind, batch in by_kind({name: planned[name] for name in cells}).items():
-            together += kind.attacks_together(
-                {name: (table, cells[name], given[name]) for name, table in batch.items()}
+        for table in plan.tables:
+            answer, true = found.given[table.name], _with_roundings(found, table)
+            if "status" in answer.columns and not table.estimates:
+                write_cells(table, table.with_true_values(true), answer, path.with_name(f"{table.name}.parquet"))
+        assessment = assess_answers(found, path, strata=strata, before=before, others=others, accuracy=accuracy)
+        write_report(assessment)
+        return assessment
+
+
+def assess_answers(
+    found: PublishedRelease,
+    report: Path,
+    *,
+    strata: Sequence[str] = (),
+    before: Mapping[str, OtherTable] | None = None,
+    others: Mapping[str, OtherTable] | None = None,
+    accuracy: float = ACCURACY,
+) -> Assessment:
+    """Compare the answers of a release, stored ones or those of a trial, with the true numbers; nothing is written.
+
+    `before` are tables of an earlier period, and `others` those of another protection.
+    """
+    ready, plan, given, counted = found.ready, found.plan, found.given, found.counted
+    before, others = before or {}, others or {}
+    planned = {table.name: table for table in plan.tables}
+    utilities, exposures, networks, usability = [], [], [], []
+    estimated = {name: table for name, table in planned.items() if table.estimates}
+    clipped: dict[str, int] = {}
+    for kind, batch in by_kind(estimated).items():
+        clipped |= kind.clipped(batch, ready.opened)
+    units = {name: table.unit(plan) for name, table in planned.items()}
+    people = [
+        assess_people(cast(People, table), counted[name], given[name], clipped, unit=units[name], accuracy=accuracy)
+        for name, table in estimated.items()
+    ]
+    cells = {name: true for name, true in counted.items() if name not in estimated}
+    listings = [table.listing(found.tabulated[name], given[name]) for name, table in planned.items()]
+    sparse = [made for made in listings if made is not None]
+    classes = _strata(found, strata)
+    for name, true in cells.items():
+        table = planned[name]
+        attacks = table.attacks(true, given[name], plan.secret)
+        whole = _with_roundings(found, table)
+        for place, view in enumerate(views(table, whole, given[name], agreed=found.shown[name], unit=units[name])):
+            seen = replace(
+                view,
+                strata=classes.get(name, ()),
+                reference=others[name].reference(table, view.counted) if name in others else None,
             )
-        network = _network(ready.opened, planned.values())
-        cubes = [
-            assess_cube(
-                cube,
-                true,
-                sampling,
-                published_cube(cube, found.answers.read_file(*found.kept[cube.name])),
-                replicates_of(cast(OpenRecords, ready.opened), cube),
-            )
-            for cube in plan.cubes
-            for _, (true, sampling) in ready.tabulate({cube.name: cube})
-        ]
-        return Assessment(
-            plan=plan,
-            utilities=tuple(utilities),
-            exposures=tuple(exposures),
-            network=network,
-            networks=tuple(networks),
-            report=write_report(
-                plan,
-                utilities,
-                exposures,
-                network,
-                path,
-                networks=networks,
-                cubes=cubes,
-                people=people,
-                together=together,
-                growth=grown,
-                sparse=sparse,
+            utilities.append(measure_utility(seen, plan.codelists))
+            if not table.relative:
+                usability.append(usability_of(seen, accuracy))
+            exposure = measure_exposure(seen)
+            exposure = replace(exposure, attacks=attacks) if attacks and place == 0 else exposure
+            growth = before[name].growth(table, view.counted, view.shown) if name in before else None
+            more = () if growth is None else (growth,)
+            exposures.append(replace(exposure, attacks=(*exposure.attacks, *more)))
+        networks += [made for made in [table.network(true, given[name])] if made is not None]
+    by_period = (planned[name].growth(cells[name], given[name]) for name in cells)
+    together: list[AttackResult] = []
+    for kind, batch in by_kind({name: planned[name] for name in cells}).items():
+        together += kind.attacks_together({name: (table, cells[name], given[name]) for name, table in batch.items()})
+    cubes = [
+        _assess_cube(found, cube, true, sampling, cast(OpenRecords, ready.opened))
+        for cube in plan.cubes
+        for _, (true, sampling) in ready.tabulate({cube.name: cube})
+    ]
+    usability += [one.usability for one in people]
+    usability += [part for cube in cubes for part in cube.usability(accuracy)]
+    return Assessment(
+        plan=plan,
+        utilities=tuple(utilities),
+        exposures=tuple(exposures),
+        network=_network(ready.opened, planned.values()),
+        networks=tuple(networks),
+        report=report,
+        growth=tuple(chain.from_iterable(by_period)),
+        together=tuple(together),
+        cubes=tuple(cubes),
+        people=tuple(people),
+        sparse=tuple(sparse),
+        limits=tuple(_limits(found, counted, given, ready.opened)),
+        usability=tuple(usability),
+    )
+
+
+def _limits(
+    found: PublishedRelease, counted: Mapping[str, Cells], given: Mapping[str, Cells], opened: Any
+) -> Iterator[tuple[str, LimitCost]]:
+    """What is left out of tables that hide whole units, beside hiding one record."""
+    for table in (one for one in found.plan.tables if one.protects_units):
+        people = cast(People, table)
+        everyone = replace(people, question=replace(people.question, limit=None))
+        ((_, everything),) = People.tabulate({table.name: everyone}, opened, None)
+        method, limit = people.method, cast(UnitLimit, people.question.limit)
+        weights = None if people.question.weight is None else (counted[table.name]["count"], everything["count"])
+        yield (
+            table.title,
+            limit_cost(
+                limit,
+                records_of_units(opened.tables, limit),
+                everything=everything["count"],
+                counted=counted[table.name]["count"],
+                published=given[table.name]["value"].astype(np.float64),
+                noise=partial(_noise_hiding, method),
+                weights=None if weights is None else (int(weights[0].sum()), int(weights[1].sum())),
             ),
-            growth=tuple(grown),
-            together=tuple(together),
-            cubes=tuple(cubes),
-            people=tuple(people),
-            sparse=tuple(sparse),
         )
+
+
+def _noise_hiding(method: Any, most: int) -> float:
+    """The mean absolute noise of a count that hides so many records of a unit."""
+    protects = "record" if most == 1 else "unit"
+    return float(replace(method, protects=protects, most_records=most).noise.expected_magnitude)
+
+
+def _assess_cube(
+    found: PublishedRelease, cube: CubeStatistic, true: Cube, sampling: Sampling | None, opened: OpenRecords
+) -> CubeAssessment:
+    """The findings about one cube; where whole units are hidden, with what is left out for that."""
+    published, limit = found.cube(cube, (true, sampling)), cube.question.limit
+    with within_limit(opened, limit, found.plan.secret) as kept:
+        made = assess_cube(cube, true, sampling, published, replicates_of(kept, cube))
+    if limit is None:
+        return made
+    everything = tabulated_cube(opened.data, opened.tables, cube.question)
+    sizes = records_of_units(opened.tables, limit)
+    return replace(made, limit=limit_of_cube(cube, everything, true, published, sizes))
 
 
 def _is_same(found: PublishedRelease, other: OtherTable, name: str) -> bool:
@@ -224,12 +277,12 @@ def _strata(found: PublishedRelease, attributes: Sequence[str]) -> dict[str, tup
     """The strata of every table that has some, by attributes that need not be its own."""
     data, plan = found.plan.release.data, found.plan
     for name in attributes:
-        codes = len(plan.codelists[name].codes) if name in data.public else 0
+        codes = len(plan.codelists[name].codes) if data.is_public(name) else 0
         if not 1 < codes <= MOST_STRATA:
             raise ReleaseError(
                 f"strata '{name}'",
                 expected=f"a public attribute of workplaces with 2 to {MOST_STRATA} codes; public are: "
-                f"{', '.join(data.public) or 'none'}",
+                f"{', '.join(data.public_attributes) or 'none'}",
                 found=f"one with {codes:,}" if codes else f"'{name}', which is none",
                 do="describe a coarser attribute of workplaces, such as a class of population of the place, under "
                 "`public` of [data]",

@@ -17,6 +17,7 @@ from sfumato.measures.drawing import (
     table,
     true_against_protected,
 )
+from sfumato.measures.limits import limit_section
 from sfumato.measures.risk import (
     DOMINANCE_PERCENT,
     LEAST_CONTRIBUTORS,
@@ -28,18 +29,18 @@ from sfumato.measures.risk import (
     Suppression,
     odds_of_sizes,
 )
+from sfumato.measures.usability import HEADINGS, usability_rows
 from sfumato.measures.utility import Association, ClassUtility, Utility
+from sfumato.method import CONFIDENCE
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.statistics.cube.assess import CubeAssessment
+from sfumato.report.assessment import Assessment
+from sfumato.sections import About
 from sfumato.statistics.cube.assess_report import cube_section
-from sfumato.statistics.jobs.assess_sparse import SparseAssessment, sparse_section
+from sfumato.statistics.jobs.assess_sparse import sparse_section
 from sfumato.statistics.panel.assess_network import comparison_section, network_section
-from sfumato.statistics.panel.network import NetworkComparison
-from sfumato.statistics.panel.tabulate_graph import Network
-from sfumato.statistics.people.assess import PeopleAssessment, people_section
-from sfumato.statistics.published import CONFIDENCE
-from sfumato.statistics.totals.growth import GrowthUtility
+from sfumato.statistics.people.assess import people_section
+from sfumato.statistics.totals.section import LABELS
 
 _STYLE = """
 :root { --ink: #33312e; --paper: #faf7f2; --line: #d9d2c5; }
@@ -62,45 +63,59 @@ _LARGEST_FACTOR = 10_000
 """Odds that may change by more than this tell sizes apart; by how much more does not matter."""
 
 
-def write_report(
-    plan: Plan,
-    utilities: Sequence[Utility],
-    exposures: Sequence[Exposure],
-    network: Network | None,
-    path: Path,
-    *,
-    networks: Sequence[NetworkComparison] = (),
-    cubes: Sequence[CubeAssessment] = (),
-    people: Sequence[PeopleAssessment] = (),
-    together: Sequence[AttackResult] = (),
-    growth: Sequence[GrowthUtility] = (),
-    sparse: Sequence[SparseAssessment] = (),
-) -> Path:
+def write_report(found: Assessment) -> Path:
     """Write the report, readable by its owner only."""
-    about = plan.release.about
-    sections = (_section(plan, *both) for both in zip(utilities, exposures, strict=True))
-    page = f"""<!doctype html>
+    return write_page(
+        found.report,
+        found.plan.release.about,
+        note="CONFIDENTIAL: this page shows true values. Do not publish it or pass it on.",
+        heading="what the protection costs",
+        body=report_body(found),
+    )
+
+
+BEGINS = b"<!doctype html>"
+"""How confidential pages begin; nothing else is ever written over by one."""
+
+
+def write_page(path: Path, about: About, *, note: str, heading: str, body: str) -> Path:
+    """Write a confidential page, readable by its owner only."""
+    page = f"""{BEGINS.decode()}
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Confidential: {escape(about.title)}</title><style>{_STYLE}</style></head><body>
-<p class="confidential" role="note">CONFIDENTIAL: this page shows true values. Do not publish it or pass it on.</p>
-<h1>{escape(about.title)}: what the protection costs</h1>
-<p>Population {escape(about.population)}, period {escape(about.period)}. Guarantee of all tables together:
-{escape(_short(plan.guarantee))}.</p>
-{"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning_of(plan))}
-{_sizes(plan)}
-{network_section(network)}
-{"".join(map(comparison_section, networks))}
-{"".join(sections)}
-{_together(together)}
-{"".join(table(f"{found.title}: growth from period to period", ("what", "found"), found.rows()) for found in growth)}
-{"".join(map(sparse_section, sparse))}
-{"".join(map(people_section, people))}
-{"".join(map(cube_section, cubes))}
+<p class="confidential" role="note">{escape(note)}</p>
+<h1>{escape(about.title)}: {escape(heading)}</h1>
+{body}
 </body></html>
 """
     write_durably(path, page.encode())
     path.chmod(0o600)
     return path
+
+
+def report_body(found: Assessment) -> str:
+    """All findings about a release, section by section."""
+    plan, about = found.plan, found.plan.release.about
+    sections = (_section(plan, *both) for both in zip(found.utilities, found.exposures, strict=True))
+    grown = (
+        table(f"{one.title}: growth since the {LABELS[one.since].lower()}", ("what", "found"), one.rows())
+        for one in found.growth
+    )
+    return f"""<p>Population {escape(about.population)}, period {escape(about.period)}. Guarantee of all tables
+together: {escape(_short(plan.guarantee))}.</p>
+{"".join(f"<p>{escape(paragraph)}</p>" for paragraph in meaning_of(plan))}
+{_sizes(plan)}
+{network_section(found.network)}
+{"".join(map(comparison_section, found.networks))}
+{"".join(sections)}
+{_together(found.together)}
+{"".join(grown)}
+{"".join(map(sparse_section, found.sparse))}
+{"".join(map(people_section, found.people))}
+{"".join(f"<h2>{escape(title)}: whole units</h2>{limit_section(limit)}" for title, limit in found.limits)}
+{"".join(map(cube_section, found.cubes))}
+<h2>What can be used</h2>
+{"".join(table(one.caption, (one.sizes, *HEADINGS), usability_rows(one)) for one in found.usability)}"""
 
 
 def _sizes(plan: Plan) -> str:
@@ -131,7 +146,7 @@ def _section(plan: Plan, utility: Utility, exposure: Exposure) -> str:
 {_reference(utility)}
 <h3>What it reveals</h3>
 {_revealed(utility, exposure)}
-{_sensitivity(exposure.sensitivity)}
+{_sensitivity(exposure.sensitivity, utility.unit)}
 {_suppression(exposure.suppression)}
 {_attacks(plan, utility, exposure)}
 {_odds(alone, "Telling two sizes of an establishment apart, this table alone")}"""
@@ -176,7 +191,7 @@ def _classes(utility: Utility, caption: str, what: str, classes: Sequence[ClassU
 def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     """What was tried: on the largest contributor of totals of records, else on establishments alone in a cell."""
     planned = next(planned for planned in plan.tables if planned.name == utility.name.split("/")[0])
-    if planned.table.of_records:
+    if planned.of_records:
         return attacks_table(
             "Attacks on the largest contributor of a cell", exposure.attacks, guess="disclosed by the true total"
         )
@@ -222,20 +237,20 @@ def _reference(utility: Utility) -> str:
     return table("Beside the reference protection", ("measure", "figure"), rows)
 
 
-def _sensitivity(found: Sensitivity | None) -> str:
+def _sensitivity(found: Sensitivity | None, unit: str) -> str:
     """How much of its cell the largest establishment has, over all cells with jobs."""
     if found is None:
         return ""
     at = [SENSITIVITY_SHARES.index(share) for share in _QUANTILES]
     rows = [
         ("share of the cell in its largest establishment", *(f"{found.share[place]:.1%}" for place in at)),
-        ("jobs of the largest establishment", *(f"{found.largest[place]:,.0f}" for place in at)),
+        (f"{unit} of the largest establishment", *(f"{found.largest[place]:,.0f}" for place in at)),
     ]
     if found.step is not None:
-        what = "jobs that one neighbour step changes at most"
+        what = f"{unit} that one neighbour step changes at most"
         rows.append((what, *(f"{found.step[place]:,.1f}" for place in at)))
     headings = ("at most so much", *(f"in {share:.0%} of cells" for share in _QUANTILES))
-    caption = f"What one establishment contributes, {found.cells:,} cells with jobs"
+    caption = f"What one establishment contributes, {found.cells:,} cells with {unit}"
     return f"{table(caption, headings, rows)}<figure>{sensitivity_of_cells(found)}</figure>"
 
 

@@ -1,6 +1,6 @@
 """What was published of a release, read again beside its true cells: confidential."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,24 +11,26 @@ from sfumato.agree.published import agreed_answers, nested_sums
 from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.checking import Checked, Progress, checked, stored_answers
+from sfumato.engine.chunks import MOST_CELLS
 from sfumato.errors import LedgerError, ReleaseError
 from sfumato.measures.attacks import AttackResult
 from sfumato.measures.risk import attack_growth
-from sfumato.plan import MOST_CELLS, Plan
-from sfumato.privacy.answers import Answers
+from sfumato.plan import Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.statistics.cube.assess import published_cube
+from sfumato.statistics.cube.published_cube import PublishedCube
+from sfumato.statistics.cube.statistic import CubeStatistic
 from sfumato.statistics.published import PublishedTable
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublishedRelease:
-    """A release with its stored answers, its data being open."""
+    """A release with its answers, stored ones or those of a trial, its data being open."""
 
     ready: Checked
-    answers: Answers
-    kept: Mapping[str, tuple[str, str]]
-    """The question of every statistic and the digest of its answer."""
+    cube: Callable[[CubeStatistic, Any], PublishedCube]
+    """A cube as it is published, from its true numbers where it is drawn on trial."""
     given: Mapping[str, Cells]
     """The answers of tables, as they are published where one lies in a finer one."""
     shown: Mapping[str, Cells]
@@ -52,7 +54,7 @@ def published_release(release: Release, progress: Progress) -> Iterator[Publishe
         history = Ledger.open(release.ledger).history() if release.ledger.exists() else ()
         plan = ready.plan
         planned = {table.name: table for table in plan.tables}
-        _refuse_too_large(plan)
+        refuse_too_large(plan)
         answered = {entry.question: entry.answer for entry in history if entry.kind == "answer"}
         kept = {}
         for part in plan.statistics:
@@ -68,21 +70,66 @@ def published_release(release: Release, progress: Progress) -> Iterator[Publishe
         read = {name: table.laid_out(answers.read(*kept[name])) for name, table in planned.items()}
         progress("tabulate")
         tabulated = ready.count({name: table.to_assess() for name, table in planned.items()})
-        given = nested_sums(plan.tables, read)
-        aligned = {name: table.aligned(tabulated[name], given[name]) for name, table in planned.items()}
-        shown = agreed_answers(plan.tables, plan.reconciled, read)
-        yield PublishedRelease(
-            ready=ready,
-            answers=answers,
-            kept=kept,
-            given={name: answer for name, (_, answer) in aligned.items()},
-            shown={name: aligned[name][1] if table.sparse else shown[name] for name, table in planned.items()},
-            counted={name: true for name, (true, _) in aligned.items()},
-            tabulated=tabulated,
+        yield as_published(
+            ready, tabulated, read, lambda cube, _: published_cube(cube, answers.read_file(*kept[cube.name]))
         )
 
 
-def _refuse_too_large(plan: Plan) -> None:
+def as_published(
+    ready: Checked,
+    tabulated: Mapping[str, Any],
+    answered: Mapping[str, Cells],
+    cube: Callable[[CubeStatistic, Any], PublishedCube],
+) -> PublishedRelease:
+    """What readers get of some answers, beside the true numbers."""
+    plan = ready.plan
+    planned = {table.name: table for table in plan.tables}
+    given = nested_sums(plan.tables, answered)
+    aligned = {name: table.aligned(tabulated[name], given[name]) for name, table in planned.items()}
+    shown = agreed_answers(plan, answered)
+    return PublishedRelease(
+        ready=ready,
+        cube=cube,
+        given={name: answer for name, (_, answer) in aligned.items()},
+        shown={name: aligned[name][1] if table.sparse else shown[name] for name, table in planned.items()},
+        counted={name: true for name, (true, _) in aligned.items()},
+        tabulated=tabulated,
+    )
+
+
+def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> PublishedRelease:
+    """The same of answers that are drawn here, looked at and thrown away: nothing is charged, and nothing is kept.
+
+    Formal noise is drawn from the operating system, as a run draws it, and a run draws anew. What follows from a key is
+    what a run would publish. `counted` has the true numbers of earlier trials, and gets those of this one.
+    """
+    plan = ready.plan
+    refuse_too_large(plan)
+    tables = {table.name: table for table in plan.tables}
+    asked = {name: table.to_assess() for name, table in tables.items()}
+    tabulated = {
+        name: true
+        for name, table in asked.items()
+        for other, true in counted
+        if type(other) is type(table) and other.question == table.question
+    }
+    more = {name: table for name, table in asked.items() if name not in tabulated}
+    tabulated |= ready.count(more)
+    counted += [(table, tabulated[name]) for name, table in more.items()]
+    drawn: dict[str, Cells] = {}
+    for name, table in tables.items():
+        question = table.digest("")  # two tables that ask the same are answered once
+        if question not in drawn:
+            drawn[question] = table.answer(tabulated[name], plan.secret)
+    answered = {name: table.as_asked(table.content(drawn[table.digest("")])) for name, table in tables.items()}
+
+    def cube(planned: CubeStatistic, counted: Any) -> PublishedCube:
+        return published_cube(planned, planned.content(planned.answer(counted, plan.secret)))
+
+    return as_published(ready, tabulated, answered, cube)
+
+
+def refuse_too_large(plan: Plan) -> None:
     """Refuse tables that fit into memory in parts only: an assessment looks at all cells at once."""
     for planned in plan.tables:
         if planned.cells > MOST_CELLS and not planned.sparse:

@@ -18,6 +18,7 @@ from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.audit import Audit
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.editions import OneEdition
 from sfumato.serve.core.http import (
     HeadAsGet,
     Preflight,
@@ -88,11 +89,31 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> It
         yield f"  steward          {address}{site.STEWARD}   with the token of a steward"
 
 
+class _Application(FastAPI):
+    """The application, whose document says problems in place of FastAPI's own description of errors."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        if self.openapi_schema is None:
+            document = get_openapi(title=self.title, version=self.version, summary=_SUMMARY, routes=self.routes)
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)
+                    known = _ANYWHERE | (_OF_BODIES if "requestBody" in operation else {})
+                    operation["responses"] |= {str(status): said for status, said in known.items()}
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            schemas["Problem"] = Problem.model_json_schema()
+            self.openapi_schema = document
+        return self.openapi_schema
+
+
 def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: LiveQueue | None = None) -> FastAPI:
     """The application that serves a catalogue, and if there is a queue for them, ad-hoc questions."""
     context = ServerContext.of(catalogue, settings or Settings(), live=queue is not None)
     # The pages of documentation that come with FastAPI load scripts from elsewhere; the document itself does not.
-    app = FastAPI(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+    app = _Application(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     app.state.context = context
     app.state.error_page = site.error_page(context)
     _guard(app, context)
@@ -103,13 +124,13 @@ def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: L
     if queue is not None:
         app.include_router(live.router(context, queue))
         app.include_router(steward.router(context, queue))
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
 
 def _guard(app: FastAPI, context: ServerContext) -> None:
     """Put the guards before the application, from the innermost to the outermost."""
     settings, access = context.settings, context.access
+    app.add_middleware(OneEdition, editions=context.editions)
     app.add_middleware(
         WorkLimits,
         most=settings.most_running,
@@ -125,23 +146,6 @@ def _guard(app: FastAPI, context: ServerContext) -> None:
         app.add_middleware(Audit, access=access, folder=settings.audit, addresses=settings.addresses)
     app.add_middleware(SecurityHeaders, access=access)
     app.add_middleware(HeadAsGet)
-
-
-def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with problems in place of FastAPI's own description of errors."""
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, summary=_SUMMARY, routes=app.routes)
-        for operations in document["paths"].values():
-            for operation in operations.values():
-                operation["responses"].pop("422", None)
-                known = _ANYWHERE | (_OF_BODIES if "requestBody" in operation else {})
-                operation["responses"] |= {str(status): said for status, said in known.items()}
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        schemas["Problem"] = Problem.model_json_schema()
-        app.openapi_schema = document
-    return app.openapi_schema
 
 
 _ANYWHERE = responses(414, 429, 431, 503)

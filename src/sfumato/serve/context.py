@@ -13,6 +13,7 @@ from starlette.types import Scope
 from sfumato.serve.core.access import Access, Settings
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.editions import Editions
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.model import Selection, ServedTable
@@ -65,9 +66,8 @@ class Rendered:
 class ServerContext:
     """Everything a router needs."""
 
-    catalogue: Catalogue
+    editions: Editions
     settings: Settings
-    cache: BoundedCache[Rendered] = field(repr=False)
     access: Access = field(repr=False)
     worker_queue: WorkerQueue = field(repr=False)
     live: bool = False
@@ -76,7 +76,7 @@ class ServerContext:
     @classmethod
     def of(cls, catalogue: Catalogue, settings: Settings, *, live: bool = False) -> "ServerContext":
         """A server's state, with an empty cache."""
-        cache = BoundedCache[Rendered](settings.cache_bytes)
+        editions = Editions(catalogue, cache_bytes=settings.cache_bytes)
         worker_queue = WorkerQueue.of(
             pages=settings.threads,
             downloads=settings.downloads,
@@ -84,9 +84,17 @@ class ServerContext:
             in_all=settings.most_lined_up,
         )
         access = Access(settings)
-        return cls(
-            catalogue=catalogue, settings=settings, cache=cache, access=access, worker_queue=worker_queue, live=live
-        )
+        return cls(editions=editions, settings=settings, access=access, worker_queue=worker_queue, live=live)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The tables, the same ones throughout a request."""
+        return self.editions.current.catalogue
+
+    @property
+    def cache(self) -> BoundedCache[Rendered]:
+        """Finished answers from these tables."""
+        return self.editions.current.cache
 
     async def render(
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
@@ -141,7 +149,7 @@ def write_answer(table: ServedTable, selection: Selection, name: str, options: O
 
 def is_quick(table: ServedTable, selection: Selection, cells: int) -> bool:
     """Whether an answer of so many figures is made at once; other work goes to another thread."""
-    return cells <= QUICK and table.source.is_quick(selection)
+    return cells <= QUICK and table.source_of(selection).is_quick(selection)
 
 
 def _has(request: Request, tag: str) -> bool:

@@ -40,7 +40,10 @@ def _spent(live: ChargedSession) -> Iterator[str]:
     left, most = live.left().remaining_epsilon, live.most.epsilon
     words = f"ε = {figure(float(max(left, Fraction(0))), 6)} of {figure(float(most), 6)}"
     if left <= 0:
-        yield f"The budget for ad-hoc questions is spent ({words} is left): only what was asked before is answered."
+        yield (
+            f"The budget for ad-hoc questions is spent ({words} is left): only what was asked before is answered"
+            + (", and what is about establishments that less was spent on." if _has_filters(live) else ".")
+        )
     elif left < most * NEARLY:
         yield f"The budget for ad-hoc questions is nearly spent: {words} is left."
     account = live.release.account
@@ -51,6 +54,13 @@ def _spent(live: ChargedSession) -> Iterator[str]:
                 f"The whole budget of {account} has ε = {figure(float(whole), 6)} left, which is less than the "
                 f"{figure(float(most), 6)} that ad-hoc questions may cost."
             )
+
+
+def _has_filters(live: ChargedSession) -> bool:
+    """Whether less was spent on some establishments than on others."""
+    account = live.release.account
+    spent = live.ledger.balance(account) if live.ledger.has_budget(account) else None
+    return spent is not None and spent.added_epsilon > spent.spent_epsilon
 
 
 LINGER = 5
@@ -88,16 +98,20 @@ def run_server(
     port: int,
     queue: LiveQueue | None = None,
     ready: Callable[[str], None] = lambda _: None,
+    renewed: Callable[[Catalogue], None] = lambda _: None,
 ) -> None:
     """Serve a catalogue until the process is told to stop; `ready` gets the address once it listens.
+
+    Bundles that are published anew meanwhile are opened and served; `renewed` is told.
 
     In a `queue`, if there is one, ad-hoc questions wait for their answer.
     """
     with listening(host, port) as bound:
         make_folder(settings.state)
         Users(settings.state).seen()  # a list that cannot be read is noticed now, not by the first user
+        app = make_app(catalogue, settings, queue=queue)
         config = uvicorn.Config(
-            make_app(catalogue, settings, queue=queue),
+            app,
             http=StrictProtocol,
             ws="none",
             proxy_headers=bool(settings.proxies),
@@ -111,7 +125,8 @@ def run_server(
             backlog=BACKLOG,
         )
         ready(local_address(host, bound.getsockname()[1]))
-        uvicorn.Server(config).run(sockets=[bound])
+        with app.state.context.editions.watched(renewed):
+            uvicorn.Server(config).run(sockets=[bound])
 
 
 def local_address(host: str, port: int) -> str:

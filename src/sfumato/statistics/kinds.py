@@ -5,17 +5,19 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
-from sfumato.frame import Codelist
-from sfumato.microdata import Microdata
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata
+from sfumato.keys import Secret
 from sfumato.statistic import Statistic
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.table import Table, refuse_other_data
+from sfumato.statistics.fitting import refuse_other_data
+from sfumato.statistics.table import Table
 
 OF_JOBS = (
-    *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts"),
+    *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts", "jobs.totals:JobTotals", "jobs.means:JobMeans"),
     *("panel.statistic:Indicators", "panel.pairs:Pairs", "panel.degrees:Degrees"),
 )
-OF_RECORDS = ("totals.statistic:Totals", "people.statistic:People")
+OF_RECORDS = ("totals.growth_table:Growth", "totals.statistic:Totals", "people.statistic:People")
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""
 
@@ -30,9 +32,16 @@ def kind_of(table: Table, data: Any) -> Any:
     raise ValueError(f"no kind of statistic fits table {table.name!r}")
 
 
-def plan_cube(section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction) -> Any:
+def plan_cube(
+    section: CubeSection,
+    data: Microdata,
+    codelists: Mapping[str, Codelist],
+    *,
+    alpha: Fraction,
+    secret: Secret | None = None,
+) -> Any:
     """The statistic that a cube of records is."""
-    return loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha)
+    return loaded("cube.statistic:plan_cube")(section, data, codelists, alpha=alpha, secret=secret)
 
 
 def by_kind(statistics: Mapping[str, Statistic]) -> dict[Any, dict[str, Any]]:
@@ -41,6 +50,14 @@ def by_kind(statistics: Mapping[str, Statistic]) -> dict[Any, dict[str, Any]]:
         kind: {name: statistic for name, statistic in statistics.items() if type(statistic) is kind}
         for kind in in_order({type(statistic) for statistic in statistics.values()})
     }
+
+
+def by_scan(statistics: Mapping[str, Statistic]) -> dict[Any, dict[str, Any]]:
+    """The statistics that one scan makes, by the kind that has it: some kinds are made in the scan of another."""
+    found: dict[Any, dict[str, Any]] = {}
+    for kind, batch in by_kind(statistics).items():
+        found.setdefault(kind.scanned_as(), {}).update(batch)
+    return found
 
 
 def in_order(kinds: set[Any]) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """What is published of a table: its rows, with error figures made from published numbers only, and its description."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -8,60 +8,44 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sfumato.agree.agreed_errors import figures_after
+from sfumato.agree.composite import COMPOSITE, COMPOSITE_ERROR, HUNDREDTHS
+from sfumato.agree.largest import largest_of
+from sfumato.agree.published import MEASURED, described_weights
 from sfumato.agree.reconcile import nonnegative
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.cells import Cells, places
-from sfumato.frame import Codelist, Data
+from sfumato.cells import Cells
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Data
 from sfumato.keys import Secret
 from sfumato.measures.views import Strata
 from sfumato.method import (
-    HIDDEN,
+    CONFIDENCE,
+    LARGEST,
     NOT_AVAILABLE,
-    STATUSES,
+    SCALE,
     SUPPRESSED,
+    AddsUp,
     Biased,
-    PlannedError,
     PublishedFigures,
+    bought_steps,
+    public_parameters,
     published_figures,
 )
 from sfumato.privacy.answers import AnswerChunks
-from sfumato.statistic import Surroundings, TableStatistic, describe_dimension
+from sfumato.privacy.blocks import EVERYTHING, Block
+from sfumato.statistic import TableStatistic
+from sfumato.statistics.column_texts import COLUMNS, ERROR_AGREED, ERROR_BOUGHT, ERROR_WITHIN
 from sfumato.statistics.panel.indicators import NAME
+from sfumato.statistics.row_files import as_arrow, at_period, csv_text, laid_out, parquet
 from sfumato.statistics.table import LISTED_CELLS, Table
+from sfumato.surroundings import Surroundings, describe_dimension, describe_time
 
-CONFIDENCE = 0.9
-"""How often the published interval holds the true value, at the least."""
-COLUMNS = {
-    "value": "protected value",
-    "error": "upper estimate of the error: its mean absolute value if all jobs of the cell were in one establishment; "
-    "of a negative value at least the value without its sign",
-    "low": f"least true value the published one is consistent with, {CONFIDENCE:.0%} confidence",
-    "high": f"greatest true value the published one is consistent with, {CONFIDENCE:.0%} confidence; empty: no limit",
-    "rse": "relative standard error in percent, of sampling and perturbation together, rounded up to a coarse scale; "
-    "empty: above the scale",
-    "status": f"empty, or why a value is missing, made up or a bound: {', '.join(filter(None, STATUSES))}",
-    "convergence_ratio": "published jobs behind the value for each employer of the cell in the register; above 1 the "
-    "distortions of employers average out more slowly than with as many independent observations",
-    "establishments": "number of establishments, which is public; 0 means that value is exactly 0",
-}
-"""What the columns of tables say."""
-NOISED = ("error", "low", "high")
-"""The error figures of tables with noise."""
-ESTABLISHMENTS_KNOWN = {
-    (True, True): "listed: a row with establishments = 0 has the value 0, exactly",
-    (True, False): "implied: a combination of codes without a row has no establishment and the value 0, exactly",
-    (False, True): "listed: a combination without any establishment is a row like others with the value 0",
-    (False, False): "implied: a combination of codes without a row has the value 0, with or without an establishment",
-}
-"""What is known of combinations without an establishment: by whether their number is told, and whether listed."""
 Columns = dict[str, NDArray[Any]]
 _PIECE = 100_000
 """Rows of text that are written at a time."""
-_THE_CELLS = "the cell's"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +55,29 @@ class PublishedTable(TableStatistic):
     section: Table
     sparse: ClassVar[bool] = False
     """Whether only cells with something to list are made, so that there may be very many others."""
+    relative: ClassVar[bool] = False
+    """Whether its values are rates, of which a share says little."""
+
+    @classmethod
+    def lists_some(cls, table: Table, data: Any, question: Any) -> bool:  # noqa: ARG003 (some kinds look at them)
+        """Whether cells with nothing to list are not made, so that combinations of codes may be very many."""
+        return cls.sparse
 
     @property
     def is_unbiased(self) -> bool:
         """Whether sums of its published values are right on average."""
         return not isinstance(self.method, Biased) or self.method.unbiased
+
+    @property
+    def counts_jobs_formally(self) -> bool:
+        """Whether its values are counts of jobs with noise that a guarantee is about, one for every cell."""
+        return False
+
+    @property
+    def spends(self) -> Fraction:
+        """The epsilon of the whole table; 0 without a guarantee."""
+        bound = self.guarantee.bound
+        return Fraction(0) if bound is None else bound.epsilon
 
     @property
     def is_covered(self) -> bool:
@@ -102,35 +104,58 @@ class PublishedTable(TableStatistic):
         """What the release file says of it."""
         return self.section
 
+    @classmethod
+    def block_of(cls, question: Any, data: Any) -> Block:  # noqa: ARG003 (of jobs, a register tells)
+        """The establishments that a table is about: all, unless public codes tell which."""
+        return EVERYTHING
+
+    @classmethod
+    def weighing(cls, batch: Mapping[str, Self], data: Any) -> dict[str, Any]:  # noqa: ARG003 (some kinds have weights)
+        """What the weights of the data mean for the noise of each table that bounds them: confidential."""
+        return {}
+
+    @classmethod
+    def cut(cls, batch: Mapping[str, Self], data: Any) -> dict[str, Any]:  # noqa: ARG003 (some kinds cut)
+        """What the caps of measures take off totals, by measure: confidential."""
+        return {}
+
     # Rows.
 
     def rows(self, answer: Cells, agreed: Cells | None = None, *, listed: bool | None = None) -> pa.Table:
         """Lay out a stored answer as the table that readers get.
 
         The true noise scale depends on the largest establishment and is confidential; `error`, `low` and `high` are
-        functions of the protected value and the public parameters. `agreed` has the values after tables were made to
-        agree; the figures stay those of the answer, whose noise is the only one that is known, but are widened where
-        they would contradict the value that is shown. `listed` says whether combinations without any establishment are
-        rows, as the plan has it when not given.
+        functions of protected values and the public parameters. `agreed` has the values after tables were made to
+        agree, with their errors; figures are widened where they would contradict the value that is shown. `listed`
+        says whether combinations without any establishment are rows, as the plan has it when not given.
         """
         listed = self.lists_structural_zeros if listed is None else listed
         if listed and not self.table.establishments and len(answer) < answer.domain:
             return self.rows(self._alike(answer), None if agreed is None else self._alike(agreed), listed=True)
         columns = self.columns_of(answer, agreed if agreed is not None else answer)
+        added = {} if agreed is None else agreed.columns
+        columns |= {name: added[name] for name in (MEASURED, COMPOSITE) if name in added}
+        if COMPOSITE_ERROR in added:
+            columns[COMPOSITE_ERROR] = added[COMPOSITE_ERROR] / HUNDREDTHS
+        columns |= {name: answer[name] for name in (SCALE,) if name in answer.columns}
         if "establishments" in answer.columns and self.table.establishments:
             columns["establishments"] = answer["establishments"]
         positions = answer.positions
         if listed and len(answer) < answer.domain:
             # Nobody can work where no establishment is: these rows are exact, and their zeros cost nothing.
             positions = np.arange(answer.domain, dtype=np.int64)
-            columns = {name: _laid_out(column, answer) for name, column in columns.items()}
+            columns = {name: laid_out(column, answer) for name, column in columns.items()}
+            if SCALE in columns:  # which was bought of listed cells, and of no others
+                unbought = np.full(answer.domain, np.nan)
+                unbought[answer.positions] = answer[SCALE]
+                columns[SCALE] = unbought
         elif not listed and "establishments" in answer.columns and not self.table.establishments:
             kept = self._with_something(answer, columns)
             positions, columns = positions[kept], {name: column[kept] for name, column in columns.items()}
         chosen = self.chosen_rows(positions)
         if chosen is not None:
             positions, columns = positions[chosen], {name: column[chosen] for name, column in columns.items()}
-        return _arrow(answer, positions, columns)
+        return as_arrow(answer, positions, columns)
 
     def columns_of(self, answer: Cells, shown: Cells) -> Columns:
         """The published columns of an answer, `shown` being its values after tables were made to agree."""
@@ -152,8 +177,8 @@ class PublishedTable(TableStatistic):
 
     def shown_figures(self, answer: Cells, shown: Cells) -> PublishedFigures:
         """The error figures of the answer as they stand beside the values that are shown."""
-        figures = published_figures(self.method, answer, CONFIDENCE)
-        return figures.beside(answer["value"]).beside(self.shown_values(shown))
+        before = published_figures(self.method, answer, CONFIDENCE, largest_of(shown)).beside(answer["value"])
+        return figures_after(shown, before).beside(self.shown_values(shown))
 
     def _alike(self, cells: Cells) -> Cells:
         """All combinations: those without an establishment look like any other 0, and are as little available."""
@@ -182,9 +207,11 @@ class PublishedTable(TableStatistic):
             some |= columns["status"] == SUPPRESSED
         return np.isin(block, np.unique(block[some]))
 
-    def files(self, answer: Cells, agreed: Cells | None = None) -> dict[str, list[Callable[[], Any]]]:
+    def files(
+        self, answer: Cells, agreed: Cells | None = None, when: tuple[str, str] | None = None
+    ) -> dict[str, list[Callable[[], Any]]]:
         """The files of the published table, each in pieces that can be made side by side."""
-        table = self.rows(answer, agreed)
+        table = at_period(self.rows(answer, agreed), when)
         pieces = range(0, len(table) or 1, _PIECE)
         return {
             f"tables/{self.name}.parquet": [partial(parquet, table)],
@@ -204,6 +231,16 @@ class PublishedTable(TableStatistic):
     # What is assessed, confidentially.
 
     @property
+    def one_job(self) -> int:
+        """What one job adds to a cell at most."""
+        return 1
+
+    @property
+    def of_records(self) -> bool:
+        """Whether it is about records, and not about jobs."""
+        return self.table.of_records
+
+    @property
     def estimates(self) -> bool:
         """Whether its values are estimates for groups, which are assessed by the size of the group."""
         return False
@@ -219,6 +256,10 @@ class PublishedTable(TableStatistic):
     def listing(self, counted: Any, answer: Cells) -> Any:  # noqa: ARG002 (sparse tables have something to say)
         """What is listed and what is lost, of tables that list only some of their cells."""
         return None
+
+    def expected_errors(self, counted: Cells) -> Floats:
+        """How far its values are off on average, by the true cells: confidential."""
+        return self.method.expected_error(counted)
 
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: what would be published without protection."""
@@ -259,9 +300,9 @@ class PublishedTable(TableStatistic):
         """The attacks that need all tables of a kind, each with its true cells and its answer."""
         return ()
 
-    def growth(self, counted: Cells, answer: Cells) -> Any:  # noqa: ARG002 (some kinds know)
+    def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (some kinds know)
         """How far growth from period to period is off, where that can be told: confidential."""
-        return None
+        return ()
 
     def cell_risks(self, counted: Cells, answer: Cells) -> dict[str, Floats]:  # noqa: ARG002 (some kinds know)
         """The probability of attacks cell by cell, where it can be computed: confidential."""
@@ -282,8 +323,9 @@ class PublishedTable(TableStatistic):
             "name": self.name,
             "title": self.title,
             "statistic": {table.statistic: _plain(getattr(table, table.statistic))},
-            "unit": self.unit(plan.release.data),
-            "dimensions": [describe_dimension(plan, dimension) for dimension in self.by],
+            "unit": self.unit(plan),
+            **self._measure(plan.release.data),
+            "dimensions": [*describe_time(plan), *(describe_dimension(plan, dimension) for dimension in self.by)],
             **self._flow(plan.release.data),
             **self.design(),
             "where": {name: list(codes) for name, codes in table.where.items()},
@@ -296,9 +338,23 @@ class PublishedTable(TableStatistic):
             "totals": table.totals,
             "nonnegative": table.nonnegative,
             "reconciled": self.name in plan.reconciled,
+            **({"weights": self._weights(plan)} if self.name in plan.reconciled else {}),
+            **({"composite": rule.described()} if (rule := plan.composites.get(self.name)) else {}),
+            **({"largest_from": list(finer)} if (finer := plan.finer_tables.get(self.name)) else {}),
+            **({"bought_steps": steps} if (steps := bought_steps(self.method)) else {}),
+            **({"largest_by": sizes} if (sizes := self._public_sizes(plan)) else {}),
             **({"not_reconciled": why} if (why := plan.not_reconciled.get(self.name)) else {}),
             "files": self._files(chunks),
         }
+
+    def _public_sizes(self, plan: Surroundings) -> list[str]:
+        """The attributes by which everyone knows how large establishments can be, where that makes errors smaller."""
+        named = [*(one.name for one in self.by), *self.where] if self.counts_jobs_formally else []
+        return [name for name in named if plan.most_workers(name)]
+
+    def _weights(self, plan: Surroundings) -> dict[str, Any]:
+        """What the weights are made of with which it was made to agree with others."""
+        return described_weights(self, [table for table in plan.tables if table.name in plan.reconciled], plan)
 
     def _flow(self, data: Data) -> dict[str, Any]:
         """Which dimensions are where something comes from and where it goes to, of tables that have both."""
@@ -313,14 +369,30 @@ class PublishedTable(TableStatistic):
             return {"parquet": f"tables/{self.name}.parquet", "csv": f"tables/{self.name}.csv"}
         return {"parquet": f"tables/{self.name}", "parts": len(chunks), "rows": chunks.rows}
 
-    def unit(self, data: Data) -> str:
-        """What the values are numbers of, in the words of the measure where there is one."""
-        described = data.measures.get(self.table.measure or "")
-        return self.table.unit if described is None or not described.unit else described.unit
+    def unit(self, plan: Surroundings) -> str:
+        """What the values are numbers of: the unit of the measure, or whom records with weights stand for."""
+        described = plan.release.data.measures.get(self.table.measure or "")
+        if described is not None and described.unit:
+            return str(described.unit)
+        if self.table.count == "records" and plan.release.records.records.weight is not None:
+            return str(plan.release.about.population)
+        return self.table.unit
+
+    def _measure(self, data: Data) -> dict[str, Any]:
+        """The measure that is added up or described, with its label, where there is one."""
+        name = self.table.measure
+        described = data.measures.get(name or "")
+        return {} if described is None else {"measure": {"name": name, "label": described.label or name}}
 
     def design(self) -> dict[str, Any]:
         """What else is public of how it was made."""
         return {}
+
+    def noise_facts(self, workplace: list[str]) -> dict[str, Any]:
+        """What sums of its cells are told by: the parameters of the noise, and which dimensions are of workplaces."""
+        if not isinstance(self.method, AddsUp) or not self.is_unbiased:
+            return {}
+        return {"noise": {"parameters": public_parameters(self.method), "workplace": workplace}}
 
     @property
     def lacking_columns(self) -> frozenset[str]:
@@ -334,7 +406,16 @@ class PublishedTable(TableStatistic):
             lacking.add("establishments")
         if not self.table.establishments:
             lacking |= {"establishments", "convergence_ratio"}  # jobs for each establishment tell their number
-        return {name: text for name, text in COLUMNS.items() if name not in lacking}
+        if self.name not in plan.reconciled:
+            lacking.add(MEASURED)
+        if self.name not in plan.composites:
+            lacking |= {COMPOSITE, COMPOSITE_ERROR}
+        steps = bought_steps(self.method)
+        lacking |= set() if steps else {SCALE}
+        told = COLUMNS | ({"error": ERROR_WITHIN} if self.name in plan.finer_tables else {})
+        told |= {"error": ERROR_BOUGHT} if steps else {}
+        told |= {"error": ERROR_AGREED} if self.name in plan.reconciled else {}
+        return {name: text for name, text in told.items() if name not in lacking}
 
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (some kinds look at them)
         """What is known of combinations that are not listed."""
@@ -383,60 +464,23 @@ class PublishedTable(TableStatistic):
         error = self.method.planned_error()
         if error.share is None:
             return "secret", "secret"
-        return f"{error.in_a_small_cell} jobs", error.in_a_large_cell
+        return f"{error.in_a_small_cell} {self.counted_in}", error.in_a_large_cell
 
+    @property
+    def counted_in(self) -> str:
+        """What its errors are numbers of, in short."""
+        return "jobs"
 
-def parquet(table: pa.Table) -> pa.Buffer:
-    """A published table as the content of a file."""
-    content = pa.BufferOutputStream()
-    pq.write_table(table, content, compression="zstd")
-    return content.getvalue()
-
-
-def csv_text(table: pa.Table, *, header: bool = True) -> pa.Buffer:
-    """The rows of a table as CSV: codes as they are, quoted only where they must be."""
-    plain = {
-        name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    content = pa.BufferOutputStream()
-    options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="needed", batch_size=1 << 16)
-    pyarrow.csv.write_csv(pa.table(plain), content, options)
-    return content.getvalue()
-
-
-def typical(error: PlannedError) -> str:
-    """How far a number is typically off, in words."""
-    if error.share is None:
-        return "How far a number is typically off is confidential."
-    if not error.share:
-        return f"The noise is typically {error.in_a_small_cell} jobs."
-    return (
-        f"Where no establishment of a cell has more than {error.floor_size:,} workers the noise is typically "
-        f"{error.in_a_small_cell} jobs; otherwise it is typically {100 * error.share:.3g} % of "
-        f"{error.of.replace('its', _THE_CELLS, 1)}."
-    )
-
-
-def number_left_out(tables: Iterable[PublishedTable]) -> str:
-    """What is said of tables without the number of establishments whose zeros are not made by noise."""
-    names = [f"`{table.name}`" for table in tables if not table.table.establishments and table.tells_establishments]
-    if not names:
-        return ""
-    return (
-        f" The number is left out of {', '.join(names)}: a 0 there does not mean that there is no establishment, but a "
-        "value above 0 still means that there is one."
-    )
+    @property
+    def large_from(self) -> tuple[int, str] | None:
+        """From how many on, and of what, an establishment makes errors grow with it; None where none does."""
+        error = self.method.planned_error()
+        return (error.floor_size, "workers") if error.share and error.of == LARGEST else None
 
 
 def number(value: Fraction) -> int | float:
     """A parameter as JSON writes it."""
     return int(value) if value.denominator == 1 else float(value)
-
-
-def is_hidden(status: NDArray[Any]) -> Flags:
-    """Which cells have no published value."""
-    return np.isin(status, HIDDEN)
 
 
 def _plain(value: Any) -> Any:
@@ -446,27 +490,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return number(value) if isinstance(value, Fraction) else value
-
-
-def _arrow(answer: Cells, positions: Integers, columns: Columns) -> pa.Table:
-    arrays: dict[str, pa.Array] = {}
-    for dimension, place in zip(answer.dimensions, places(positions, answer.dimensions), strict=True):
-        arrays[dimension.name] = pa.DictionaryArray.from_arrays(place.astype(np.int32), list(dimension.codes))
-    for name, column in columns.items():
-        if name == "status":
-            arrays[name] = pa.DictionaryArray.from_arrays(column.astype(np.int32), list(STATUSES))
-            continue
-        hidden = is_hidden(columns["status"]) if name == "value" and "status" in columns else np.isnan(column)
-        decimal = name in ("error", "convergence_ratio", "rse") or (
-            name != "count" and columns["value"].dtype.kind == "f"
-        )
-        kind = pa.float64() if decimal else pa.int64()
-        arrays[name] = pa.array(column, kind, mask=hidden, safe=False)
-    return pa.table(arrays)
-
-
-def _laid_out(column: NDArray[Any], answer: Cells) -> NDArray[Any]:
-    """Spread a column over the whole domain, zero where nothing is listed."""
-    whole = np.zeros(answer.domain, dtype=column.dtype)
-    whole[answer.positions] = column
-    return whole

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD
 
 # What a guarantee protects: the three requirements of employer-employee data, as a table.
 
-Answer = Literal["yes", "no", "weak attackers"]
+Answer = Literal["yes", "no", "weak attackers", "pay alike"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,8 @@ class Requirements:
     def __str__(self) -> str:
         if self.individuals == "no":
             return "nothing provably"
+        if self.employer_size == "pay alike":
+            return "persons, size and shape (where what is added up grows alike)"
         size = {"yes": "size", "no": "", "weak attackers": "size (weak attackers only)"}[self.employer_size]
         parts = [word for word in (size, "shape" if self.employer_shape == "yes" else "") if word]
         return ", ".join(["persons", *parts]) if parts else "persons only"
@@ -58,7 +60,10 @@ def requirements(guarantee: Guarantee) -> Requirements:
     persons, size (weak attackers only)
     """
     bound = guarantee.bound
-    return REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
+    found = REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
+    if bound is None or not bound.caps or found.employer_size != "yes":
+        return found
+    return replace(found, employer_size="pay alike", employer_shape="pay alike")
 
 
 _OWN: Mapping[str, str] = MappingProxyType(
@@ -90,6 +95,8 @@ _OWN: Mapping[str, str] = MappingProxyType(
 """The methods of this package by their names, and where each is: it is loaded when a release names it."""
 
 _COMMON = ("alpha", "epsilon", "worker_cells")
+_HAS_FORMS = ("smooth-pareto", "vector-pareto")
+"""Where the option `form` chooses between them."""
 
 PLUGGED_IN = "sfumato.methods"
 """The group of entry points by which other packages add methods for counts of jobs: any name = a class."""
@@ -245,7 +252,7 @@ def build(
     known = _options(method)
     for option in options:
         if option not in known:
-            raise _unknown(f"method {name!r}, option {option!r}", option, known, "options")
+            raise _unknown_option(name, option, known)
     read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
     if is_keyed(name):
         keyed: Method = method(**read, **of_table)
@@ -266,6 +273,24 @@ def build(
             do="use another method, or mend the package",
         )
     return built
+
+
+def built_again(name: str, parameters: Mapping[str, Any]) -> Method:
+    """The method that a bundle describes by its name and `sfumato.method.public_parameters`."""
+    if name not in METHODS:
+        raise _unknown(f"method {name!r}", name, METHODS, "methods")
+    built: Any = METHODS[name]
+    if more := parameters.keys() - {part.name for part in fields(built)}:
+        raise SfumatoError(
+            f"method {name!r}",
+            expected="parameters that this version of sfumato knows",
+            found=", ".join(sorted(more)),
+            do="read the bundle with the version that published it, or a later one",
+        )
+    exact = {part.name for part in fields(built) if Fraction in (part.type, *get_args(part.type))}
+    read = {key: Fraction(value) if key in exact and value is not None else value for key, value in parameters.items()}
+    method: Method = built(**read)
+    return method
 
 
 def options_of(name: str) -> frozenset[str]:
@@ -311,8 +336,31 @@ def _read(method: str, option: str, kind: Any, value: Any) -> Any:
     raise ReleaseError(
         f"method {method!r}, option {option!r}",
         expected=words.get(kind, str(kind)),
-        found="another value" if is_keyed(method) else repr(value),  # options of keyed methods are secrets
+        found=_shown(method, value),
         do="correct the value",
+    )
+
+
+def _shown(method: str, value: Any) -> str:
+    """A value that is refused, as messages show it: options of keyed methods are secrets."""
+    if is_keyed(method):
+        return "another value"
+    return f"values by name, of {', '.join(map(str, value))}" if isinstance(value, Mapping) else repr(value)
+
+
+def _unknown_option(method: str, option: str, known: Iterable[str]) -> ReleaseError:
+    """A key of `protect` may be misspelt as well as an option of its method, and both are written in one place."""
+    keys = ["method"] if is_keyed(method) else ["method", "epsilon", "alpha"]
+    taken = sorted({*known, *(("form",) if method in _HAS_FORMS else ())})
+    close = get_close_matches(option, [*keys, *taken], n=1)
+    do = f"did you mean {close[0]!r}?" if close else "remove it, or name one of these"
+    if others := [name for name in _OWN if option in _options(METHODS[name])]:
+        do = f"leave it out, or use a method that takes it: {', '.join(others)}"
+    return ReleaseError(
+        f"method {method!r}, option {option!r}",
+        expected=f"{', '.join(keys)}, or an option of the method: {', '.join(taken) or 'it takes none'}",
+        found=repr(option),
+        do=do,
     )
 
 
@@ -320,7 +368,7 @@ def _unknown(where: str, word: str, known: Iterable[str], kind: str) -> ReleaseE
     close = get_close_matches(word, list(known), n=1)
     return ReleaseError(
         where,
-        expected=f"one of {', '.join(sorted(known)) or 'none: it takes no options'}",
+        expected=f"one of {', '.join(sorted(known))}",
         found=repr(word),
         do=f"did you mean {close[0]!r}?" if close else f"name one of these {kind}",
     )

@@ -2,25 +2,30 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from sfumato.errors import ReleaseError
-from sfumato.frame import Described, Exact, Frame, exact
-from sfumato.microdata import Microdata
+from sfumato.description import Described, Exact, exact
+from sfumato.frame.levels import AT, at_level, each_combination, pairs_of, published_name, published_names
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.section import EARNINGS, ENDS, Degrees, Flow, Graph
-from sfumato.statistics.registry import for_people, is_for_people, is_keyed
+from sfumato.statistics.people.section import Predict, Quantiles
+from sfumato.statistics.registry import is_keyed
+from sfumato.statistics.totals.section import GrowthOf
+from sfumato.statistics.wish import Wish
 
-StatisticName = Literal["count", "indicators", "flow", "graph", "degrees", "total", "mean", "predict", "quantiles"]
+StatisticName = Literal[
+    "count", "indicators", "flow", "graph", "degrees", "total", "mean", "growth", "predict", "quantiles"
+]
 STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
 FOR_TOTALS = ("top-contributors", "perturbed-values")
 """The methods of totals of records, whose classes are loaded when a release names them."""
+BUYS = "error_epsilon"
+"""The option of a method that buys the scale of its noise for error figures."""
+_LONGEST = 64  # characters of the name of a table
 LISTED_CELLS = 100_000
 """Larger tables are mostly combinations without any establishment, which only make files longer."""
 
@@ -34,7 +39,8 @@ class Protection(Described):
     epsilon: Exact | None = Field(
         None,
         description="what the whole table spends of the budget; not for methods without a formal guarantee. Of people "
-        'by period it may be a table of what each period spends, { "2001" = 1, "2002" = 0.5 }, which add up',
+        'by period it may be a table of what each period spends, { "2001" = 1, "2002" = 0.5 }, which add up; with '
+        "`levels`, of what the table of each combination spends",
     )
     by_period: dict[str, Exact] = Field(
         {}, description="what each period spends, where `epsilon` is written as a table; not written itself"
@@ -69,82 +75,59 @@ class Protection(Described):
         """What only the chosen method knows, such as delta."""
         return dict(self.model_extra or {})
 
+    def each_spends(self, names: Sequence[str]) -> dict[str, "Protection"]:
+        """The protection of each of several tables that this one stands for: an even share, or what each has."""
+        bought = self._each_buys(names)
+        if not self.by_period:
+            return {name: self.scaled(Fraction(1, len(names)))._buying(bought.get(name)) for name in names}
+        if self.by_period.keys() != set(names):
+            raise ValueError(f"`epsilon` is one number, or has what each table spends: {', '.join(names)}")
+        return {
+            name: self.model_copy(update={"epsilon": epsilon, "by_period": {}})._buying(bought.get(name))
+            for name, epsilon in self.by_period.items()
+        }
 
-class Predict(Described):
-    """What a least-squares line through the people of each group says at chosen values."""
+    def _each_buys(self, names: Sequence[str]) -> dict[str, Fraction]:
+        """What the scale of each of several tables costs; nothing where the option is not written."""
+        written = self.options.get(BUYS)
+        if written is None:
+            return {}
+        if not isinstance(written, dict):
+            return dict.fromkeys(names, exact(written) / len(names))
+        if written.keys() != set(names):
+            raise ValueError(
+                f"`{BUYS}` is one number, or has what the scale of each table costs, 0 where none is bought: "
+                f"{', '.join(names)}"
+            )
+        return {name: exact(epsilon) for name, epsilon in written.items()}
 
-    outcome: str = Field(description="measure that is predicted; it needs a minimum and a maximum")
-    on: str = Field(description="measure it is predicted from; it needs a minimum and a maximum")
-    at: tuple[Exact, ...] = Field(
-        min_length=1,
-        description="values of `on` to predict at, in its smallest unit; with mose and theil-sen each costs a share",
-    )
-
-    @model_validator(mode="after")
-    def _predicts_something_else(self) -> Self:
-        if self.outcome == self.on:
-            raise ValueError("`outcome` and `on` are two measures")
-        if len(set(self.at)) != len(self.at):
-            raise ValueError("each value of `at` once")
-        return self
-
-
-class Bins(Described):
-    """The public bins in which values are counted: a list of edges, or bins of equal mass of a log-normal guess."""
-
-    edges: tuple[int, ...] | None = Field(
-        None, description="ends of the bins, in the smallest unit, increasing; bins = [0, 20000, …] is short for this"
-    )
-    median: Exact | None = Field(None, description="median of the log-normal distribution that is guessed; not of data")
-    sigma: Exact | None = Field(None, description="standard deviation of its logarithm, such as 0.6")
-    number: int | None = Field(
-        None,
-        ge=2,
-        le=1000,
-        description="number of bins that share it equally; with the adaptive curve the outer two are divided further",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accepts_a_list(cls, bins: object) -> object:
-        return {"edges": bins} if isinstance(bins, list | tuple) else bins
-
-    @model_validator(mode="after")
-    def _is_one_or_the_other(self) -> Self:
-        guess = (self.median, self.sigma, self.number)
-        if self.edges is None:
-            if any(part is None for part in guess):
-                raise ValueError("a list of edges, or all of `median`, `sigma` and `number`")
-            if not (self.median and self.median > 0 and self.sigma and self.sigma > 0):
-                raise ValueError("`median` and `sigma` above 0")
+    def _buying(self, epsilon: Fraction | None) -> "Protection":
+        """The same with another cost of its scale, where it has one; without the option where that is 0."""
+        if epsilon is None:
             return self
-        if any(part is not None for part in guess):
-            raise ValueError("either a list of edges, or `median`, `sigma` and `number`")
-        if len(self.edges) < 3:
-            raise ValueError(f"at least three edges that increase, not {len(self.edges)}")
-        for low, high in pairwise(self.edges):
-            if high <= low:
-                raise ValueError(
-                    f"increasing edges: edges that increase from each to the next, not {low} and then {high}"
-                )
-        return self
+        said: dict[str, Any] = {name: value for name, value in self if name != BUYS}
+        return Protection(**(said | {BUYS: epsilon} if epsilon else said))
+
+    def scaled(self, times: Fraction) -> "Protection":
+        """The same with so many times the epsilon."""
+        if self.epsilon is None:
+            return self
+        periods = {period: epsilon * times for period, epsilon in self.by_period.items()}
+        return self.model_copy(update={"epsilon": self.epsilon * times, "by_period": periods})
 
 
-class Quantiles(Described):
-    """Percentiles of a measure among the people of each group, from a noisy histogram."""
+def name_at_levels(name: str, words: str) -> str:
+    """The name of the table of one combination of levels, by the names of its dimensions put together.
 
-    of: str = Field(description="measure whose percentiles are published")
-    at: tuple[Exact, ...] = Field(
-        min_length=1, description="percentiles such as [25, 50, 75]: increasing, above 0 and below 100"
-    )
-    bins: Bins = Field(description="public bins in which values are counted; never read off the data")
+    >>> name_at_levels("jobs", "place_NUTS_2")
+    'jobs_by_place_nuts_2'
+    """
+    return re.sub(r"[^a-z0-9_-]+", "_", f"{name}_by_{words.lower()}")
 
-    @field_validator("at")
-    @classmethod
-    def _are_percentiles(cls, at: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-        if any(not 0 < place < 100 for place in at) or any(high <= low for low, high in pairwise(at)):
-            raise ValueError("percentiles that increase, above 0 and below 100")
-        return at
+
+def title_at_levels(title: str, by: Sequence[str]) -> str:
+    """The heading of the table of one combination of levels."""
+    return f"{title}: {', '.join(by).replace('_', ' ')}"
 
 
 class Table(Described):
@@ -155,8 +138,19 @@ class Table(Described):
     count: Literal["jobs", "records"] | None = Field(
         None, description="what is counted: jobs, or the records of businesses or a survey, weighted"
     )
-    total: str | None = Field(None, description="measure whose weighted total is published, of businesses or a survey")
-    mean: str | None = Field(None, description="measure whose mean is published, weighted where the records are")
+    total: str | None = Field(
+        None,
+        description="measure whose total is published: of jobs, with a `cap` and a guarantee, or weighted, of "
+        "businesses or a survey",
+    )
+    mean: str | None = Field(
+        None,
+        description="measure whose mean is published: of jobs, with a `cap` and a guarantee, or of records, weighted "
+        "where these are",
+    )
+    growth: GrowthOf | None = Field(
+        None, description="growth of a total from period to period, in percent with its error; records have a `period`"
+    )
     predict: Predict | None = Field(None, description="what a line through the people of each group predicts")
     quantiles: Quantiles | None = Field(None, description="percentiles of a measure among the people of each group")
     indicators: tuple[str, ...] | None = Field(
@@ -165,23 +159,44 @@ class Table(Described):
     flow: Flow | None = Field(None, description="moves between employers of a panel, by an attribute of both")
     graph: Graph | None = Field(None, description="pairs of employers or workers, by an attribute of both")
     degrees: Degrees | None = Field(None, description="employers by how many others they share workers with")
-    by: tuple[str, ...] = Field((), description="the attributes that make the cells; in a panel also its period")
+    by: tuple[str, ...] = Field(
+        (),
+        description="the attributes that make the cells, or levels of them, such as industry@sector; in a panel also "
+        "its period",
+    )
+    levels: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="makes a table of each combination of levels of attributes in `by`, such as { industry = "
+        '["total", "sector", "industry"] }; they share `epsilon`, and `error_epsilon`, evenly, or have each their own',
+    )
     where: dict[str, tuple[str, ...]] = Field(
         {},
         description="only jobs or records with these codes, by attribute; of flows and graphs also of one end, such as "
-        "origin_industry",
+        "origin_industry. Counts of jobs with other codes of a public attribute are charged once: see docs/ledger.md",
     )
     protect: Protection = Field(description="how the table is protected, and what it costs")
+    wish: str | None = Field(
+        None,
+        description='how accurate the cells are to be, such as "5%" or "100 jobs", for `sfumato plan`; it changes no '
+        "number",
+    )
     totals: bool = Field(
         False, description='add the code "total" to every dimension of a table of records, protected by itself'
     )
-    decimals: int = Field(2, ge=0, le=6, description="digits after the point of a mean, a prediction or a percentile")
+    decimals: int = Field(
+        2, ge=0, le=6, description="digits after the point of a mean, growth, a prediction or a percentile"
+    )
     unknown_errors: Literal["withheld", "published"] = Field(
         "withheld",
         description="what becomes of a prediction or mean of people whose error nothing published tells; published, it "
         "may be far beyond the bounds of its measure",
     )
     nonnegative: bool = Field(False, description="publish negative values as 0; the statement then warns of the bias")
+    composite: tuple[str, ...] | None = Field(
+        None,
+        description="publish composite estimates beside the values of a reconciled count of jobs by attributes of "
+        "workers, who are taken for alike within the codes of these public attributes; [] for all workplaces",
+    )
     structural_zeros: Literal["auto", "listed", "implied"] = Field(
         "auto",
         description="whether combinations without any establishment are rows (exactly 0) or left out; "
@@ -189,8 +204,9 @@ class Table(Described):
     )
     establishments: bool = Field(
         True,
-        description="whether counts of jobs and indicators tell the number of establishments of each cell; false, "
-        "combinations without any are protected like others, or with noise-infusion look like others with the value 0",
+        description="whether counts and totals of jobs and indicators tell the number of establishments of each cell; "
+        "false, combinations without any are protected like others, or with noise-infusion look like others with the "
+        "value 0",
     )
     parts: int | None = Field(
         None,
@@ -203,13 +219,29 @@ class Table(Described):
     @field_validator("name")
     @classmethod
     def _names_a_file(cls, name: str) -> str:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", name):
-            raise ValueError("lower-case letters, digits, - and _ are allowed, at most 64")
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name) or len(name) > _LONGEST:
+            raise ValueError(f"lower-case letters, digits, - and _ are allowed, at most {_LONGEST}")
         return name
+
+    @field_validator("levels", mode="before")
+    @classmethod
+    def _accepts_numbers(cls, levels: object) -> object:
+        listed = dict(pairs_of(levels))
+        if not isinstance(levels, dict):
+            return levels
+        if single := [name for name in levels if name not in listed]:
+            raise ValueError(f'`levels` of \'{single[0]}\' is a list, such as ["total", "{levels[single[0]]}"]')
+        return {name: [str(one) for one in some] for name, some in listed.items()}
+
+    @field_validator("wish")
+    @classmethod
+    def _can_be_understood(cls, wish: str | None) -> str | None:
+        return None if wish is None else str(Wish.read(wish))
 
     @field_validator("by")
     @classmethod
     def _lists_each_once(cls, by: tuple[str, ...]) -> tuple[str, ...]:
+        by = tuple(map(published_name, by))
         repeated = [name for name, times in Counter(by).items() if times > 1]
         if repeated:
             raise ValueError(f"'{repeated[0]}' is listed twice")
@@ -220,7 +252,7 @@ class Table(Described):
     def _accepts_one_code(cls, where: object) -> object:
         if not isinstance(where, dict):
             return where
-        return {name: [codes] if isinstance(codes, str) else codes for name, codes in where.items()}
+        return {n: [codes] if isinstance(codes, str) else codes for n, codes in published_names(where).items()}
 
     @field_validator("indicators", mode="before")
     @classmethod
@@ -243,9 +275,10 @@ class Table(Described):
             raise ValueError(f"a table asks for one of {', '.join(STATISTICS)}; this one for {found}")
         if self.statistic not in ("flow", "graph") and not self.by:
             raise ValueError("`by` needs at least one attribute")
-        if not self.establishments and not (self.count == "jobs" or self.indicators is not None):
+        if not self.establishments and not (self.count == "jobs" or self.statistic in ("indicators", "total", "mean")):
             raise ValueError(
-                "`establishments = false` is for counts of jobs and indicators: elsewhere the number is not published"
+                "`establishments = false` is for counts and totals of jobs and indicators: elsewhere the number is not "
+                "published"
             )
         if not self.establishments and self.structural_zeros == "implied" and not is_keyed(self.protect.method):
             raise ValueError(
@@ -254,11 +287,57 @@ class Table(Described):
             )
         if self.nonnegative and self.count != "jobs":
             raise ValueError("`nonnegative` is for counts of jobs")
+        if self.composite is not None and self.count != "jobs":
+            raise ValueError("`composite` is for counts of jobs")
         if self.unknown_errors == "published" and self.statistic not in ("predict", "mean"):
             raise ValueError("`unknown_errors` is for predictions and means: other values have an error, or need none")
         if self.totals and (not self.of_records or self.at is not None):
             raise ValueError("`totals` are for tables of records, but not for predictions and percentiles")
         return self
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        for name, levels in self.levels.items():
+            if name not in self.by:
+                raise ValueError(f"`levels` are of attributes in `by`, and '{name}' is not")
+            if strange := [one for one in levels if AT in one and not one.startswith(f"{name}{AT}")]:
+                raise ValueError(f"`levels` of '{name}' lists levels of '{name}', and '{strange[0]}' is none")
+            if not levels or len({at_level(name, one).casefold() for one in levels}) < len(levels):
+                raise ValueError(f"`levels` of '{name}' lists at least one level, and each once")
+        self.each_level()
+        return self
+
+    def each_level(self) -> "tuple[Table, ...]":
+        """The tables that are published: one of each combination of levels, and this one where it names none.
+
+        >>> jobs = Table(name="jobs", count="jobs", by=("place", "industry"), protect=Protection(epsilon=Fraction(3)),
+        ...              levels={"industry": ("total", "sector", "industry")})
+        >>> [(table.name, table.by, str(table.protect.epsilon)) for table in jobs.each_level()][:2]
+        [('jobs_by_place', ('place',), '1'), ('jobs_by_place_industry_sector', ('place', 'industry_sector'), '1')]
+        """
+        if not self.levels:
+            return (self,)
+        found = each_combination(self.by, self.levels)
+        if not found:
+            raise ValueError("`levels` leave out every attribute, and the grand total is no table: list a level")
+        if long := [words for words in found if len(self.name + words) > _LONGEST - len("_by_")]:
+            raise ValueError(
+                f"'{self.name}_by_{long[0]}' has more than {_LONGEST} characters: shorten `name`, or levels"
+            )
+        spent = self.protect.each_spends(list(found))
+        return tuple(
+            self.model_validate(
+                {
+                    **dict(self),
+                    "name": name_at_levels(self.name, words),
+                    "title": self.title and title_at_levels(self.title, by),
+                    "by": by,
+                    "levels": {},
+                    "protect": spent[words],
+                }
+            )
+            for words, by in found.items()
+        )
 
     @property
     def statistic(self) -> StatisticName:
@@ -268,13 +347,15 @@ class Table(Described):
     @property
     def of_records(self) -> bool:
         """Whether the table is about records of businesses or a survey, and not about jobs."""
-        return self.count == "records" or self.statistic in ("total", "mean", "predict", "quantiles")
+        return self.count == "records" or self.statistic in ("total", "mean", "growth", "predict", "quantiles")
 
     @property
     def measure(self) -> str | None:
         """The measure that the values are about; None counts."""
         if self.predict is not None:
             return self.predict.outcome
+        if self.growth is not None:
+            return self.growth.of
         return self.quantiles.of if self.quantiles is not None else self.total or self.mean
 
     @property
@@ -350,140 +431,3 @@ class Table(Described):
             for end, sides in ends.items()
             if name not in attributes and name.startswith(end) and name.removeprefix(end) in attributes
         }
-
-
-def refuse_unknown_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse a filter by codes that an attribute does not have."""
-    for name, kept in table.where.items():
-        unknown = [code for code in kept if code not in codes[name]]
-        if unknown or not kept:
-            raise ReleaseError(
-                f"table '{table.name}', where {name}",
-                expected=f"codes of {name}, such as {', '.join(codes[name][:5])}",
-                found=", ".join(unknown) or "none",
-                do="correct the codes",
-            )
-
-
-def refuse_other_data(table: Table, frame: Frame) -> None:
-    """Refuse a statistic that no method publishes of these jobs, before a method for it is looked for."""
-    if table.of_records:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected="a table of records: records = { … } under [data]",
-            found="jobs",
-            do="count jobs, or describe the records under [data]",
-        )
-    if table.statistic in ("indicators", "flow") and frame.span is None:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected="a panel: jobs with worker, period, first, last and earnings",
-            found="jobs without a period",
-            do="describe the history under [data], or count jobs",
-        )
-
-
-def know_measures(table: Table, data: Microdata) -> None:
-    """Refuse a statistic that records do not have, and measures that are not described."""
-    if not table.of_records:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected='a total, a mean, a prediction, quantiles or count = "records": the data are records, not jobs',
-            found=f"{table.statistic}",
-            do='write total = "…", mean = "…", predict = { … }, quantiles = { … } or count = "records"',
-        )
-    for name in table.measures:
-        if name not in data.measures:
-            close = get_close_matches(name, list(data.measures), n=1)
-            raise ReleaseError(
-                f"table '{table.name}', {table.statistic}",
-                expected=f"a measure: {', '.join(data.measures) or 'none is described'}",
-                found=f"'{name}'",
-                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.measures]",
-            )
-
-
-def classes_of(table: Table, data: Microdata) -> tuple[str, ...]:
-    """The attributes of calibration classes, as the option `classes` of a method names them."""
-    classes = table.protect.options.get("classes", ())
-    classes = (classes,) if isinstance(classes, str) else classes
-    if not isinstance(classes, list | tuple):
-        classes = (classes,)
-    for name in classes:
-        if name not in data.attributes:
-            close = get_close_matches(str(name), list(data.attributes), n=1)
-            raise ReleaseError(
-                f"table '{table.name}', classes",
-                expected=f"attributes: {', '.join(data.attributes)}",
-                found=f"'{name}'",
-                do=f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]",
-            )
-    return tuple(dict.fromkeys(classes))
-
-
-def methods_for_records(table: Table) -> dict[str, str]:
-    """What a release file may name for a table of records, each with what is used."""
-    people = for_people(table.statistic)
-    keyed = FOR_TOTALS if table.statistic in ("count", "total", "mean") else ()
-    return {**{name: name for name in keyed}, **people}
-
-
-def need_one_period(table: Table, data: Any, words: str = "a unit has a record in each") -> None:
-    """Refuse a table whose cells add up several periods of the same units."""
-    period = data.records.period
-    if period is not None and period not in table.by and len(table.where.get(period, ())) != 1:
-        raise ReleaseError(
-            f"table '{table.name}'",
-            expected=f"'{period}' in `by`, or one '{period}' in `where`: {words}",
-            found=f"by = {list(table.by)}",
-            do=f"add '{period}' to `by`, or choose one with where",
-        )
-
-
-def named_method(table: Table, fitting: Mapping[str, str]) -> str:
-    """The method that is used for what a release file names; one that is not for such tables is refused."""
-    named = table.protect.method
-    if named not in fitting:
-        raise ReleaseError(
-            f"table '{table.name}', method '{named}'",
-            expected=f"{' or '.join(fitting)}, the {'method' if len(fitting) == 1 else 'methods'} for such tables",
-            found=f"'{named}'",
-            do=f'write protect = {{ method = "{_nearest(named, fitting)}" }}',
-        )
-    return fitting[named]
-
-
-def _nearest(method: str, fitting: Iterable[str]) -> str:
-    """The method most like the one that was named; for people, where one for people was named."""
-    known = list(fitting)
-    people = {name for statistic in STATISTICS for name in for_people(statistic)}
-    if method in people:
-        known = [name for name in known if name in people] or known
-    return next(iter(get_close_matches(method, known, n=1)), known[0])
-
-
-def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
-    """The options of a method, without those that are used elsewhere."""
-    return {option: value for option, value in table.protect.options.items() if option not in elsewhere}
-
-
-def epsilon_of(table: Table, name: str) -> Fraction | None:
-    """What a table spends; a method with a key takes neither alpha nor epsilon."""
-    if is_keyed(name):
-        for parameter in ("alpha", "epsilon"):
-            value = getattr(table.protect, parameter)
-            if value is not None:
-                raise ReleaseError(
-                    f"method '{table.protect.method}', {parameter}",
-                    expected="neither alpha nor epsilon: it has no formal guarantee and costs no budget",
-                    found=f"{parameter} = {float(value):g}",
-                    do="leave it out",
-                )
-    if table.protect.by_period and not is_for_people(name):
-        raise ReleaseError(
-            f"table '{table.name}', epsilon",
-            expected="one number: only tables of people by period spend an epsilon of its own in each",
-            found="a table of epsilons",
-            do="write one number",
-        )
-    return table.protect.epsilon

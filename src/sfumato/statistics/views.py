@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cells import Cells
-from sfumato.measures.views import View
+from sfumato.measures.views import View, only
 from sfumato.method import HIDDEN
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME
 from sfumato.statistics.published import PublishedTable
@@ -28,6 +28,7 @@ def views(
     table = planned.table
     title = table.title or table.name
     counted = planned.with_true_values(counted)
+    errors = planned.expected_errors(counted)
     if not np.array_equal(counted.positions, answer.positions):
         raise ValueError("the answer is about other cells than the data")
     shown = agreed if agreed is not None else answer
@@ -38,14 +39,15 @@ def views(
             indicator=None,
             counted=counted,
             shown=planned.shown_values(shown),
+            expected=errors,
             interval=planned.interval(answer, shown),
             unit=unit or table.unit,
-            parts=10**table.decimals if table.statistic == "mean" else 1,
-            counts=table.statistic not in ("total", "mean") and not table.of_earnings,
-            additive=table.statistic != "mean",
+            parts=10**table.decimals if table.statistic in ("mean", "growth") else 1,
+            counts=table.statistic not in ("total", "mean", "growth") and not table.of_earnings,
+            additive=table.statistic not in ("mean", "growth"),
             agreed=not np.array_equal(shown["value"], answer["value"]),
         )
-        return (_margins_apart(view.only(_seen(answer))),)
+        return (_margins_apart(_published(view, _seen(answer))),)
     found = []
     for indicator in INDICATORS:
         if indicator.code in table.indicators:
@@ -56,22 +58,35 @@ def views(
                 indicator=indicator.code,
                 counted=true,
                 shown=part["value"],
+                expected=errors[CODES.index(indicator.code) :: len(CODES)],
                 interval=None,
                 unit=indicator.unit,
                 counts=indicator.unit == "jobs",
                 additive=indicator.additive,
             )
-            found.append(view.only(_seen(part)))
+            found.append(_published(view, _seen(part)))
     return tuple(found)
 
 
 def _margins_apart(view: View) -> View:
     """The cells, with the totals of rows and columns beside them: whoever adds up both counts everything twice."""
-    total = np.zeros(len(view.counted), dtype=np.bool_)
-    if view.planned.table.totals:
-        for dimension in view.counted.dimensions:
-            total |= np.array(dimension.codes)[view.counted.codes(dimension.name)] == TOTAL
-    return replace(view.only(~total), margins=view.only(total)) if total.any() else view
+    if not view.planned.table.totals or view.withheld is None:
+        return view
+    total, more = _is_total(view.counted), _is_total(view.withheld)
+    apart = replace(view, withheld=only(view.withheld, ~more))
+    return replace(apart.only(~total), margins=view.only(total)) if total.any() else apart
+
+
+def _is_total(cells: Cells) -> NDArray[np.bool_]:
+    total = np.zeros(len(cells), dtype=np.bool_)
+    for dimension in cells.dimensions:
+        total |= np.array(dimension.codes)[cells.codes(dimension.name)] == TOTAL
+    return total
+
+
+def _published(view: View, seen: NDArray[np.bool_]) -> View:
+    """The cells whose value can be seen, and the others beside them."""
+    return replace(view.only(seen), withheld=only(view.counted, ~seen))
 
 
 def _one_indicator(cells: Cells, code: str) -> Cells:

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sfumato.bundle.statement import meaning
-from sfumato.cli.release import assessment_summary, error_chart, run_summary
+from sfumato.cli.release import assessment_summary, error_chart
+from sfumato.cli.run import run_summary
 from sfumato.cli.screen import (
     AsJson,
     Summary,
@@ -30,7 +31,8 @@ from sfumato.durable import write_durably
 from sfumato.errors import SfumatoError
 from sfumato.privacy.guarantee import at_most
 from sfumato.release import load
-from sfumato.report.assess import Assessment, assess
+from sfumato.report.assess import assess
+from sfumato.report.assessment import Assessment
 from sfumato.running import STEPS, Published, run
 from sfumato_lab.economy.jobs.generate import Economy, generate
 

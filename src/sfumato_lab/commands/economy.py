@@ -11,7 +11,8 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sfumato.cli.screen import AsJson, Summary, group_with_default, printed_table, progress, show, spaced
+from sfumato.cli.screen import AsJson, Summary, printed_table, progress, show, spaced
+from sfumato.cli.usage import group_with_default
 
 if TYPE_CHECKING:  # only names for types
     from sfumato_lab.economy.frame import Made

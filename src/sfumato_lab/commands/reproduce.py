@@ -7,11 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.screen import AsJson, progress, show
+from sfumato.cli.usage import Commands
 
 reproduce_app = typer.Typer(
     help="Do a published evaluation again on a synthetic economy, and print what was published beside what is found.",
     no_args_is_help=True,
     subcommand_metavar="NAME",
+    cls=Commands,
 )
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer settings and trials, on as many jobs.")]

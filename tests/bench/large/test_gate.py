@@ -18,6 +18,8 @@ from bench.shared.gate import WrongResultError
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
+from tests.conftest import same_key
+from tests.running.same_draws import same_draws
 
 BLOCKS = np.array([3, 5, 9, 9, 12])
 WIDTH = 4
@@ -57,11 +59,14 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Large:
     folder = tmp_path_factory.mktemp("large")
     generate(folder, jobs=30_000)
     large = write_large(folder, cells=200_000)
+    (folder / "sfumato.key").unlink()
+    same_key(folder / "sfumato.key")
     for name in METHODS:
         file = folder / f"{name}.toml"
         zeros = 'structural_zeros = "implied"'
         file.write_text(file.read_text(encoding="utf-8").replace(zeros, f"{zeros}\nparts = {PARTS}"), encoding="utf-8")
-        run(load(file))
+        with same_draws():
+            run(load(file))
     return large
 
 

@@ -19,6 +19,7 @@ from bench.shared.gate import WrongResultError
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.jobs.generate import generate
+from tests.running.same_draws import same_draws
 
 JOBS = 30_000
 NAME = "jobs_by_workplace"
@@ -32,7 +33,8 @@ def nation(tmp_path: Path) -> Nation:
     nation = Nation(folder=tmp_path)
     nation.write()
     pq.write_table(floor(tmp_path, RELEASES["workplace"][NAME]), tmp_path / f"{NAME}.true.parquet")
-    run(load(nation.file("workplace")))
+    with same_draws():
+        run(load(nation.file("workplace")))
     return nation
 
 

@@ -123,7 +123,7 @@ def watched(code: str, folder: Path, limits: Limits = ROOMY) -> Watched:
 
 
 def test_the_memory_of_children_counts(tmp_path: Path) -> None:
-    hold = "kept = b'x' * 150_000_000; sum(range(30_000_000))"
+    hold = "kept = b'x' * 150_000_000; sum(range(90_000_000))"  # for many looks, also on a busy machine
     alone = watched(hold, tmp_path)
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hold!r}], check=True)"
     assert not alone.failure

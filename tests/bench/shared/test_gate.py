@@ -21,7 +21,7 @@ from bench.shared.expected import (
 from bench.shared.gate import WrongResultError, check_in_place, check_noisy
 from sfumato.arrays import Floats
 from sfumato.noise.geometric import Geometric
-from sfumato.noise.randomness import OperatingSystem
+from sfumato.noise.randomness import Seeded
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.jobs.vector import VectorPareto
 from sfumato.statistics.totals.cell_keys import CellKeyTable
@@ -44,7 +44,7 @@ def continuous(scale: float) -> Floats:
 
 def pareto(multiples: NDArray[np.int64]) -> Floats:
     method = SmoothPareto(alpha=ALPHA, epsilon=EPSILON)
-    return method.noise.sample(multiples, OperatingSystem()).astype(np.float64)
+    return method.noise.sample(multiples, Seeded(5)).astype(np.float64)
 
 
 LARGEST = np.random.default_rng(4).integers(0, 300, CELLS)
@@ -56,7 +56,7 @@ LARGEST = np.random.default_rng(4).integers(0, 300, CELLS)
         (two_sided(0.5), discrete_laplace(0.5, NO_BIAS)),
         (two_sided(50), discrete_laplace(50, NO_BIAS)),
         (continuous(0.5), laplace(0.5, NO_BIAS)),
-        (Geometric(epsilon=EPSILON).sample(CELLS, OperatingSystem()), discrete_laplace(0.5, NO_BIAS)),
+        (Geometric(epsilon=EPSILON).sample(CELLS, Seeded(5)), discrete_laplace(0.5, NO_BIAS)),
         (np.maximum(TRUE + two_sided(0.5), 0) - TRUE, clamped_laplace(0.5, TRUE)),
         (pareto(np.maximum(LARGEST, 10)), smooth_pareto(SmoothPareto(alpha=ALPHA, epsilon=EPSILON), LARGEST)),
     ],
@@ -98,7 +98,7 @@ def test_values_in_the_wrong_cells_are_refused() -> None:
 def test_worker_cells_that_share_a_draw_are_judged_together() -> None:
     method = VectorPareto(alpha=ALPHA, epsilon=EPSILON, worker_cells=8)
     employer = np.repeat(LARGEST[: CELLS // 8], 8)
-    noise = method.noise.sample(np.maximum(employer[::8], 10), OperatingSystem()).reshape(-1).astype(np.float64)
+    noise = method.noise.sample(np.maximum(employer[::8], 10), Seeded(5)).reshape(-1).astype(np.float64)
     expected = vector_pareto(method, employer)
     check_noisy(TRUE + noise, TRUE, expected)
     with pytest.raises(WrongResultError):

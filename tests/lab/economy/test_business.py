@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import DataError, SfumatoError
-from sfumato.frame import Codelist
-from sfumato.microdata import Microdata
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata
 from sfumato_lab.economy.business import divisions, occupations
 from sfumato_lab.economy.business import draws as accounts
 from sfumato_lab.economy.business.design import (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import DataError, SfumatoError
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
 from sfumato_lab.economy.business.generate import generate_business
 from sfumato_lab.economy.business.shape import measure_business
 from sfumato_lab.economy.federal.generate import generate_federal

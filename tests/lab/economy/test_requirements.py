@@ -16,8 +16,8 @@ from scipy.stats import contingency
 
 from sfumato.bundle.read import open_cube
 from sfumato.errors import DataError, SfumatoError
-from sfumato.frame import Codelist
-from sfumato.microdata import Microdata, Replicates
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata, Replicates
 from sfumato.release import load
 from sfumato.running import run
 from sfumato_lab.economy.requirements.design import WORKERS, draw_design

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.microdata import Replicates
+from sfumato.frame.records import Replicates
 from sfumato_lab.economy import industries
 from sfumato_lab.economy.requirements.design import PER_INDUSTRY, draw_design
 from sfumato_lab.economy.requirements.draws import (

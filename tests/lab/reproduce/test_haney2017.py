@@ -161,7 +161,10 @@ def test_data_that_are_no_economy_are_refused(release_folder: Path) -> None:
     file.write_text(
         file.read_text().replace('public = ["place", ', 'public = ["town", "place", ').replace("sex = ", "s = ")
     )
-    assert "as `sfumato economy` writes it" in call("reproduce", "haney2017", "--data", release_folder, code=1).stderr
+    assert (
+        "as `sfumato economy` writes it"
+        in call("reproduce", "haney2017", "--data", release_folder, refused=True).stderr
+    )
 
 
 def test_workloads_agree_with_each_other_and_with_what_establishments_contribute(tabulated: Tabulated) -> None:

@@ -10,9 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 120_000
+"""Milliseconds after which a page that does not show what is expected has failed, however busy the machine is."""
 MISSING = (
     "The page is tested with Chromium, and none was found. Install it (Debian: apt-get install chromium), "
     "or run `make test` as root, which does."
@@ -66,7 +68,8 @@ def visiting(
 ) -> Iterator[Visit]:
     """Open a page in a fresh context; options are those of a browser context."""
     context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
     visit = Visit(page=context.new_page(), url=url, refused=refused)
     context.on("console", visit.said)
     context.on("weberror", lambda error: visit.complaints.append(str(error.error)))
@@ -92,13 +95,15 @@ def signed_in(browser: Browser, url: str, token: str, path: str, **options: Any)
 
 def serious(visit: Visit) -> list[str]:
     """What an automatic check of accessibility finds on a page, everything on it unfolded."""
+    visit.page.wait_for_load_state()
     visit.page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true })")
     found = Axe().run(visit.page).response["violations"]
     return [f"{one['id']}: {node['html']}" for one in found for node in one["nodes"][:3]]
 
 
 def press_until(page: Page, key: str, reached: str) -> None:
-    """Press a key until an element has the focus."""
+    """Press a key until an element has the focus; what the scripts of a page bring is there when it has loaded."""
+    page.wait_for_load_state()
     for _ in range(150):
         if page.evaluate("selector => document.activeElement?.matches(selector) ?? false", reached):
             return

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from sfumato_lab.economy.jobs.generate import Economy
 from tests.serve.live_serving import LiveServer, live_serving, of_jobs
-from tests.serve.page.browser import Visit, chromium, signed_in, visiting
+from tests.serve.page.browser import PATIENCE, Visit, chromium, signed_in, visiting
 from tests.serve.running import Server
 
 Visitor = Callable[..., AbstractContextManager[Visit]]
@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
     """
     program, arguments = chromium()
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=arguments)
+        opened = playwright.chromium.launch(executable_path=program, args=arguments, timeout=PATIENCE)
         yield opened
         opened.close()
 

@@ -31,6 +31,7 @@ def left(server: LiveServer) -> float:
 
 def figures(page: Page) -> list[str]:
     """The values, without the marks beside them."""
+    page.wait_for_load_state()
     found: list[str] = page.locator("#result td.value").evaluate_all(
         "cells => cells.map(cell => cell.firstChild.nodeValue)"
     )

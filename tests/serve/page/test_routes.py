@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from sfumato.serve.app import make_app
 from sfumato.serve.core.access import Settings
+from tests.serve import patient
 from tests.serve.page.made import catalogue_of, dimension, table
 from tests.serve.running import Server
 
@@ -31,7 +32,7 @@ FORM = {
 
 
 def page(server: Server, path: str, **parameters: Any) -> httpx.Response:
-    return httpx.get(f"{server.url}{path}", params=parameters or None, timeout=30)
+    return patient.get(f"{server.url}{path}", params=parameters or None)
 
 
 async def asked(app: FastAPI, path: str) -> httpx.Response:
@@ -56,28 +57,28 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 @pytest.mark.parametrize("path", ["/nothing", "/live", "/tables/people/nothing", "/static/other/page.css"])
 def test_a_browser_gets_a_page_of_what_went_wrong_and_a_program_a_problem(path: str, server: Server) -> None:
-    shown = httpx.get(f"{server.url}{path}", headers={"Accept": BROWSER})
+    shown = patient.get(f"{server.url}{path}", headers={"Accept": BROWSER})
     assert (shown.status_code, shown.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert "There is no such page" in shown.text
     assert 'href="/"' in shown.text
     for accepted in ("*/*", "application/json", "application/problem+json, text/html;q=0.9", "text/html;q=0"):
-        told = httpx.get(f"{server.url}{path}", headers={"Accept": accepted})
+        told = patient.get(f"{server.url}{path}", headers={"Accept": accepted})
         assert (told.status_code, told.headers["content-type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/api/v2/tables/nothing", "/sdmx/2.1/nothing"])
 def test_interfaces_of_programs_answer_browsers_as_they_answer_programs(path: str, server: Server) -> None:
-    told = httpx.get(f"{server.url}{path}", headers={"Accept": BROWSER})
+    told = patient.get(f"{server.url}{path}", headers={"Accept": BROWSER})
     assert told.status_code in (400, 404)
     assert told.headers["content-type"] == "application/problem+json"
 
 
 def test_other_errors_of_pages_are_pages_too(server: Server) -> None:
-    long = httpx.get(f"{server.url}/?q={'x' * 17_000}", headers={"Accept": BROWSER})
+    long = patient.get(f"{server.url}/?q={'x' * 17_000}", headers={"Accept": BROWSER})
     assert (long.status_code, "The address has more than 16,000 bytes" in long.text) == (414, True)
-    wrong = httpx.post(f"{server.url}/", headers={"Accept": BROWSER})
+    wrong = patient.post(f"{server.url}/", headers={"Accept": BROWSER})
     assert (wrong.status_code, wrong.headers["content-type"]) == (405, "text/html; charset=utf-8")
-    hostile = httpx.get(f"{server.url}/<script>alert(1)</script>", headers={"Accept": BROWSER})
+    hostile = patient.get(f"{server.url}/<script>alert(1)</script>", headers={"Accept": BROWSER})
     assert "<script>" not in hostile.text
 
 
@@ -96,7 +97,7 @@ def test_pages_have_no_inline_script_or_style(server: Server) -> None:
 
 def test_a_page_that_has_not_changed_is_not_sent_again(server: Server) -> None:
     first = page(server, "/tables/people")
-    again = httpx.get(first.url, headers={"If-None-Match": first.headers["etag"]})
+    again = patient.get(first.url, headers={"If-None-Match": first.headers["etag"]})
     assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
 
 
@@ -186,13 +187,13 @@ def test_the_addresses_of_the_other_lines_answer(server: Server) -> None:
     text = page(server, "/tables/people").text
     power = unescape(re.search(r'id="lines-excel">(.*?)</code>', text, re.DOTALL)[1])  # type: ignore[index]
     address = re.search(r'Web\.Contents\("([^"]+)"\)', power)[1]  # type: ignore[index]
-    assert httpx.get(address).headers["content-type"].startswith("text/csv")
+    assert patient.get(address).headers["content-type"].startswith("text/csv")
     r = unescape(re.search(r'id="lines-pxweb">(.*?)</code>', text, re.DOTALL)[1])  # type: ignore[index]
-    assert httpx.get(re.search(r'pxweb_get\("([^"]+)"', r)[1]).json()["title"]  # type: ignore[index]
+    assert patient.get(re.search(r'pxweb_get\("([^"]+)"', r)[1]).json()["title"]  # type: ignore[index]
 
 
 def test_a_host_that_is_no_host_is_not_repeated(server: Server) -> None:
-    answer = httpx.get(f"{server.url}/tables/people", headers={"Host": 'x"><script>'})
+    answer = patient.get(f"{server.url}/tables/people", headers={"Host": 'x"><script>'})
     assert "<script>" not in answer.text.replace('<script type="module"', "")
 
 

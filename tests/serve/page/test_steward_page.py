@@ -41,7 +41,7 @@ def test_the_steward_sees_budgets_history_and_questions(scripts: bool, steward: 
         assert account[3:6] == ["8", f"{float(balance.spent_epsilon):g}", f"{float(balance.remaining_epsilon):g}"]
         assert cells(row(page, "left", "Ad-hoc questions"))[3:6] == ["2", "0.25", "1.75"]
         charge = cells(row(page, "history", "charge"))
-        assert charge[3:] == ["live tables", "live-place", "strong, α = 0.1, ε = 0.25"]
+        assert charge[3:] == ["live tables", "live-place (about ownership: private)", "strong, α = 0.1, ε = 0.25"]
         top = cells(row(page, "top", "ownership: private"))
         assert top == [
             "live-place",
@@ -62,6 +62,7 @@ def test_the_steward_asks_what_other_parameters_would_do(scripts: bool, steward:
         page.get_by_role("button", name="Show errors").click()
         expect(page.get_by_text("one establishment of 1,300 workers")).to_be_visible()
         expect(page.get_by_role("img", name="Expected error of log-laplace by epsilon")).to_be_visible()
+        page.wait_for_load_state()
         heads = cells(page.locator("table:has(#what-table) thead tr"))
         shown = cells(page.locator("table:has(#what-table) tbody tr").last)
     planned = build("log-laplace", alpha=Fraction("0.1"), epsilon=Fraction(4)).planned_error()

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from sfumato.cli.release import run_summary
+from sfumato.cli.run import run_summary
 from sfumato.release import load
 from sfumato.running import run
 from sfumato.statistics.cube.stored import read_figures

@@ -20,8 +20,8 @@ from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import average_scale
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import tabulated_cube
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from sfumato_lab.economy.requirements.generate import generate_requirements
 from tests.cli.call import call
 from tests.statistics.cube.survey import CUBE, RELEASE, records, release

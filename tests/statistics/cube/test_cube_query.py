@@ -24,7 +24,7 @@ from sfumato.statistics.cube.figures import ColumnNoise, Figures, Scale
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.statistics.cube.survey import CODES, release
 from tests.statistics.cube.test_protected_cube import BY, true_cube
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.engine.records import connect_records
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.statistics.cube.figures import Estimates, fitted
 from sfumato.statistics.cube.question import CubeQuestion
 from sfumato.statistics.cube.tabulate import record_totals, replicate_estimates, tabulated_cube

@@ -22,8 +22,8 @@ from sfumato.statistics.cube.linkage import RECORDS, SLIVERS, TABLES, Linkage, k
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.statistics.cube.survey import release
 
 SIZES = {"occupation": 400, "strength": 5, "education": 4, "telework": 2}

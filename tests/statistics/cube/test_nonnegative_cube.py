@@ -19,8 +19,8 @@ from sfumato.running import run
 from sfumato.statistics.cube.cube import MILLION
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.statistics.cube.survey import records, release
 
 FEW = 2e-6

@@ -15,8 +15,8 @@ from sfumato.statistics.cube.figures import FEWEST, Figures, average_scale
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.statistics.cube.survey import DIMENSIONS
 
 BY = [dimension.name for dimension in DIMENSIONS]
@@ -64,6 +64,7 @@ def test_every_column_has_whole_units_and_draws_of_its_own() -> None:
         assert abs(correlation) < 5 / np.sqrt(one.size), "one minus a multiple of the other would be the truth"
 
 
+@pytest.mark.slow
 def test_rounding_to_units_is_right_on_average_and_has_the_stated_variance() -> None:
     true = true_cube()
     found = [protect(true, seed) for seed in range(3_000)]

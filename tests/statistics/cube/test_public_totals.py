@@ -137,15 +137,15 @@ def test_a_file_with_a_fault_is_refused_before_anything_is_charged(tmp_path: Pat
 def test_a_missing_or_broken_file_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
     file = publicly(tmp_path)
     (tmp_path / "region.csv").unlink()
-    assert "no such file" in call("check", file, code=1).stderr
-    assert "no such file" in call("run", file, code=1).stderr
+    assert "no such file" in call("check", file, refused=True).stderr
+    assert "no such file" in call("run", file, refused=True).stderr
     (tmp_path / "region.csv").write_bytes(b"region,count\n\xff\xfe,1\n")
-    assert "mend the file" in call("run", file, code=1).stderr
+    assert "mend the file" in call("run", file, refused=True).stderr
     (tmp_path / "region.csv").write_text("", encoding="utf-8")
-    call("run", file, code=1)
+    call("run", file, refused=True)
     (tmp_path / "region.parquet").write_bytes(b"no Parquet")
     file.write_text(file.read_text().replace("region.csv", "region.parquet"), encoding="utf-8")
-    assert "mend the file" in call("run", file, code=1).stderr
+    assert "mend the file" in call("run", file, refused=True).stderr
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
@@ -195,7 +195,7 @@ def test_public_totals_that_contradict_each_other_are_refused_by_name_on_the_com
 ) -> None:
     file = contradicting(tmp_path, ("cap = 7", f'cap = 7\ncalibration = "{calibration}"'))
     for command in (["check", file], ["check", file, "--no-data"], ["run", file]):
-        said = " ".join(call(*command, code=1).stderr.split())
+        said = " ".join(call(*command, refused=True).stderr.split())
         assert "cube 'people'" in said
         assert "'region (the register of people)' and 'level × region (b.csv)'" in said
         assert "the same sums by region" in said
@@ -217,7 +217,7 @@ def test_exact_tables_that_contradict_public_totals_are_refused_before_the_charg
     wrong = agreeing | {"count": [n + (place == 2) for place, n in enumerate(counts.values())]}
     other = publicly(tmp_path / "wrong", exact, rows=wrong)
     for command in ("check", "run"):
-        said = " ".join(call(command, other, code=1).stderr.split())
+        said = " ".join(call(command, other, refused=True).stderr.split())
         assert "'region (the register of people)' and 'level × job'" in said
         assert "the same sum in the grand total" in said
     assert not (tmp_path / "wrong" / "ledger.sqlite").exists()
@@ -236,7 +236,7 @@ def test_public_totals_that_no_cube_without_negative_cells_has_are_refused_befor
         rows = [f"{c},{d},{100 * ((c, d) in alike[by])}" for c in CODES[one] for d in CODES[other]]
         (tmp_path / name).write_text("\n".join([f"{by},count", *rows]), encoding="utf-8")
     for command in ("check", "run"):
-        said = " ".join(call(command, file, code=1).stderr.split())
+        said = " ".join(call(command, file, refused=True).stderr.split())
         assert "'region × job (a.csv)', 'job × level (b.csv)', 'region × level (c.csv)'" in said
         assert "nonnegative = true" in said
     assert not (tmp_path / "ledger.sqlite").exists()

@@ -53,6 +53,7 @@ def test_the_report_says_both_rules(assessed: dict[str, Any]) -> None:
     assert "by noisy numbers, at least 5 records and a coefficient of variation of at most 0.9" in page
 
 
+@pytest.mark.slow
 def test_a_rule_by_weighted_counts_marks_small_ones_whatever_is_asked(tmp_path: Path) -> None:
     file = release(tmp_path, with_rules("least_weighted = 400\n"))
     bundle = run(load(file)).bundle

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.bundle.statement import compared, statement
 from sfumato.checking import check
-from sfumato.cli.release import run_summary
+from sfumato.cli.run import run_summary
 from sfumato.errors import SfumatoError
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
@@ -21,8 +21,8 @@ from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.figures import Figures
 from sfumato.statistics.cube.protect import protected_cube
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.statistics.cube.survey import DIMENSIONS, release
 
 SHARED = ("cap = 7", 'cap = 7\ndraws = "shared"')

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
-from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
+from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace, cube_method
 
 
 def method(**changes: object) -> TruncatedLaplace:

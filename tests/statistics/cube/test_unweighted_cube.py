@@ -19,8 +19,8 @@ from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.model import ServedTable
 from sfumato.statistics.cube.cube import MILLION
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.stored import read_stored, stored, with_columns
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from tests.cli.call import call
 from tests.statistics.cube.pairs import published_pairs
 from tests.statistics.cube.survey import RELEASE, records, release
@@ -107,7 +107,7 @@ def test_readers_of_a_bundle_see_one_count(tmp_path: Path) -> None:
 
 def served(bundle: Path) -> ServedTable:
     opened = OpenBundle.open(bundle)
-    return opened.cube(opened.structure["cubes"][0], prefix="", groupings=())
+    return opened.cube(opened.structure["cubes"][0], prefix="", groupings=lambda _: ())
 
 
 def test_the_server_offers_one_count_and_means_of_it(tmp_path: Path) -> None:

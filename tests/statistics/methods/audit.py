@@ -27,6 +27,34 @@ def density_loss(noise: Noise, alpha: Fraction) -> float:
     return float(np.abs(before - after).max())
 
 
+def money_loss(noise: Noise, alpha: Fraction, cap: int) -> float:
+    """The greatest |log probability ratio| over neighbouring totals and published whole numbers, in money.
+
+    One establishment pays e and then e + t ≤ max((1+α)e, e + cap); the largest of the cell may be another. Payrolls are
+    about those where the two branches meet, e = cap/α, at which t is both, and far from there; outcomes are every
+    twentieth of a cap about both totals, these themselves and the tail.
+    """
+    p, q = alpha.numerator, alpha.denominator
+    meet = cap * q // p
+    tail = np.unique(np.geomspace(5 * cap, 2**60, 200).astype(np.int64))
+    near = np.arange(-100, 101) * (cap // 20)
+    worst = 0.0
+    for pays in (0, 1, cap, meet // 2, meet - 1, meet, meet + 1, 3 * meet, 100 * meet):
+        for other in (0, pays, pays + 1, 2 * pays):
+            largest = max(pays, other)
+            most = max(pays * p // q, cap)
+            for shift in (1, cap // 2, cap, most):
+                if pays + shift > max(pays + pays * p // q, pays + cap):
+                    continue
+                grown = max(largest, pays + shift)
+                scaled = near * max(1, most // cap)
+                published = np.concatenate([-tail, scaled, scaled + shift, [0, shift], tail])
+                before = noise.log_mass(published, np.array(max(p * largest, q * cap)))
+                after = noise.log_mass(published - shift, np.array(max(p * grown, q * cap)))
+                worst = max(worst, float(np.abs(before - after).max()))
+    return worst
+
+
 def steps(alpha: Fraction, largest: int) -> set[tuple[int, int]]:
     """Every (shift of the count, new largest) that one establishment of a cell can cause by one step."""
     found = set()

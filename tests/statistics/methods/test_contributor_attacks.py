@@ -20,8 +20,9 @@ from sfumato.statistics.totals.attacks import (
 )
 from sfumato.statistics.totals.growth import measure_growth
 from sfumato.statistics.totals.perturbation import half_widths
+from sfumato.statistics.totals.quality import interval_before
 from sfumato.statistics.totals.question import ValueNoise
-from sfumato.statistics.totals.top_contributors import TopContributors, interval_before
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.statistics.totals.values import PerturbedValues
 from tests.statistics.methods.contributors import Unit, cells_of
 

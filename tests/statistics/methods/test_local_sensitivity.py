@@ -47,6 +47,7 @@ def test_the_reach_of_a_prediction_is_what_a_search_over_every_legal_record_find
     assert found.sensitivity()[0] == pytest.approx(float(max(map(abs, moved))), rel=1e-11)
 
 
+@pytest.mark.slow
 @given(group=people, rank=ranks)
 def test_the_reach_of_a_clipped_prediction_is_what_a_search_finds(group: list[tuple[int, int]], rank: Fraction) -> None:
     before = exact_prediction(group, rank)

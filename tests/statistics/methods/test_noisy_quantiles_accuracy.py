@@ -57,6 +57,7 @@ def test_the_adaptive_curve_is_better_than_the_plain_sum_by_fifteen_percent_on_a
     assert gains.min() > 0.04
 
 
+@pytest.mark.slow
 def test_it_is_so_in_cells_that_are_not_log_normal_too() -> None:
     gains = improvement(60, part_time=0.15)
     assert gains.mean() > 0.15
@@ -127,6 +128,7 @@ def test_planned_errors_are_near_the_measured_ones(curve: CurveName, size: int) 
     assert plan.errors == pytest.approx(off, rel=0.3)
 
 
+@pytest.mark.slow
 def test_the_adaptive_curve_is_recommended_but_for_large_cells_with_many_bins_where_a_tree_is_better() -> None:
     sizes = (30, 100, 300, 1_000, 3_000)
     best = {size: recommended(bins=bins(120), at=AT, epsilon=EPSILON, size=size) for size in sizes}

@@ -113,6 +113,7 @@ def adaptive(economies: list[Graduates]) -> Told:
     return told(economies)
 
 
+@pytest.mark.slow
 def test_95_percent_intervals_hold_each_percentile_of_graduates_in_93_to_98_percent_of_cells(
     economies: list[Graduates], adaptive: Told
 ) -> None:
@@ -135,6 +136,7 @@ def test_in_the_tenth_of_cells_with_the_highest_earnings_they_hold_nine_in_ten_a
     assert covered.max() < 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("median", [30_000, 80_000])
 def test_a_guess_that_is_far_off_makes_errors_larger_but_not_untrue(economies: list[Graduates], median: int) -> None:
     poor = told(economies, median=median)

@@ -83,7 +83,7 @@ def release_by(folder: Path, protect: str, *, method: str = "multijob-laplace") 
 def test_a_method_of_another_package_is_charged_and_published(release_folder: Path, tmp_path: Path) -> None:
     path = install(package(tmp_path / "source", METHOD), tmp_path / "site")
     release = release_by(release_folder, "epsilon = 1, jobs = 3")
-    refused = call("check", release, code=1).stderr
+    refused = call("check", release, refused=True).stderr
     assert "multijob-laplace" in refused, "without the package there is no such method"
 
     planned = json.loads(call("check", release, "--json", PYTHONPATH=path).stdout)["tables"][0]
@@ -124,17 +124,19 @@ def test_a_plug_in_that_is_no_method_is_refused_with_the_name_of_its_package(
     assert found in refusal.value.found
 
 
+@pytest.mark.slow
 def test_two_packages_with_one_name_for_a_method_are_both_named(release_folder: Path, tmp_path: Path) -> None:
     install(package(tmp_path / "one", METHOD), tmp_path / "site")
     path = install(package(tmp_path / "two", METHOD, name="other-methods"), tmp_path / "site")
     release = release_by(release_folder, "epsilon = 1")
-    refused = call("check", release, "--no-data", code=1, PYTHONPATH=path).stderr
+    refused = call("check", release, "--no-data", refused=True, PYTHONPATH=path).stderr
     assert "office-methods 1" in refused
     assert "other-methods 1" in refused
     assert "expected: a method with a name of its own" in refused
     assert "uninstall one of the two packages" in refused
 
 
+@pytest.mark.slow
 def test_a_broken_plug_in_stops_no_release_that_names_another_method(release_folder: Path, tmp_path: Path) -> None:
     path = install(package(tmp_path / "source", "import nothing_of_this_name"), tmp_path / "site")
     release = release_by(release_folder, "epsilon = 1", method="laplace")
@@ -148,5 +150,5 @@ def test_a_plug_in_without_a_guarantee_is_refused(release_folder: Path, tmp_path
     ).replace("from sfumato.noise", "from sfumato.privacy.guarantee import NoFormalGuarantee\nfrom sfumato.noise", 1)
     path = install(package(tmp_path / "source", text), tmp_path / "site")
     release = release_by(release_folder, "epsilon = 1")
-    refused = call("check", release, "--no-data", code=1, PYTHONPATH=path).stderr
+    refused = call("check", release, "--no-data", refused=True, PYTHONPATH=path).stderr
     assert "a guarantee that a budget can limit" in refused

@@ -27,3 +27,31 @@ def test_an_unknown_name_is_answered_with_all_names() -> None:
     with pytest.raises(ReleaseError) as refusal:
         build("swap", alpha=Fraction(1, 10), epsilon=Fraction(2))
     assert all(name in refusal.value.expected for name in METHODS)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "near", "taken"),
+    [
+        (
+            "smooth-pareto",
+            "epsilom",
+            "epsilon",
+            "method, epsilon, alpha, or an option of the method: error_epsilon, form",
+        ),
+        ("smooth-pareto", "Alpha", "alpha", "method, epsilon, alpha, or an option of the method: error_epsilon, form"),
+        ("smooth-box", "methode", "method", "method, epsilon, alpha, or an option of the method: it takes none"),
+        (
+            "smooth-laplace",
+            "dleta",
+            "delta",
+            "method, epsilon, alpha, or an option of the method: delta, error_epsilon",
+        ),
+    ],
+)
+def test_a_misspelt_key_is_answered_with_the_nearest_of_all_that_may_stand_there(
+    method: str, option: str, near: str, taken: str
+) -> None:
+    with pytest.raises(ReleaseError) as refusal:
+        build(method, alpha=Fraction("0.1"), epsilon=Fraction(2), options={option: 3})
+    assert refusal.value.expected == taken
+    assert refusal.value.do == f"did you mean '{near}'?"

@@ -67,6 +67,7 @@ def test_combined_measurements_are_the_weighted_least_squares_fit(levels: dict[t
     assert found.ravel() == pytest.approx(best, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_errors_of_every_table_are_the_expected_ones() -> None:
     several, true = design(CROSSED), counts(2)
     runs = 1_500
@@ -158,6 +159,7 @@ def test_a_workload_without_tables_is_refused() -> None:
         recommended(DIMENSIONS, {}, epsilon=Fraction(1), delta=DELTA)
 
 
+@pytest.mark.slow
 def test_a_plan_is_compared_with_both_approaches_at_the_same_budget_by_dimension() -> None:
     sixes = tuple(Dimension(name=name, codes=tuple(map(str, range(6)))) for name in "abcdef")
     counts = TruncatedGeometric(epsilon=Fraction(1), cap=14)

@@ -136,6 +136,7 @@ def p_value(drawn: np.ndarray, mean: float, minimum: int) -> float:
     return float(chisquare(np.bincount(drawn, minlength=minimum), len(drawn) * chances / chances.sum()).pvalue)
 
 
+@pytest.mark.slow
 def test_draws_are_poisson_below_the_minimum_and_another_mean_is_rejected() -> None:
     # Many tables side by side, in all of which the model expects the same of the cell below the minimum.
     table, copies = np.array([[0, 20, 30], [4, 0, 6], [20, 1, 0]]), 20_000
@@ -167,6 +168,7 @@ def test_a_sparse_table_keeps_about_its_total() -> None:
     assert drawn[below].sum() == pytest.approx(values[below].sum(), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("differing", [True, False], ids=["pairs that differ", "independent ends"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sparse_table_by_periods_keeps_about_its_total(seed: int, differing: bool) -> None:

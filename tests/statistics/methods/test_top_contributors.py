@@ -12,10 +12,11 @@ from scipy.stats import norm
 
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
+from sfumato.method import CONFIDENCE, MOSTLY_PERTURBATION, STEPS, SUPPRESSED, rounded_up
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.statistics.totals.perturbation import half_widths
-from sfumato.statistics.totals.top_contributors import CONFIDENCE, TopContributors, blur
+from sfumato.statistics.totals.quality import blur
+from sfumato.statistics.totals.top_contributors import TopContributors
 from tests.statistics.methods.contributors import Unit, cells_of
 
 MANY = [f"unit {n}" for n in range(40)]
@@ -168,6 +169,7 @@ def test_a_cell_that_owes_its_error_to_perturbation_is_marked() -> None:
     assert protected(cells_of([units], sampling=50_000.0))["status"][0] == 0
 
 
+@pytest.mark.slow
 def test_the_published_error_of_a_mean_counts_the_perturbation_of_its_count() -> None:
     cells = many_keys([Unit(name=MANY[n], value=1_000 + n) for n in range(6)], keys=3_000)
     method = TopContributors(statistic="mean", decimals=2)

@@ -6,7 +6,7 @@ that move together or one at a time. Outcomes are at the count, between the coun
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import log
 
@@ -27,13 +27,26 @@ PARAMETERS = [("0.1", "2"), ("0.05", "2"), ("0.01", "0.5"), ("0.2", "4"), ("1", 
 GRID = [
     (Fraction(a), Fraction(e), d) for a, e in PARAMETERS for d in WIDTHS if float(e) > d * log(1 + Fraction(a)) * 1.0001
 ]
+# The full cross of sex, age, education, race and ethnicity has 768 worker cells; 4,096 are the most there may be.
+WIDE = [
+    (Fraction(a), Fraction(e), d)
+    for a, e, d in (
+        ("0.001", "2", 768),
+        ("0.0001", "2", 768),
+        ("0.01", "8", 768),
+        ("0.1", "80", 768),
+        ("0.001", "2", 1_024),
+    )
+]
+WIDEST = pytest.param(Fraction("0.0001"), Fraction(2), 4_096, marks=pytest.mark.slow)
 on_grid = pytest.mark.parametrize(("alpha", "epsilon", "cells"), GRID)
+on_wide_grid = pytest.mark.parametrize(("alpha", "epsilon", "cells"), [*GRID, *WIDE, WIDEST])
 
 
 def outcomes(shift: Floats, scale: Floats, rng: np.random.Generator) -> Floats:
     """Outcomes, as distances from the smaller count, at which a loss may be greatest."""
     d = len(shift)
-    axes, signs = np.eye(d), rng.choice([-1.0, 1.0], (6, d))
+    axes, signs = np.eye(min(d, 8), d), rng.choice([-1.0, 1.0], (6, d))  # of many axes each is like any other
     directions = np.concatenate([axes, -axes, np.ones((1, d)), -np.ones((1, d)), signs, rng.normal(size=(6, d))])
     lengths = np.concatenate([np.geomspace(1e-3, 1e3, 10), [1e9, 1e14]])
     spread = (directions[:, None, :] * lengths[None, :, None]).reshape(-1, d) * scale
@@ -107,7 +120,7 @@ def box_at(calibration: Calibration, cells: int) -> BoxPareto:
     return BoxPareto(unit=calibration.scale, tail=calibration.tail, cells=cells)
 
 
-@on_grid
+@on_wide_grid
 class TestVectorPareto:
     def found(self, alpha: Fraction, epsilon: Fraction, cells: int, **changes: Fraction) -> float:
         calibration = VectorPareto(alpha=alpha, epsilon=epsilon, worker_cells=cells).calibration
@@ -133,6 +146,20 @@ class TestVectorPareto:
         found = VectorPareto(alpha=alpha, epsilon=epsilon, worker_cells=cells).calibration
         loss = block_loss("simplex", alpha=alpha, cells=cells, tail=found.tail, scale=found.scale)
         assert Fraction(loss) <= epsilon
+
+    def test_two_hundred_digits_say_the_same(self, alpha: Fraction, epsilon: Fraction, cells: int) -> None:
+        found = VectorPareto(alpha=alpha, epsilon=epsilon, worker_cells=cells).calibration
+        with localcontext(prec=200):
+            growth, tail, scale = (Decimal(f.numerator) / f.denominator for f in (1 + alpha, found.tail, found.scale))
+            g, gamma = growth.ln(), tail + cells
+            terms = gamma * (1 + 1 / scale).ln(), gamma * (1 + 1 / (scale * growth)).ln() + cells * g, tail * g
+            least, limit = Decimal("1e-60"), Decimal(epsilon.numerator) / epsilon.denominator
+            assert max(terms) <= limit - least
+            # One step of 10^−9 in the scale, or in the tail, is all that is left unused.
+            steps = gamma / scale**2, gamma / scale**2, g
+            assert any(limit - term < 2 * Decimal("1e-9") * step for term, step in zip(terms, steps, strict=True))
+            rounded = block_loss("simplex", alpha=alpha, cells=cells, tail=found.tail, scale=found.scale)
+            assert abs(max(terms) - rounded) < Decimal("1e-80")
 
 
 @on_grid

@@ -14,6 +14,7 @@ from sfumato.method import published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import calibrate_block, largest_vector_alpha, smallest_vector_epsilon
+from sfumato.statistics.jobs.logarithms import LogBox
 from sfumato.statistics.jobs.smooth import SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from tests.statistics.methods.vector_cells import block_cells
@@ -85,8 +86,21 @@ def test_no_other_tail_on_a_grid_has_a_smaller_error(ball: str, alpha: str, epsi
 
 
 def test_more_cells_than_the_noise_is_made_for_are_refused() -> None:
-    with pytest.raises(MethodError, match="at most 128"):
-        VectorPareto(alpha=Fraction("0.001"), epsilon=Fraction(8), worker_cells=129)
+    with pytest.raises(MethodError, match="at most 4,096"):
+        VectorPareto(alpha=Fraction("0.0001"), epsilon=Fraction(8), worker_cells=4_097)
+    for box in (SmoothBox, LogBox):
+        with pytest.raises(MethodError, match=r"at most 128 (.|\n)*or the method vector-pareto"):
+            box(alpha=Fraction("0.001"), epsilon=Fraction(8), worker_cells=129)
+
+
+def test_with_many_cells_a_setting_without_the_mechanism_names_ways_out_that_exist() -> None:
+    with pytest.raises(MethodError) as refusal:
+        method_at(alpha="0.01", epsilon="2", worker_cells=768)
+    assert refusal.value.do == "choose epsilon = 7.7 or more, or alpha = 0.0026 or less, or at most 200 worker cells"
+    for alpha, epsilon, cells in (("0.01", "7.7", 768), ("0.0026", "2", 768), ("0.01", "2", 200)):
+        assert method_at(alpha=alpha, epsilon=epsilon, worker_cells=cells).calibration.tail > 1
+    with pytest.raises(MethodError):
+        method_at(alpha="0.01", epsilon="2", worker_cells=201)
 
 
 @pytest.mark.parametrize("alpha", [Fraction(0), Fraction(0.1), 0.1])
@@ -181,6 +195,21 @@ class TestPublishedFigures:
         method, cells, answer = self.drawn(counts, employer, alpha, epsilon)
         published = published_figures(method, answer, 0.9).error
         assert published.mean() + 4 * published.std() / np.sqrt(8_000) >= method.expected_error(cells)[0]
+
+
+@pytest.mark.parametrize("employer", [30, 4_000])
+def test_intervals_of_768_worker_cells_hold_the_true_count_as_often_as_stated(employer: int) -> None:
+    counts = np.zeros(768, dtype=np.int64)
+    counts[:300] = np.arange(300) ** 2 // 400
+    method = method_at("0.001", "2", worker_cells=768)
+    cells = block_cells(np.tile(counts, (1_000, 1)), largest_employer=np.full(1_000, employer))
+    answer = method.protect(cells, Seeded(9))
+    figures = published_figures(method, answer, 0.9)
+    covered = (figures.low <= cells["count"]) & ~(figures.high < cells["count"])
+    assert np.all(covered.reshape(-1, 768).mean(axis=0) > 0.9 - 5 * np.sqrt(0.09 / 1_000))
+    true = method.expected_error(cells)[0]
+    assert np.isclose(np.abs(answer["value"] - cells["count"]).mean(), true, rtol=0.01)
+    assert figures.error.mean() > true
 
 
 def test_figures_are_made_from_published_values_alone() -> None:

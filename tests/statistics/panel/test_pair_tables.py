@@ -13,13 +13,13 @@ from sfumato.bundle.read import published_network
 from sfumato.checking import checked
 from sfumato.cli import app
 from sfumato.errors import SfumatoError
-from sfumato.keys import new_key
 from sfumato.plan import Plan
 from sfumato.release import load
 from sfumato.report.assess import Assessment, assess
 from sfumato.running import run
 from sfumato.statistics.panel.infused_sums import LEAST_FACTORS
 from sfumato_lab.economy.federal.generate import generate_federal
+from tests.conftest import same_key
 from tests.docs.blocks import blocks
 
 TABLES = """
@@ -48,7 +48,7 @@ def release(folder: Path, tables: str) -> Path:
 def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan, Assessment]:
     folder = tmp_path_factory.mktemp("federal")
     generate_federal(folder, persons=5_000, seed=1, quarters=4)
-    new_key(folder / "sfumato.key")
+    same_key(folder / "sfumato.key")
     file = release(folder, TABLES)
     run(load(file))
     with checked(load(file), lambda _: None) as ready:

@@ -65,6 +65,7 @@ def test_of_magnitudes_with_the_same_loss_the_smaller_ones_are_taken() -> None:
     assert optimum(Shape.read("25,25,25,25"), Search(top=3)).magnitudes == (0.3, 0.2, 0.1)
 
 
+@pytest.mark.slow
 def test_finer_steps_cost_no_more_and_still_keep_the_limits() -> None:
     for sizes, attacks in (("60,20,10,10", ALL), ("30,30,30,10", DIFFERENCING), ("60,40", ALL)):
         shape = Shape.read(sizes)
@@ -176,7 +177,7 @@ def test_the_command_reports_given_and_optimal_magnitudes(tmp_path: Path) -> Non
     ],
 )
 def test_the_command_refuses_what_it_cannot_answer(words: tuple[str, ...], expected: str) -> None:
-    refused = call("tune", "top-contributors", *words, "--json", code=1)
+    refused = call("tune", "top-contributors", *words, "--json", refused=True)
     assert expected in json.loads(refused.stdout)["error"]["expected"]
 
 

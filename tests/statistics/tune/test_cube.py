@@ -15,8 +15,8 @@ from sfumato.noise.geometric import TruncatedGeometric
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
 from sfumato.statistics.cube.protect import protected_cube
-from sfumato.statistics.cube.statistic import cube_method
 from sfumato.statistics.cube.tabulate import Chunk, tabulated
+from sfumato.statistics.cube.truncated_laplace import cube_method
 from sfumato.statistics.cube.tune import Error, TunedCube, find_cube, tune_cube
 from sfumato.statistics.jobs.tune import read_accuracy
 from tests.cli.call import call

@@ -125,7 +125,7 @@ def test_no_data_are_read_unless_that_is_told(file: Path, tmp_path: Path) -> Non
         (tmp_path / path.relative_to(file.parent)).parent.mkdir(exist_ok=True)
         (tmp_path / path.relative_to(file.parent)).write_bytes(path.read_bytes())
     assert "Assumed, not read off any data" in call("tune", "report", tmp_path / file.name).stdout
-    call("tune", "report", tmp_path / file.name, "--from-confidential-data", code=1)
+    call("tune", "report", tmp_path / file.name, "--from-confidential-data", refused=True)
 
 
 @pytest.mark.slow
@@ -212,9 +212,10 @@ def test_percentiles_of_a_release_without_them_are_refused(release: Release) -> 
 
 def test_accuracy_of_jobs_is_not_for_people_and_says_what_is(file: Path) -> None:
     words = ("--table", "employment", "--accuracy", "mean error below 5%")
-    assert "sfumato tune report" in call("tune", "table", file, *words, code=1).stderr
+    assert "sfumato tune report" in call("tune", "table", file, *words, refused=True).stderr
 
 
+@pytest.mark.slow
 def test_every_year_gets_the_epsilon_that_meets_the_target_in_it(file: Path, tmp_path: Path) -> None:
     declared = tmp_path / "cells.csv"
     years = [f"{year},{people}" for year in range(1, 11) for people in (400 // year, 800 // year)]
@@ -239,4 +240,4 @@ def test_every_year_gets_the_epsilon_that_meets_the_target_in_it(file: Path, tmp
 
 
 def test_cells_that_do_not_say_their_year_give_no_epsilon_of_a_year(file: Path) -> None:
-    assert "cells that do not say their period" in call("tune", "report", file, "--each-period", code=1).stderr
+    assert "cells that do not say their period" in call("tune", "report", file, "--each-period", refused=True).stderr

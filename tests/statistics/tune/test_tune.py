@@ -155,7 +155,7 @@ def test_the_command_prints_the_epsilon_its_assumption_and_a_curve(release_folde
 
 
 def test_the_command_refuses_what_it_does_not_understand(release_folder: Path) -> None:
-    refused = call("tune", release_folder / "release.toml", "--accuracy", "very good", "--json", code=1)
+    refused = call("tune", release_folder / "release.toml", "--accuracy", "very good", "--json", refused=True)
     assert "a sentence such as" in json.loads(refused.stdout)["error"]["expected"]
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, HTTPException, Request, Security
@@ -210,8 +210,7 @@ def require(role: Role, *, page: bool = False) -> Any:
     """What a route depends on that needs a role; a page sends browsers without it to sign in."""
 
     async def identified(
-        request: Request,
-        _shown: HTTPAuthorizationCredentials | None = Security(_bearer),  # noqa: B008
+        request: Request, _shown: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
     ) -> User:
         access: Access = request.app.state.context.access
         request.scope[PRIVATE] = True

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from math import prod
@@ -18,18 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
-from sfumato.bundle.read import all_rows, open_cube, unlisted
+from sfumato.bundle.read import open_cube
+from sfumato.bundle.rows import all_rows, unlisted
 from sfumato.errors import BundleError
 from sfumato.geography.areas import Geography
 from sfumato.geography.project import Projected
-from sfumato.privacy.guarantee import Definition, EmployerEmployee
-from sfumato.serve.core.figures import CubeFigures, CubeMetric, RememberingCube, StoredFigures
+from sfumato.privacy.guarantee import Definition, read_described
+from sfumato.serve.core.figures import CubeFigures, CubeMetric, GroupingsOf, RememberingCube, StoredFigures
 from sfumato.serve.core.model import VALUE, Column, Metric, ServedDimension, ServedTable, Source, free_name, role_of
-from sfumato.serve.core.selection import GroupingSection, of_dimension
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
 from sfumato.statistics.panel.section import ENDS
-from sfumato.statistics.people.question import AT
 from sfumato.statistics.totals.question import TOTAL
 
 # The metrics of a table or cube: which figures its cells have, in words, with units and digits.
@@ -41,12 +39,18 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     "low": ("low", "Lower end of the 90 % interval"),
     "high": ("high", "Upper end of the 90 % interval"),
     "convergence_ratio": ("other", "Jobs for each employer"),
+    "measured": ("other", "Before tables were made to agree"),
+    "composite": ("other", "Composite estimate"),
+    "composite_error": ("other", "Error of the composite estimate"),
     "establishments": ("other", "Establishments"),
     "threshold": ("other", "Least value that is listed"),
     "count": ("other", "Number of people"),
 }
+_OF_MEANS: dict[str, tuple[Kind, str]] = {"total": ("other", "Total"), "jobs": ("other", "Jobs")}
+"""What means of jobs are made of; where a table has no such columns, values may have these codes."""
 _UNITS = {
     "count": "people",
+    "jobs": "jobs",
     "rse": "percent",
     "convergence_ratio": "jobs for each employer",
     "establishments": "establishments",
@@ -69,11 +73,10 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
             additive=about.get("additive", _adds_up(about)),
         )
     ]
-    estimated = {"mean", "predict", "quantiles"} & about["statistic"].keys()
     for name, text in about["columns"].items():
-        if name in _KINDS:
-            kind, label = _KINDS[name]
-            if name == "error" and estimated:
+        if name in (known := _KINDS | _OF_MEANS):
+            kind, label = known[name]
+            if name == "error" and {"mean", "predict", "quantiles"} & about["statistic"].keys() and not _of_jobs(about):
                 label = "Standard error of the protection"
             elif name == "error" and about.get("sparse"):
                 label = "Error"  # the scale of the noise is public, so it is no estimate
@@ -98,6 +101,7 @@ def _value_code(about: Mapping[str, Any]) -> str:
     """
     ((statistic, asked),) = about["statistic"].items()
     words = {"total": f"{asked}", "mean": f"mean {asked}", "indicators": "indicators"}.get(statistic, about["unit"])
+    words = _label(about) if statistic == "growth" else words
     code = re.sub(r"\W+", "_", words.lower()).strip("_") or statistic
     dimensions = [dimension["name"] for dimension in about["dimensions"]]
     return free_name(code, [VALUE, *_KINDS, "status", "reliability", *about["columns"], *dimensions])
@@ -105,17 +109,17 @@ def _value_code(about: Mapping[str, Any]) -> str:
 
 def _label(about: Mapping[str, Any]) -> str:
     ((statistic, asked),) = about["statistic"].items()
+    measured = about.get("measure", {}).get("label", "")  # bundles of earlier versions do not say it
     if statistic in ("total", "mean"):
-        return f"{str(asked).replace('_', ' ').capitalize()}, {statistic}"
-    return "Value" if statistic == "indicators" else str(about["unit"]).capitalize()
+        return f"{measured or str(asked).replace('_', ' ').capitalize()}, {statistic}"
+    if statistic == "growth":
+        return f"Growth of {measured or str(asked['of']).replace('_', ' ')}"
+    return str(measured or ("Value" if statistic == "indicators" else str(about["unit"]).capitalize()))
 
 
 def _described(about: Mapping[str, Any]) -> str:
-    text = str(about["columns"][VALUE])
-    units = about.get("units", {})
-    if not units:
-        return text
-    return f"{text}; {', '.join(f'{code}: {unit}' for code, unit in units.items())}"
+    units = ", ".join(f"{code}: {unit}" for code, unit in about.get("units", {}).items())
+    return f"{about['columns'][VALUE]}; {units}" if units else str(about["columns"][VALUE])
 
 
 def cube_metrics(
@@ -232,16 +236,8 @@ def _plain(text: str) -> str:
 
 def guarantee_in_words(statement: Statement, described: Mapping[str, Any]) -> tuple[str, ...]:
     """What is promised: the statement about all tables together, which is the weaker one, then that of this table."""
-    if described["definition"] in get_args(Definition):
-        alpha, epsilon, delta = (Fraction(str(described[name])) for name in ("alpha", "epsilon", "delta"))
-        condition = described.get("condition", "")
-        own = str(
-            EmployerEmployee(
-                definition=described["definition"], alpha=alpha, epsilon=epsilon, delta=delta, condition=condition
-            )
-        )
-    else:
-        own = "no formal guarantee"
+    known = described["definition"] in get_args(Definition)
+    own = str(read_described(described)) if known else "no formal guarantee"
     return (*statement.promises, f"This table by itself: {own}.")
 
 
@@ -298,8 +294,8 @@ class OpenBundle:
             about, source, prefix=prefix, dimensions=dimensions, metrics=metrics, notes=notes, marks=marks
         )
 
-    def cube(self, about: Mapping[str, Any], *, prefix: str, groupings: Sequence[GroupingSection]) -> ServedTable:
-        """One cube; every table of it can be asked for."""
+    def cube(self, about: Mapping[str, Any], *, prefix: str, groupings: GroupingsOf) -> ServedTable:
+        """One cube; every table of it can be asked for, by groups of its codes too."""
         opened = open_cube(self.folder, about["name"])
         cube = replace(opened, cube=RememberingCube.of(opened.cube))
         dimensions = []
@@ -314,7 +310,7 @@ class OpenBundle:
                 role=described.get("role") or role_of(dimension.name, dimension.codes),
                 geography=self.geography(described),
             )
-            dimensions.append(replace(served, groupings=of_dimension(groupings, served)))
+            dimensions.append(replace(served, groupings=groupings(served)))
         measures, population = cube.measures, self.structure["population"]
         sampled = cube.figures.sampling is not None
         metrics, figures = cube_metrics(measures, population=population, weighted=cube.is_weighted, sampled=sampled)
@@ -365,7 +361,8 @@ class OpenBundle:
             codes = tuple(code for code in codes if code in about["where"][name])
         if name == "indicator":
             codes = tuple(code for code in codes if code in about["units"])
-        if name == AT and len(codes) != described["codes"]:  # one file for all tables of people, of which this has some
+        # One file for all tables: others may have more percentiles, more periods to compare with, or a total.
+        if len(codes) > described["codes"]:
             codes = tuple(code for code in codes if code in found)
         totalled = TOTAL in found and _of_records(about)
         codes = (*(code for code in codes if code != TOTAL or not totalled), *([TOTAL] if totalled else []))
@@ -405,14 +402,14 @@ def _stored(
     shape = tuple(map(len, dimensions))
     flat = np.zeros(len(rows), dtype=np.int64)
     for dimension in dimensions:
-        coded = rows[dimension.name].combine_chunks().dictionary_encode()
+        coded = rows[dimension.name].combine_chunks().dictionary_encode()  # may name codes that no row has
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-        places = np.array([dimension.places[code] for code in coded.dictionary.to_pylist()], dtype=np.int64)
+        places = np.array([dimension.places.get(code, -1) for code in coded.dictionary.to_pylist()], dtype=np.int64)
         flat = flat * len(dimension) + (places[coded.indices.to_numpy()] if len(places) else 0)
     order = np.argsort(flat, kind="stable")
     dense = len(rows) == prod(shape) and bool((flat[order] == np.arange(len(rows))).all())
     if not dense and not (about["structural_zeros"].startswith(_IMPLIED) or _is_once(about)):
-        raise _odd(Path(about["files"]["parquet"]), about["name"], "combinations of codes without a row")
+        raise _odd(Path("tables"), about["name"], "combinations of codes without a row")
     status = None
     if "status" in rows.column_names:
         words = rows["status"].cast(pa.string()).to_pylist()
@@ -452,7 +449,15 @@ def _adds_up(about: Mapping[str, Any]) -> bool:
 
 def _of_records(about: Mapping[str, Any]) -> bool:
     """Whether it is a table of records, in which the code "total" names the protected sum of all others."""
-    return not {"total", "mean"}.isdisjoint(about["statistic"]) or about["statistic"].get("count") == "records"
+    asked = about["statistic"]
+    if _of_jobs(about):
+        return False
+    return not {"total", "mean", "growth"}.isdisjoint(asked) or asked.get("count") == "records"
+
+
+def _of_jobs(about: Mapping[str, Any]) -> bool:
+    """Whether it is a total or a mean of jobs, of which one counts for no more than a cap."""
+    return "cap" in about.get("measure", {})
 
 
 def _is_once(about: Mapping[str, Any]) -> bool:

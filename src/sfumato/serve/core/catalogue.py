@@ -1,16 +1,20 @@
-"""The catalogue: the tables and cubes of some bundles, opened once and never changed."""
+"""The catalogue: the tables and cubes of some bundles as they were when they were opened."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
+from sfumato.bundle.manifest import MANIFEST
+from sfumato.bundle.read import bundle_folder
 from sfumato.errors import BundleError
 from sfumato.serve.core.bundle import OpenBundle
 from sfumato.serve.core.errors import not_found
-from sfumato.serve.core.model import Margin, ServedTable
-from sfumato.serve.core.selection import GroupingSection
+from sfumato.serve.core.hierarchies import Hierarchies
+from sfumato.serve.core.model import Grouping, Margin, ServedDimension, ServedTable
+from sfumato.serve.core.selection import GroupingSection, of_dimension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +28,25 @@ class BundleSource:
     def read(cls, text: str) -> "BundleSource":
         """Read `FOLDER`, or `NAME=FOLDER` to tell apart bundles with tables of the same name.
 
+        A release file stands for the bundle that it names.
+
         >>> BundleSource.read("y2024=old/bundle")
         BundleSource(folder=PosixPath('old/bundle'), prefix='y2024-')
         """
         named = re.fullmatch(r"([a-z0-9][a-z0-9_]*)=(.+)", text)
-        return cls(folder=Path(named[2]), prefix=f"{named[1]}-") if named else cls(folder=Path(text))
+        folder = bundle_folder(Path(named[2] if named else text))
+        return cls(folder=folder, prefix=f"{named[1]}-" if named else "")
+
+    def stamp(self) -> tuple[int, ...]:
+        """What tells a manifest from one that was published later; empty where there is none."""
+        try:
+            found = (self.folder / MANIFEST).stat()
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+Stamps = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,11 +54,23 @@ class Catalogue:
     """Tables by their identifiers, in the order of the bundles."""
 
     tables: Mapping[str, ServedTable]
+    sources: tuple[BundleSource, ...] = ()
+    groupings: tuple[GroupingSection, ...] = ()
+    stamps: Stamps = ()
+    """Of the bundles, just before they were opened."""
 
-    def __getitem__(self, id: str) -> ServedTable:  # noqa: A002 — what every interface calls it
-        found = self.tables.get(id) or self.tables.get(id.lower())
+    def stamps_now(self) -> Stamps:
+        """Of the bundles as they are now: others where one was published anew."""
+        return tuple(source.stamp() for source in self.sources)
+
+    def opened_again(self) -> "Catalogue":
+        """The same bundles as they are now."""
+        return open_catalogue(self.sources, groupings=self.groupings)
+
+    def __getitem__(self, name: str) -> ServedTable:
+        found = self.tables.get(name) or self.tables.get(name.lower())
         if found is None:
-            raise not_found("table", id, "choose one of the list of tables")
+            raise not_found("table", name, "choose one of the list of tables")
         return found
 
     def __iter__(self) -> Iterator[ServedTable]:
@@ -53,15 +83,30 @@ class Catalogue:
 def open_catalogue(sources: Sequence[BundleSource], *, groupings: Sequence[GroupingSection] = ()) -> Catalogue:
     """Open and verify bundles; `groupings` are groups of codes that cubes may be asked for."""
     tables: dict[str, ServedTable] = {}
+    stamps = tuple(source.stamp() for source in sources)
     for source in sources:
         bundle = OpenBundle.open(source.folder)
         described = bundle.structure["tables"]
+        levels = Hierarchies(bundle=bundle)
         published = [bundle.table(about, prefix=source.prefix) for about in described]
-        alike = [repr((about["statistic"], about["unit"], about["where"])) for about in described]
-        cubes = [
-            bundle.cube(about, prefix=source.prefix, groupings=groupings) for about in bundle.structure.get("cubes", ())
+        same = [repr((about["statistic"], about["unit"], about["where"])) for about in described]
+        alike = [
+            [other for other, kind in zip(published, same, strict=True) if other is not table and kind == own]
+            for table, own in zip(published, same, strict=True)
         ]
-        for table in (*_with_margins(published, alike), *cubes):
+
+        def groupings_of(
+            dimension: ServedDimension, *, cube: str, levels: Hierarchies = levels
+        ) -> tuple[Grouping, ...]:
+            return (*of_dimension(groupings, dimension), *levels.groupings(cube, dimension))
+
+        cubes = [
+            bundle.cube(
+                about, prefix=source.prefix, groupings=partial(groupings_of, cube=f"{source.prefix}{about['name']}")
+            )
+            for about in bundle.structure.get("cubes", ())
+        ]
+        for table in (*levels.tables(_with_margins(published, alike), alike, described), *cubes):
             if table.id in tables:
                 raise BundleError(
                     f"bundle {source.folder}",
@@ -70,14 +115,13 @@ def open_catalogue(sources: Sequence[BundleSource], *, groupings: Sequence[Group
                     do=f"give the bundle a name of its own: `name={source.folder}` makes it 'name-{table.id}'",
                 )
             tables[table.id] = table
-    return Catalogue(tables=tables)
+    return Catalogue(tables=tables, sources=tuple(sources), groupings=tuple(groupings), stamps=stamps)
 
 
-def _with_margins(tables: Sequence[ServedTable], alike: Sequence[str]) -> list[ServedTable]:
+def _with_margins(tables: Sequence[ServedTable], alike: Sequence[Sequence[ServedTable]]) -> list[ServedTable]:
     """The tables, each knowing which others of the release have the protected totals over some of its dimensions."""
     found = []
-    for table, about in zip(tables, alike, strict=True):
-        others = [other for other, same in zip(tables, alike, strict=True) if other is not table and same == about]
+    for table, others in zip(tables, alike, strict=True):
         margins: dict[frozenset[int], Margin] = {}
         for other in others:
             axes = _axes_within(table, other)

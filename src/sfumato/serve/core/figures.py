@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.agree.least_squares import Axes, within
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Marks, Places, Selection
+from sfumato.serve.core.model import HIDING, Column, Figures, Grouping, Marks, Places, Selection, ServedDimension
 from sfumato.serve.core.status import NUMBERS
 from sfumato.statistics.cube.cube import Cube
 from sfumato.statistics.cube.cube_query import STATUSES as OF_CUBES
@@ -235,6 +235,8 @@ LARGE = 1_000_000
 KEPT_BYTES = 64 << 20
 """How much memory such tables of one cube take at the most."""
 TotalOrMean = Literal["total", "mean"]
+GroupingsOf = Callable[[ServedDimension], tuple[Grouping, ...]]
+"""Which groups of its codes a dimension may be asked by."""
 _NUMBERS = np.array([NUMBERS[text] for text in OF_CUBES], dtype=np.int8)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Flags
-from sfumato.errors import SfumatoError
+from sfumato.frame.periods import in_time
 from sfumato.geography.project import Projected
-from sfumato.periods import Span, number_of
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.status import BOUNDING, CAUTION, HAS_NONE, IS_BEYOND, RELIABILITY, STATUSES, SYMBOLS, UNRELIABLE
 
@@ -23,8 +22,8 @@ CONTENTS = "contents"
 VALUE = "value"
 """The column of a bundle that has the value; clients may ask for it by this name, whatever its code is."""
 _NO_GROUPS = (
-    "groups are for cubes, whose sums are exact; figures that were protected one by one would be off by an unknown "
-    "amount when added up"
+    "groups are for cubes, whose sums are exact, and for dimensions with levels above them; figures that were "
+    "protected one by one would be off by an unknown amount when added up"
 )
 Places = NDArray[np.int64]
 Marks = NDArray[np.int8]
@@ -40,6 +39,10 @@ class Grouping:
     label: str
     groups: Mapping[str, tuple[str, tuple[str, ...]]]
     """By the code of the group its label and its members."""
+    path: tuple[str, ...] = ()
+    """Where groups are the codes of a level: the dimensions on the way up to it, the nearest first, itself last."""
+    summed: bool = True
+    """Whether groups have figures; otherwise they only tell which single codes are meant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,11 @@ class ServedDimension:
         """The single codes that the code at a place stands for: its members, if it is a group."""
         code = self.codes[place]
         return next((one.groups[code][1] for one in self.groupings if one.id == self.grouping), (code,))
+
+    @cached_property
+    def above(self) -> Grouping | None:
+        """The nearest level that its codes lie in."""
+        return next((one for one in self.groupings if len(one.path) == 1 and not self.grouping), None)
 
     def only(self, places: Sequence[int]) -> "ServedDimension":
         """The same dimension with some of its codes."""
@@ -179,6 +187,8 @@ class Margin:
     source: Source
     axes: tuple[int, ...]
     """For every axis of the margin, its place among the axes of the table."""
+    said: str = "Totals"
+    """What its figures are to those who ask the table."""
 
     def figures(self, selection: Selection) -> Figures:
         """The totals that a selection of the table asks for."""
@@ -187,7 +197,7 @@ class Margin:
         # The margin may have its axes in another order.
         asked = [axis for axis in self.axes if selection.places[axis] is not None]
         order = [asked.index(axis) for axis in sorted(asked)]
-        note = f"Totals are those of the table '{self.id}', protected by itself; cells need not add up to them."
+        note = f"{self.said} are those of the table '{self.id}', protected by itself; cells need not add up to them."
         return Figures(columns=tuple(one.transposed(order) for one in found.columns), notes=(note, *found.notes))
 
 
@@ -217,6 +227,10 @@ class ServedTable:
     source: Source = field(repr=False)
     margins: Mapping[frozenset[int], Margin] = field(default_factory=dict, repr=False)
     """Totals over some dimensions, by the axes that are kept."""
+    levels: Source | None = field(default=None, repr=False)
+    """The figures of groups, where these are levels above its dimensions; a cube has its own."""
+    other_levels: tuple[tuple[str, str], ...] = ()
+    """Tables of the same figures by levels above or below: the identifier of each, and its dimensions in words."""
 
     @cached_property
     def contents(self) -> ServedDimension:
@@ -281,7 +295,12 @@ class ServedTable:
         """The figures of the table itself, or of the one that has the totals over what is left out."""
         own = zip(self.dimensions, selection.places, strict=True)
         kept = frozenset(at for at, (axis, places) in enumerate(own) if places is not None or axis.total is not None)
-        return self.margins.get(kept, self.source).figures(selection)
+        source = self.source_of(selection)
+        return (source if selection.groupings else self.margins.get(kept, source)).figures(selection)
+
+    def source_of(self, selection: Selection) -> Source:
+        """Where the figures of a selection come from, if not from another table."""
+        return self.levels if selection.groupings and self.levels is not None else self.source
 
     @cached_property
     def rating(self) -> tuple[Mapping[str, int], ...]:
@@ -370,17 +389,17 @@ def _chosen(dimension: ServedDimension, places: Sequence[int], grouping: str | N
     return dimension.only(places) if grouping is None else grouped(dimension, grouping).only(places)
 
 
-def grouped(dimension: ServedDimension, id: str) -> ServedDimension:  # noqa: A002 — the field has this name
+def grouped(dimension: ServedDimension, name: str) -> ServedDimension:
     """The dimension whose codes are the groups of one of its groupings."""
     for grouping in dimension.groupings:
-        if grouping.id == id:
+        if grouping.id == name:
             codes, labels = tuple(grouping.groups), tuple(label for label, _ in grouping.groups.values())
-            return replace(dimension, codes=codes, labels=labels, total=None, grouping=id)
+            return replace(dimension, codes=codes, labels=labels, total=None, grouping=name)
     known = ", ".join(grouping.id for grouping in dimension.groupings)
     raise RefusedError(
         f"code list of '{dimension.name}'",
         expected=f"one of {known}" if known else f"single codes: {_NO_GROUPS}",
-        found=id,
+        found=name,
         do="choose one of them" if known else "leave it out",
     )
 
@@ -458,9 +477,6 @@ def role_of(name: str, codes: tuple[str, ...]) -> Literal["time", "geo"] | None:
 
 def _is_time(codes: tuple[str, ...]) -> bool:
     """Whether the codes are periods that follow each other without a gap."""
-    try:
-        span = Span(first=codes[0], last=codes[-1])
-    except (SfumatoError, IndexError):
-        return False
-    year = number_of(span.first) // 4 if span.quarterly else number_of(span.first)
-    return year in _YEARS and span.high - span.low < len(codes) and span.codes() == codes
+    six_digits = any(code.isdecimal() and len(code) != len("2026") for code in codes)  # no months: codes of anything
+    periods = () if six_digits else in_time(codes)
+    return bool(periods) and periods[0].year in _YEARS and periods[-1].number - periods[0].number == len(codes) - 1

@@ -2,14 +2,14 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import translate
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from sfumato.description import Described
 from sfumato.errors import SfumatoError
-from sfumato.frame import Described
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, grouped
 
@@ -25,13 +25,21 @@ _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOT
 _COUNT = re.compile(r"[1-9]\d{0,8}(?:,\d{1,9})?")
 
 
-def select(table: ServedTable, asked: CodesByName, *, codelists: Mapping[str, str] | None = None) -> Selection:
+def select(
+    table: ServedTable,
+    asked: CodesByName,
+    *,
+    codelists: Mapping[str, str] | None = None,
+    single: Collection[str] = (),
+) -> Selection:
     """The selection that a client asks for; names do not mind the case.
 
     Codes come in the order of the table, each once. A dimension that is not named is left out; metrics are all then.
+    Of the dimensions in `single`, groups of a code list stand for the codes in them.
     """
     named = {axis_of(table, name): codes for name, codes in asked.items()}
     lists = {axis_of(table, name): codelist for name, codelist in (codelists or {}).items()}
+    apart = {axis_of(table, name) for name in single}
     places: list[tuple[int, ...] | None] = []
     groupings = []
     for axis, dimension in enumerate(table.axes):
@@ -39,12 +47,16 @@ def select(table: ServedTable, asked: CodesByName, *, codelists: Mapping[str, st
         shown = dimension
         if codelist is not None and codelist != valueset(table, dimension):
             shown = grouped(dimension, codelist)
-            groupings.append((axis, codelist))
+            if axis not in apart:
+                groupings.append((axis, codelist))
         if axis in named:
             places.append(places_of(shown, named[axis]))
         else:
             whole = codelist is not None or dimension.role == "metric"
             places.append(tuple(range(len(shown))) if whole else None)
+        if shown is not dimension and axis in apart:
+            members = {code for place in places[-1] or () for code in shown.members(place)}
+            places[-1] = tuple(sorted(dimension.places[code] for code in members))
     *others, metrics = places
     return Selection(places=tuple(others), metrics=metrics or (), groupings=tuple(groupings))
 

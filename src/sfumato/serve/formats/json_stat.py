@@ -147,7 +147,7 @@ def codelists(table: ServedTable, axis: ServedDimension) -> list[tuple[str, str,
     return [(valueset(table, axis), axis.label, "Valueset"), *groupings]
 
 
-def codelist_link(id: str, label: str, kind: str, options: Options) -> dict[str, Any]:  # noqa: A002
+def codelist_link(name: str, label: str, kind: str, options: Options) -> dict[str, Any]:
     """A reference to a code list."""
-    links = [{"rel": "metadata", "hreflang": LANGUAGE, "href": f"{options.url}{BASE}/codelists/{id}"}]
-    return {"id": id, "label": label, "type": kind, "links": links}
+    links = [{"rel": "metadata", "hreflang": LANGUAGE, "href": f"{options.url}{BASE}/codelists/{name}"}]
+    return {"id": name, "label": label, "type": kind, "links": links}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.frame.periods import in_time
 from sfumato.serve.core.model import Marks, ServedDimension, TableAnswer
 from sfumato.serve.core.status import BEYOND, REMARKS, SYMBOLS
 from sfumato.serve.formats.layout import Grid, Options, legend
@@ -73,13 +74,19 @@ def _keywords(answer: TableAnswer, grid: Grid, options: Options) -> Iterator[str
     yield from _cell_notes(grid)
 
 
+_TIME_SCALES = {1: ("A1", ""), 4: ("Q1", "1"), 12: ("M1", "02")}
+"""What PC-Axis calls years, quarters and months, and how the parts of a year are written after it."""
+
+
 def _about(axis: ServedDimension) -> Iterator[str]:
     yield _keyword("CODES", *axis.codes, of=(axis.label,))
     yield _keyword("VARIABLECODE", axis.name, of=(axis.label,))
-    if axis.role == "time":
-        scale = "Q1" if "Q" in axis.codes[0] else "A1"
-        periods = ",".join(_quoted(code.replace("-", "").replace("Q", "")) for code in axis.codes)
-        yield f"TIMEVAL({_quoted(axis.label)})=TLIST({scale}),{periods};"
+    if axis.role == "time" and (periods := in_time(axis.codes)):
+        scale, digits = _TIME_SCALES[periods[0].in_a_year]
+        values = ",".join(
+            _quoted(f"{period.year}{period.part:{digits}}" if digits else str(period)) for period in periods
+        )
+        yield f"TIMEVAL({_quoted(axis.label)})=TLIST({scale}),{values};"
     if axis.total is not None and axis.total in axis.places:
         yield _keyword("ELIMINATION", axis.labels[axis.places[axis.total]], of=(axis.label,))
 

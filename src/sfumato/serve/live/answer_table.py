@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from sfumato.bundle.statement import JOBS_ADD_UP, meaning
 from sfumato.bundle.structure import structure
 from sfumato.engine.data_files import data_files
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
 from sfumato.live import Session
 from sfumato.live.session import in_order
 from sfumato.plan import Plan
+from sfumato.privacy.meaning import over_window
+from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
 from sfumato.serve.core.model import Column, Figures, Selection, ServedDimension, ServedTable, role_of
@@ -108,8 +110,17 @@ def _guarantee(live: Session, statistic: PublishedTable) -> tuple[str, ...]:
         f"charged to one budget ({budget}). This is what all of it together promises.",
         *(paragraph.replace("this release", "all of it") for paragraph in meaning(budget)),
         JOBS_ADD_UP,
+        *_over_windows(live),
         f"This table by itself: {statistic.guarantee}.",
     )
+
+
+def _over_windows(live: Session) -> list[str]:
+    """What several periods may reveal together, where that is limited; not what was charged, which tells of others."""
+    ledger, about = live.opened_ledger, live.release.about
+    windows = () if ledger is None else ledger.windows(about.population)
+    calendars = [Calendar(window=one, costs=()) for one in windows]
+    return [text for one in calendars for text in over_window(one, jobs=live.release.data.of_jobs)]
 
 
 def _notes(live: Session, statistic: PublishedTable, rows: pa.Table) -> tuple[str, ...]:

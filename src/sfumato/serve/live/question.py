@@ -184,7 +184,7 @@ class Price(BaseModel):
     definition: str | None = None
     alpha: float | None = None
     epsilon: float | None = Field(
-        description="what it would take from the budget, at the budget's alpha; null where it cannot be paid for at all"
+        description="what it takes from the budget at most, at its alpha; null where it cannot be paid for at all"
     )
     delta: float | None = 0
     left: float | None = Field(default=None, description="what your ad-hoc questions may still cost")

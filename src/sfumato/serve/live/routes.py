@@ -12,8 +12,8 @@ from sfumato.serve.context import Rendered, ServerContext, T, write_answer
 from sfumato.serve.core.access import require
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.editions import Editions
 from sfumato.serve.core.errors import refusing
-from sfumato.serve.core.figures import BoundedCache
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.selection import everything
 from sfumato.serve.core.users import Role, User
@@ -81,30 +81,30 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
     async def table(
         request: Request,
         user: Asker,
-        outputFormat: Annotated[Written, Query(description="the format")] = "json-stat2",  # noqa: N803
-        outputFormatParams: Annotated[list[Word] | None, Query(description="how it is written")] = None,  # noqa: N803
+        written: Annotated[Written, Query(alias="outputFormat", description="the format")] = "json-stat2",
+        words: Annotated[list[Word] | None, Query(alias="outputFormatParams", description="how it is written")] = None,
     ) -> Response:
         """The protected table; a new question about jobs is charged first, a repeated one gets the stored answer."""
         settings = context.settings
         options = replace(
-            Options.read(list(outputFormatParams or ()), source=settings.source, license=settings.license), linked=False
+            Options.read(list(words or ()), source=settings.source, license=settings.license), linked=False
         )
         statistic = await statistic_of(request)
 
         def work() -> Rendered:
             table = queue.answer(statistic, user)
-            return replace(write_answer(table, everything(table), outputFormat, options), query=None)  # logged above
+            return replace(write_answer(table, everything(table), written, options), query=None)  # logged above
 
         return (await queue.work(work, client=context.client(request.scope))).respond(request)
 
     if live.most is None:
         tables = Catalogue(tables={table.id: table for table in live_tables(live)})
         settings = replace(context.settings, state=context.settings.state / "live", url=f"{context.settings.url}{LIVE}")
-        cache = BoundedCache[Rendered](settings.cache_bytes)  # of its own: no public route can reach it
+        # With a cache of its own, which no public route can reach.
+        editions = Editions(tables, cache_bytes=settings.cache_bytes)
         asking = LiveContext(
-            catalogue=tables,
+            editions=editions,
             settings=settings,
-            cache=cache,
             access=context.access,
             worker_queue=context.worker_queue,
             queue=queue,

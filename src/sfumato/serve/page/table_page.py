@@ -43,6 +43,8 @@ class Choice(NamedTuple):
     code: str
     label: str
     ticked: bool
+    above: str = ""
+    """The label of the code that it lies in, where there is a level above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,24 +83,31 @@ def choices_of(question: ReaderQuestion) -> tuple[Choices, ...]:
 
 
 def _lists(table: ServedTable, whole: ServedDimension, variable: Variable) -> tuple[Listed, ...]:
-    if not whole.groupings:
+    shown = [one for one in whole.groupings if one.summed]
+    if not shown:
         return ()
     chosen = variable.grouping
     groups = [
         Listed(one.id, f"{one.label} ({count(len(one.groups), 'group')})", len(one.groups), one.id == chosen)
-        for one in whole.groupings
+        for one in shown
     ]
     single = f"No groups ({count(len(whole), 'code')})"
     return (Listed(valueset(table, whole), single, len(whole), not chosen), *groups)
 
 
+def labels_above(dimension: ServedDimension) -> dict[str, str]:
+    """The label of the code that each code lies in, in the order of the nearest level above."""
+    groups = dimension.above.groups if dimension.above is not None else {}
+    return {code: label for label, members in groups.values() for code in members}
+
+
 def matching(dimension: ServedDimension, words: str) -> list[int]:
-    """The places of codes that have every word in their code or label."""
-    wanted = words.lower().split()
+    """The places of codes that have every word in their code or label, or in that of what they lie in."""
+    wanted, above = words.lower().split(), labels_above(dimension)
     return [
         place
         for place, (code, label) in enumerate(zip(dimension.codes, dimension.labels, strict=True))
-        if all(word in f"{code} {label}".lower() for word in wanted)
+        if all(word in f"{code} {label} {above.get(code, '')}".lower() for word in wanted)
     ]
 
 
@@ -114,12 +123,20 @@ def _choices(variable: Variable, axis: int, lists: tuple[Listed, ...], find: str
     first = sorted(wanted)[: MOST_LISTED // 2] if long and not every else []
     listed = list(dict.fromkeys([*first, *found]))[:MOST_LISTED]
     rest = [] if every else sorted(wanted - set(listed))
+    above = labels_above(dimension)
+    order = list(dict.fromkeys(above.values()))
+    if above and not long:  # codes that lie in the same one stand together, those that lie in none at the end
+        listed.sort(
+            key=lambda place: order.index(above[code]) if (code := dimension.codes[place]) in above else len(order)
+        )
     return Choices(
         axis=axis,
         variable=variable,
         lists=lists,
         codes=tuple(
-            Choice(dimension.codes[place], dimension.labels[place], place in wanted and not every) for place in listed
+            Choice(code, dimension.labels[place], place in wanted and not every, above.get(code, ""))
+            for place in listed
+            for code in (dimension.codes[place],)
         ),
         every=every,
         count=len(wanted),
@@ -284,10 +301,11 @@ class TablePage:
         return self.templates.get_template("table.html").render(about | given).encode()
 
 
-def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, list[tuple[str, tuple[str, ...]]]]:
-    """A variable, and the groups of it that are shown with the codes they are made of."""
+def _groups(variable: Variable, places: Sequence[int]) -> tuple[str, str, list[tuple[str, tuple[str, ...]]]]:
+    """A variable, the level above it that is shown, if it is one, and the groups with the codes they are made of."""
     dimension = variable.dimension
-    return dimension.label, [(dimension.labels[place], dimension.members(place)) for place in places]
+    level = next((one.label for one in dimension.groupings if one.id == dimension.grouping and one.path), "")
+    return dimension.label, level, [(dimension.labels[place], dimension.members(place)) for place in places]
 
 
 def page_title(view: View, question: ReaderQuestion) -> str:

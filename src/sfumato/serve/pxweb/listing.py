@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.types import Scope
 
+from sfumato.frame.periods import in_time
 from sfumato.serve.context import Rendered, ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import not_found
@@ -13,6 +14,9 @@ from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.formats.layout import Options, placement
 from sfumato.serve.pxweb.request import DataRequest
+
+_UNITS = {1: "Annual", 4: "Quarterly", 12: "Monthly"}
+"""What PxWebApi calls periods, by how many there are in a year."""
 
 
 async def render_request(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Rendered:  # noqa: A002
@@ -63,6 +67,7 @@ def link(rel: str, path: str, settings: Settings) -> dict[str, str]:
 def table_summary(table: ServedTable, settings: Settings) -> dict[str, Any]:
     """A table in short."""
     time = table.time
+    periods = in_time(time.codes if time else [table.period])
     folder = "".join(character if character.isalnum() else "-" for character in table.release.lower())
     return {
         "type": "Table",
@@ -76,7 +81,7 @@ def table_summary(table: ServedTable, settings: Settings) -> dict[str, Any]:
         "variableNames": [axis.label for axis in table.axes],
         "discontinued": False,
         "source": settings.source,
-        "timeUnit": "Quarterly" if time and "Q" in time.codes[0] else "Annual" if time else "Other",
+        "timeUnit": _UNITS[periods[0].in_a_year] if periods else "Other",
         "paths": [[{"id": folder, "label": table.release}]],
         "links": [
             link("self", f"/tables/{table.id}", settings),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from fastapi import Path, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,7 +18,7 @@ from sfumato.serve.core.selection import axis_of, default, select
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE
 from sfumato.serve.formats.layout import PARAMETERS, Options
-from sfumato.serve.pxweb.schemas import VariablesSelection
+from sfumato.serve.pxweb.schemas import OutputValues, VariablesSelection
 
 DEFAULT_FORMAT = next(iter(FORMATS))
 _SELECTING = ("valuecodes", "codelist", "outputvalues")
@@ -31,6 +31,8 @@ class DataRequest:
 
     codes: dict[str, list[str]] = field(default_factory=dict)
     codelists: dict[str, str] = field(default_factory=dict)
+    single: tuple[str, ...] = ()
+    """Dimensions in which groups of a code list stand for the single codes in them."""
     format: str = DEFAULT_FORMAT
     parameters: list[str] = field(default_factory=list)
     heading: tuple[str, ...] | None = None
@@ -41,6 +43,7 @@ class DataRequest:
         """Read the query of an address; names do not mind the case. What selects nothing that is known is refused."""
         codes: dict[str, list[str]] = {}
         codelists: dict[str, str] = {}
+        outputs: dict[str, str] = {}
         words: dict[str, list[str]] = {}
         for name, text in query:
             indexed = _INDEXED.fullmatch(name)
@@ -54,12 +57,15 @@ class DataRequest:
                 codes.setdefault(indexed[2], []).extend(split(text))
             elif indexed[1].lower() == "codelist":
                 codelists[indexed[2]] = text
-            elif text.lower() != "aggregated":
-                raise RefusedError(name, expected="aggregated", found=text, do="leave it out, and name the codes")
+            elif text.lower() in get_args(OutputValues):
+                outputs[indexed[2]] = text.lower()
+            else:
+                raise RefusedError(name, expected="aggregated or single", found=text, do="choose one of them")
         refuse_language(words.get("lang", [LANGUAGE])[-1])
         return cls(
             codes=codes,
             codelists=codelists,
+            single=_single(outputs, codelists),
             format=format_named(words.get("outputformat", [DEFAULT_FORMAT])[-1]),
             parameters=[word for text in words.get("outputformatparams", []) for word in text.split(",")],
             heading=_names(words.get("heading")),
@@ -80,6 +86,7 @@ class DataRequest:
         return DataRequest(
             codes=codes,
             codelists=codelists,
+            single=_single({one.variableCode: one.outputValues or "" for one in body.selection}, codelists),
             format=self.format,
             parameters=self.parameters,
             heading=self.heading if placed is None or placed.heading is None else tuple(placed.heading),
@@ -100,7 +107,8 @@ class DataRequest:
         for name in self.codes:
             axis_of(table, name)  # refuses what is unknown, also where it has no codes
         # Not naming codes and naming none are the same wish: leave the dimension out.
-        return select(table, {name: codes for name, codes in self.codes.items() if codes}, codelists=self.codelists)
+        asked = {name: codes for name, codes in self.codes.items() if codes}
+        return select(table, asked, codelists=self.codelists, single=self.single)
 
     def options(self, settings: Settings) -> Options:
         """How the answer is to be written."""
@@ -112,6 +120,12 @@ class DataRequest:
             license=settings.license,
             url=settings.url,
         )
+
+
+def _single(outputs: Mapping[str, str], codelists: Mapping[str, str]) -> tuple[str, ...]:
+    """The dimensions whose single codes are wanted; where no code list is named there is nothing to tell apart."""
+    listed = {name.lower() for name in codelists}
+    return tuple(name for name, output in outputs.items() if output == "single" and name.lower() in listed)
 
 
 def split(text: str) -> list[str]:
@@ -182,6 +196,7 @@ def parameters(*, selecting: bool = True) -> list[dict[str, Any]]:
     selection = [
         parameter("valueCodes", codes, named, **deep),
         parameter("codelist", "codelist[name]=id: a code list whose codes are meant", named, **deep),
+        parameter("outputValues", "outputValues[name]=single: the codes in the groups that are meant", named, **deep),
     ]
     return [
         *(selection if selecting else []),

@@ -125,6 +125,7 @@ def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
     """
     codes: dict[str, set[str]] = {}
     lists: dict[str, str] = {}
+    single: set[str] = set()
     for one in query.selection.selection:
         place = table.by_name.get(one.variableCode.lower())
         if place is None:  # it selects nothing, or there were no answer
@@ -133,11 +134,14 @@ def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
         codes.setdefault(axis, set()).update(one.valueCodes)
         if one.codelist:
             lists[axis] = one.codelist
+            single |= {axis} if one.outputValues == "single" else set()
     chosen = [
         {
             "variableCode": axis.name,
             "valueCodes": sorted(codes[axis.name], key=lambda code: (axis.places.get(code, len(axis)), code)),
             "codelist": lists.get(axis.name),
+            # What was kept before there was this word keeps its name.
+            **({"outputValues": "single"} if axis.name in single else {}),
         }
         for axis in table.axes
         if axis.name in codes

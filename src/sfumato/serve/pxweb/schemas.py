@@ -1,6 +1,6 @@
 """What PxWebApi version 2 sends and takes, for the OpenAPI document."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,6 +9,8 @@ MOST_DIMENSIONS = 100
 Codes = Annotated[list[str], Field(fail_fast=True)]
 """There may be as many as a body has room for, so that reading them ends at the first that is none."""
 Names = Annotated[list[str], Field(fail_fast=True, max_length=MOST_DIMENSIONS)]
+
+OutputValues = Literal["aggregated", "single"]
 
 
 class Link(BaseModel):
@@ -180,6 +182,9 @@ class VariableSelection(BaseModel):
     variableCode: str = Field(description="name of the dimension")  # noqa: N815
     valueCodes: Codes = Field([], description="codes, or *, ?, top(n), bottom(n), range(a,b), from(a), to(b)")  # noqa: N815
     codelist: str | None = Field(None, description="a code list of the dimension, whose codes are meant")
+    outputValues: OutputValues | None = Field(  # noqa: N815
+        None, description="of a code list of groups: figures of the groups, or of the single codes in them"
+    )
 
 
 class Placement(BaseModel):

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 from sfumato.errors import SfumatoError
-from sfumato.periods import number_of
+from sfumato.frame.periods import Period, in_time
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.model import ServedDimension, ServedTable, role_of
 
@@ -57,9 +57,7 @@ def period_id(code: str) -> str:
     >>> period_id("2025Q3"), period_id("2025")
     ('2025-Q3', '2025')
     """
-    if "Q" not in code:
-        return code
-    return f"{number_of(code) // 4:04d}-Q{number_of(code) % 4 + 1}"
+    return str(Period.read(code))
 
 
 def component_ids(names: Sequence[str]) -> tuple[str, ...]:
@@ -156,6 +154,10 @@ class Flow:
         """The identifier of the code list of a dimension."""
         return f"CL_{self.id}_{component.id}"
 
+    def hierarchical_id(self, component: Component) -> str:
+        """The identifier of the hierarchical code list of a dimension that has levels above it."""
+        return f"HCL_{self.id}_{component.id}"
+
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The dimensions in their order: those of the table, the metrics, then time."""
@@ -206,12 +208,14 @@ class Flow:
 
 def _is_time(axis: ServedDimension) -> bool:
     """Whether all codes are periods: a total over time is none, and TIME_PERIOD has no place for it."""
-    return axis.total is None and role_of(axis.name, axis.codes) == "time"
+    if axis.total is not None:
+        return False
+    return role_of(axis.name, axis.codes) == "time" or (axis.role == "time" and bool(in_time(axis.codes)))
 
 
 # The structures there are, which of them refer to which, and how they are asked for.
 
-Kind = Literal["agencyscheme", "dataflow", "codelist", "conceptscheme", "datastructure"]
+Kind = Literal["agencyscheme", "dataflow", "codelist", "hierarchicalcodelist", "conceptscheme", "datastructure"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order in which a message has them."""
 REFERENCES = ("none", "parents", "parentsandsiblings", "children", "descendants", "all", *KINDS)
@@ -232,6 +236,8 @@ class Artefact:
     """The dataflow it describes, if it is not shared by all."""
     component: Component | None = field(default=None, compare=False, repr=False)
     """The dimension of a code list."""
+    levels: Mapping[str, tuple[str, Component]] = field(default_factory=dict, compare=False, repr=False)
+    """Of a hierarchical code list, by every level above the dimension a code list and the dimension it belongs to."""
 
 
 Together = Iterable[Artefact]
@@ -259,6 +265,16 @@ class Artefacts:
             found |= dict.fromkeys((*lists, concepts), ())
             found[structure] = (*lists, shared, concepts)
             found[self._of("dataflow", flow.id, flow)] = (structure,)
+        by_id = {(one.kind, one.id): one for one in found}
+        for flow in self.flows:
+            for one in flow.key:
+                levels = self._levels(flow, one)
+                included = [flow.codelist_id(one), *(name for name, _ in levels.values())]
+                if levels:
+                    hierarchical = replace(
+                        self._of("hierarchicalcodelist", flow.hierarchical_id(one), flow, one), levels=levels
+                    )
+                    found[hierarchical] = tuple(by_id["codelist", name] for name in included)
         return found
 
     @cached_property
@@ -268,6 +284,17 @@ class Artefacts:
         for parent, children in self.children.items():
             for child in children:
                 found[child] = (*found.get(child, ()), parent)
+        return found
+
+    def _levels(self, flow: Flow, component: Component) -> dict[str, tuple[str, Component]]:
+        """The levels above a dimension, each with the code list of a table of the bundle that has all of its codes."""
+        found: dict[str, tuple[str, Component]] = {}
+        for grouping in component.dimension.groupings:
+            for other in (other for other in self.flows if other.table.digest == flow.table.digest and grouping.path):
+                for one in other.key:
+                    same = one.dimension.name == grouping.path[-1]
+                    if same and grouping.groups.keys() <= one.dimension.places.keys():
+                        found.setdefault(grouping.path[-1], (other.codelist_id(one), one))
         return found
 
     def find(self, kind: str, *, agency: str, id: str, version: str) -> list[Artefact]:  # noqa: A002

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request
@@ -49,7 +48,6 @@ LATER = frozenset(
         "customtypescheme",
         "dataconsumerscheme",
         "dataproviderscheme",
-        "hierarchicalcodelist",
         "metadata",
         "metadataflow",
         "metadatastructure",
@@ -230,16 +228,15 @@ class Sdmx:
     context: ServerContext
     agency: str
 
-    @cached_property
+    @property
     def artefacts(self) -> Artefacts:
-        """All structures."""
-        flows = tuple(Flow(table=table, agency=self.agency) for table in self.context.catalogue)
-        return Artefacts(agency=self.agency, flows=flows)
-
-    @cached_property
-    def flows(self) -> dict[str, Flow]:
-        """The dataflows, by their identifiers."""
-        return {flow.id: flow for flow in self.artefacts.flows}
+        """All structures, made once of every edition."""
+        made = self.context.editions.current.made
+        if BASE not in made:
+            flows = tuple(Flow(table=table, agency=self.agency) for table in self.context.catalogue)
+            made[BASE] = Artefacts(agency=self.agency, flows=flows)
+        found: Artefacts = made[BASE]
+        return found
 
     async def data(self, request: Request) -> Response:
         """Figures of a table, as XML, JSON or CSV."""
@@ -304,7 +301,8 @@ class Sdmx:
         if not known or provider not in ("all", self.agency):
             found = path["flow"] if not known else path["provider"]
             raise not_found("dataflow", found, f"the agency and the provider are {self.agency}, the version {VERSION}")
-        return self.flows[self.context.catalogue[id].id]
+        found = self.context.catalogue[id].id
+        return next(flow for flow in self.artefacts.flows if flow.id == found)
 
     def _refuse_large(self, number: int) -> None:
         most = self.context.settings.most_cells

@@ -1,12 +1,13 @@
 """Messages in XML: structures with their components and codes, and data."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, groupby
 from typing import Literal
 
+from sfumato.serve.core.model import ServedDimension
 from sfumato.serve.sdmx.flow import (
     DECIMALS,
     OBS_STATUS,
@@ -18,6 +19,7 @@ from sfumato.serve.sdmx.flow import (
     Component,
     Flow,
     Kind,
+    code_id,
     own_id,
 )
 from sfumato.serve.sdmx.series import OBS_STATUSES, SeriesData, Writing, obs_status_meaning
@@ -122,7 +124,9 @@ def codes(flow: Flow, component: Component) -> Iterator[str]:
         described[dimension.total] = _TOTAL
     for id, code, label in zip(component.codes, dimension.codes, dimension.labels, strict=True):  # noqa: A001
         original = annotations([("CODE", code)]) if id != code else ""
-        yield _item("Code", id, label, described.get(code, ""), original)
+        inside = dimension.total is not None and code != dimension.total
+        parent = f'<str:Parent><Ref id="{escaped(code_id(str(dimension.total)))}"/></str:Parent>' if inside else ""
+        yield _item("Code", id, label, described.get(code, ""), original, after=parent)
 
 
 def obs_status_codes() -> Iterator[str]:
@@ -140,9 +144,63 @@ def annotations(said: Iterable[tuple[str, str]]) -> str:
     return f"<com:Annotations>{found}</com:Annotations>"
 
 
-def _item(tag: str, id: str, name: str, description: str = "", before: str = "") -> str:  # noqa: A002
+def _item(tag: str, id: str, name: str, description: str = "", before: str = "", *, after: str = "") -> str:  # noqa: A002
     text = worded("com:Description", description) if description else ""
-    return f'<str:{tag} id="{escaped(id)}">{before}{worded("com:Name", name or id)}{text}</str:{tag}>'
+    return f'<str:{tag} id="{escaped(id)}">{before}{worded("com:Name", name or id)}{text}{after}</str:{tag}>'
+
+
+# Codes of a dimension below those of the levels above it, which are in code lists of other tables.
+
+
+def hierarchies(one: Artefact, flow: Flow, component: Component) -> str:
+    """A hierarchy for every way up from a dimension, from the highest level down to its codes."""
+    lists = {component.dimension.name: (flow.codelist_id(component), component), **one.levels}
+    known = [some for some in component.dimension.groupings if some.path and {*some.path} <= one.levels.keys()]
+    paths = [grouping.path for grouping in known]
+    ways = [path for path in paths if not any(path == other[: len(path)] != other for other in paths)]
+    included = "".join(
+        f'<str:IncludedCodelist alias="{of.id}">{reference(flow, "codelist", "Codelist", name)}</str:IncludedCodelist>'
+        for name, of in lists.values()
+    )
+    above = {
+        grouping.path[-1]: {code: up for up, (_, some) in grouping.groups.items() for code in some}
+        for grouping in known
+    }
+    return included + "".join(
+        _hierarchy(flow, component.dimension, {name: above[name] for name in way}, lists) for way in ways
+    )
+
+
+def _hierarchy(
+    flow: Flow,
+    dimension: ServedDimension,
+    above: Mapping[str, Mapping[str, str]],
+    lists: Mapping[str, tuple[str, Component]],
+) -> str:
+    """The codes on one way up, each within the one above it; a code that is in none of a level skips it."""
+    children: dict[tuple[str, str] | None, dict[tuple[str, str], None]] = {}
+    for code in dimension.codes:
+        line = [(dimension.name, code), *((name, ups[code]) for name, ups in above.items() if code in ups)]
+        for low, high in zip(line, [*line[1:], None], strict=True):
+            children.setdefault(high, {})[low] = None
+
+    def written(node: tuple[str, str]) -> str:
+        listed, of = lists[node[0]]
+        id = escaped(code_id(node[1]))  # noqa: A001
+        return (
+            f'<str:HierarchicalCode id="{of.id}@{id}"><str:Code><Ref id="{id}" '
+            f'maintainableParentID="{escaped(listed)}" maintainableParentVersion="{VERSION}" agencyID="{flow.agency}" '
+            f'package="codelist" class="Code"/></str:Code>{"".join(map(written, children.get(node, ())))}'
+            f'<str:Level><Ref id="{of.id}"/></str:Level></str:HierarchicalCode>'
+        )
+
+    levels, components = "", [lists[name][1] for name in (dimension.name, *above)]
+    for of in components:
+        levels = f'<str:Level id="{of.id}">{worded("com:Name", of.dimension.label)}{levels}</str:Level>'
+    name = worded("com:Name", " › ".join(of.dimension.label for of in reversed(components)))
+    id = "_".join(of.id for of in reversed(components))  # noqa: A001
+    codes = "".join(map(written, children[None]))
+    return f'<str:Hierarchy id="{id}" leveled="true">{name}{codes}{levels}</str:Hierarchy>'
 
 
 # The components of a data structure as XML: dimensions, attributes and the measure, each with its concept.
@@ -214,6 +272,7 @@ _TAGS: dict[Kind, tuple[str, str, str]] = {
     "agencyscheme": ("OrganisationSchemes", "AgencyScheme", "base"),
     "dataflow": ("Dataflows", "Dataflow", "datastructure"),
     "codelist": ("Codelists", "Codelist", "codelist"),
+    "hierarchicalcodelist": ("HierarchicalCodelists", "HierarchicalCodelist", "codelist"),
     "conceptscheme": ("Concepts", "ConceptScheme", "conceptscheme"),
     "datastructure": ("DataStructures", "DataStructure", "datastructure"),
 }
@@ -274,7 +333,8 @@ def _content(one: Artefact, office: Office) -> str:
     if one.flow is None:
         return "".join(obs_status_codes())
     if one.component is not None:
-        return "".join(codes(one.flow, one.component))
+        is_list = one.kind == "codelist"
+        return "".join(codes(one.flow, one.component)) if is_list else hierarchies(one, one.flow, one.component)
     if one.kind == "conceptscheme":
         return "".join(concepts(one.flow))
     if one.kind == "datastructure":

@@ -16,7 +16,8 @@ from sfumato.live.charged import LIVE
 from sfumato.method import Method
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entries import Entry
-from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most, capped
+from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import LiveQueue
@@ -36,10 +37,23 @@ class AccountLeft(BaseModel):
     definition: str
     alpha: float
     epsilon: float
-    spent: float
+    spent: float = Field(description="of the establishments that most was spent on")
+    added: float = Field(description="what all charges add up to, also those about different establishments")
     left: float
     delta: float
     delta_left: float
+
+
+class WindowLeft(BaseModel):
+    """What consecutive periods may spend together, and where least is left of it."""
+
+    name: str
+    population: str
+    first: str = Field(description="the first period of the window in which least is left")
+    last: str
+    epsilon: float
+    spent: float | None = Field(description="null where charges hold under no such definition")
+    left: float
 
 
 class Budgets(BaseModel):
@@ -47,6 +61,9 @@ class Budgets(BaseModel):
 
     accounts: list[AccountLeft]
     live: AccountLeft | None = Field(description="what ad-hoc questions may cost together")
+    windows: list[WindowLeft] = Field(
+        [], description="what consecutive periods may spend together, where it is limited"
+    )
 
 
 class Charged(BaseModel):
@@ -59,6 +76,7 @@ class Charged(BaseModel):
     release: str
     table: str
     guarantee: str
+    about: str = Field(description="the public codes of the establishments that it is about; empty where it is all")
     identifier: str
     note: str
 
@@ -73,7 +91,24 @@ def budgets(queue: LiveQueue) -> Budgets:
         spent = ledger.balance_of(live.release.account, LIVE, live.most)
         part = _left("Ad-hoc questions", spent)
     accounts = [_left(f"{a.population}, {a.period}", ledger.balance(a)) for a in known if ledger is not None]
-    return Budgets(accounts=accounts, live=part)
+    windows = [] if ledger is None else [*_windows(ledger)]
+    return Budgets(accounts=accounts, live=part, windows=windows)
+
+
+def _windows(ledger: Ledger) -> Iterator[WindowLeft]:
+    for population in ledger.populations():
+        for calendar in ledger.calendars(population):
+            row, window = calendar.most_spent, calendar.window
+            if row is not None:
+                yield WindowLeft(
+                    name=f"{population}, {window.words}",
+                    population=population,
+                    first=row.first,
+                    last=row.last,
+                    epsilon=float(window.most.epsilon),
+                    spent=float(row.epsilon) if row.is_bounded else None,
+                    left=float(row.remaining_epsilon) if row.is_bounded else 0.0,
+                )
 
 
 def _left(name: str, balance: Balance) -> AccountLeft:
@@ -86,6 +121,7 @@ def _left(name: str, balance: Balance) -> AccountLeft:
         alpha=float(budget.alpha),
         epsilon=float(budget.epsilon),
         spent=float(balance.spent_epsilon),
+        added=float(balance.added_epsilon),
         left=float(balance.remaining_epsilon),
         delta=float(budget.delta),
         delta_left=float(balance.remaining_delta),
@@ -108,7 +144,8 @@ def _promised(guarantee: EmployerEmployee) -> str:
         *((("δ", guarantee.delta),) if guarantee.delta else ()),
     )
     shown = ", ".join(f"{letter} = {at_most(number)}" for letter, number in numbers)
-    return f"{words}, {shown}{f'; {guarantee.condition}' if guarantee.condition else ''}"
+    totals = f"; with totals of {capped(guarantee.caps)}" if guarantee.caps else ""
+    return f"{words}, {shown}{f'; {guarantee.condition}' if guarantee.condition else ''}{totals}"
 
 
 def _line(entry: Entry) -> dict[str, Any]:
@@ -125,6 +162,7 @@ def _line(entry: Entry) -> dict[str, Any]:
         "population": entry.account.population,
         "period": entry.account.period,
         "guarantee": guarantee,
+        "about": entry.block.words,
     }
 
 

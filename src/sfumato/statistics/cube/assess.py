@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from math import comb, prod
+from math import comb, pi, prod, sqrt
 
 import numpy as np
 
 from sfumato.measures.attacks import AttackResult
-from sfumato.measures.formulas import cramers_v
+from sfumato.measures.formulas import SIZE_CLASSES, cramers_v
+from sfumato.measures.limits import LimitCost, limit_cost
 from sfumato.measures.risk import SizeOdds
+from sfumato.measures.usability import Usability, measure_usability
+from sfumato.noise.geometric import least_noise
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.statistics.cube.assess_measures import (
     Beside,
@@ -51,6 +54,10 @@ MOST_CELLS = 1_000_000
 """Of all tables with as many dimensions together; a table that alone has more is not compared."""
 TOTALS, RECORDS, PROPORTIONS = "weighted totals", "records", "proportions"
 _CHANCE = OperatingSystem()
+_LEAST_DELTA = 1e-15
+"""Caps are compared at no smaller δ."""
+_MEAN_OF_NORMAL = sqrt(2 / pi)
+"""The mean size of a normal number, in standard deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +106,23 @@ class Pair:
     published: float
 
 
+def limit_of_cube(
+    planned: CubeStatistic, everything: Cube, true: Cube, published: PublishedCube, sizes: Mapping[int, int]
+) -> LimitCost:
+    """Compare the records that are counted with all; `sizes` is how many units have so many records."""
+    noise = planned.method.counts
+    weights = [cube.total(WEIGHTED) for cube in (true, everything) if WEIGHTED in cube.columns]
+    return limit_cost(
+        planned.question.limit,
+        sizes,
+        everything=everything[COUNT].ravel(),
+        counted=true[COUNT].ravel(),
+        published=published.cube.values(COUNT).ravel(),
+        noise=lambda most: least_noise(noise.epsilon, max(noise.delta(), _LEAST_DELTA), most).expected_magnitude,
+        weights=(weights[0], weights[1]) if weights else None,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CubeAssessment:
     """The confidential findings about one cube."""
@@ -122,6 +146,30 @@ class CubeAssessment:
     associations: tuple[Pair, ...]
     replicates: tuple[ReplicateErrors, ...] = field(default=())
     """Empty without replicate weights."""
+    limit: LimitCost | None = None
+    """Where whole units are hidden."""
+
+    def usability(self, accuracy: float) -> list[Usability]:
+        """Which figures can be used, of the tables with as many dimensions together: by the noise that is expected."""
+        found = []
+        for part in self.by_dimension:
+            for kind in part.figures:
+                cells = kind.cells
+                words = f"{kind.figure}, {part.dimensions} dimension{'' if part.dimensions == 1 else 's'}"
+                usability = measure_usability(
+                    name=self.name,
+                    title=f"{self.title}: {words}",
+                    unit=kind.figure,
+                    sizes="records in the cell",
+                    size=cells.records,
+                    bounds=SIZE_CLASSES,
+                    true=cells.true,
+                    error=_MEAN_OF_NORMAL * cells.noise,
+                    withheld=~cells.still,
+                    accuracy=accuracy,
+                )
+                found.append(usability)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

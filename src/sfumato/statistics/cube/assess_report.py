@@ -13,6 +13,7 @@ from sfumato.arrays import Floats
 from sfumato.charts.plots import Axis, Mark, Panel, draw_panels
 from sfumato.charts.svg import percent
 from sfumato.measures.drawing import attacks_table, table
+from sfumato.measures.limits import limit_section, limit_words
 from sfumato.measures.risk import DOMINANCE_PERCENT, LEAST_CONTRIBUTORS, P_PERCENT
 from sfumato.statistics.cube.assess import MOST_CELLS, CubeAssessment, Dimensionality
 from sfumato.statistics.cube.assess_measures import PERCENT, SHARES, Beside, Measures, ReplicateErrors
@@ -40,6 +41,7 @@ sampling errors{"; the table about replicate weights has real ones" if found.rep
 protection, {found.rules_before}; after it, by noisy numbers, {found.rules}.</p>
 {"".join(f"<figure>{chart}</figure>" for chart in charts_of(found))}
 <h3>What protection costs</h3>
+{limit_section(found.limit)}
 {_tables(found)}
 {_measured("Error of figures", _ERRORS, found, _error_row)}
 {_measured("Uncertainty of figures", _UNCERTAINTY, found, _uncertainty_row)}
@@ -59,13 +61,17 @@ protection, {found.rules_before}; after it, by noisy numbers, {found.rules}.</p>
 
 def cube_data(found: CubeAssessment) -> dict[str, Any]:
     """The findings for machines: every figure of the report, and no cell."""
-    return {**_plain(found), "odds": [{**_plain(one), "belief": one.belief} for one in found.odds]}
+    limit = {"limit": None if found.limit is None else _plain(found.limit)}
+    data = {**_plain(found), "odds": [{**_plain(one), "belief": one.belief} for one in found.odds], **limit}
+    return {name: part for name, part in data.items() if name != "limit" or part is not None}
 
 
 def cube_words(found: CubeAssessment) -> str:
     """The findings in a few sentences."""
     risk = found.risk
     lines = [f"{found.title}: {risk.cells:,} cells, {risk.empty:,} of them without records."]
+    if found.limit is not None:
+        lines.append(limit_words(found.limit))
     lines += [
         f"The attack by {part.attack} on '{part.column}' tells {part.found:,} of {part.holding:,} cells with records, "
         f"beside {part.told - part.found:,} wrong ones; by chance it would be {part.by_chance:,.0f}."
@@ -88,8 +94,8 @@ def cube_words(found: CubeAssessment) -> str:
         lines.append(
             f"{part.dimensions} dimension{'' if part.dimensions == 1 else 's'}: "
             f"median relative difference {_figure(totals.median_difference, '.2%')}, "
-            f"overlap of intervals {_figure(totals.overlap, '.1%')}, {totals.newly_publishable:,} figures newly "
-            f"publishable and {totals.newly_marked:,} newly marked."
+            f"overlap of intervals {_figure(totals.overlap, '.1%') or 'unknown'}, "
+            f"{totals.newly_publishable:,} figures newly publishable and {totals.newly_marked:,} newly marked."
         )
     return "\n".join(lines)
 

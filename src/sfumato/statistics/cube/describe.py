@@ -4,11 +4,12 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.privacy.meaning import belief, factor, named_tables, odds, record_comparisons
-from sfumato.statistic import Surroundings, describe_dimension
+from sfumato.privacy.meaning import certainty, factor, named_tables, odds, record_comparisons
 from sfumato.statistics.cube.figures import Calibration
 from sfumato.statistics.cube.section import COUNT, WEIGHTED
+from sfumato.surroundings import Surroundings, describe_dimension
 
 _COLUMNS = {
     COUNT: "noisy number of records, in millionths",
@@ -22,6 +23,18 @@ CUBES_LEAVE_OPEN = (
     f"{CODES_ARE_PUBLIC} The noise of a cube hides one record. What several records tell "
     "together is not hidden: those of one establishment, say, where it has a combination of codes to itself."
 )
+
+
+def cubes_leave_open(plan: Surroundings) -> str:
+    """What several records tell together, and several units."""
+    limited = _limited(plan)
+    if not limited:
+        return CUBES_LEAVE_OPEN
+    units = " and ".join(dict.fromkeys(cube.question.limit.column for cube in limited))
+    if len(limited) == len(_covering(plan)):
+        return f"{CODES_ARE_PUBLIC} What the records of several units ({units}) tell together is not hidden."
+    names = ", ".join(cube.name for cube in limited)
+    return f"{CUBES_LEAVE_OPEN} In {names} the records of one unit ({units}) are hidden together, and of several not."
 
 
 def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
@@ -40,6 +53,7 @@ def cube_structure(plan: Surroundings, planned: Any) -> dict[str, Any]:
         "cap_of_weights": None if method.weights is None else method.weights.cap,
         "guarantee": planned.guarantee.described(),
         "guarantee_covers": _covered(method),
+        **({} if planned.question.limit is None else planned.question.limit.described()),
         **({"draws": section.draws} if method.shared else {}),
         "empty_cells_perturbed": float(method.empty_cells),
         "calibration": section.calibration if section.controls or section.nonnegative else None,
@@ -77,25 +91,62 @@ def _column(planned: Any, name: str) -> str:
     return _COLUMNS.get(name) or f"noisy {'weighted ' if planned.weighted else ''}total of {name}, in thousandths"
 
 
-def cube_in_short(plan: Surroundings, factor: str, belief: str) -> list[str]:
+def cube_in_short(plan: Surroundings, factor: str, sure: str) -> list[str]:
     """What the cubes of a release with a guarantee protect, for its first paragraph."""
     cubes = _covering(plan)
     exact = any(cube.method.exact_controls for cube in cubes)
     some = any(cube.method.empty_cells < 1 for cube in cubes)
     every = "Every cell with records, and a share of the empty ones," if some else "Every cell, empty ones included,"
-    apart = "Apart from the tables that are disclosed as they are, nobody" if exact else "Nobody"
+    apart = "Apart from the tables that are disclosed as they are, that bounds" if exact else "That bounds"
     which = "the cubes of this release" if len(cubes) == len(plan.cubes) else ", ".join(cube.name for cube in cubes)
     tables = [table.name for table in plan.tables] if plan.guarantee.bound is not None else []
     beside = f" and {named_tables(tables)} together" if tables else ""
     parts = [
         f"{every} of {which} was changed by random noise before anything was published, and every "
-        f"table is summed from the noisy cells. {apart} can tell from the **counts of records**{beside} "
-        "whether a given record is among the data, beyond the odds stated below, whatever they already know: the odds "
-        f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be at most "
-        f"{belief} sure afterwards. A person or firm with several records has this protection for each of them, not "
-        "for all together."
+        f"table is summed from the noisy cells. {apart} what anyone can tell from the **counts of records**{beside} "
+        "of whether a given record is among the data, whatever they already know: the odds "
+        f"change by a factor of at most {factor}, so that someone who thought it fifty-fifty before can be "
+        f"{sure}. {_for_each(plan)}"
     ]
-    return [*parts, *_disclosed(plan), *_beside_counts(plan)]
+    return [*parts, *_of_units(plan), *_disclosed(plan), *_beside_counts(plan)]
+
+
+def _limited(plan: Surroundings) -> list[Any]:
+    """The cubes that protect all records of a unit together."""
+    return [cube for cube in plan.cubes if cube.question.limit is not None]
+
+
+def _formal(plan: Surroundings) -> int:
+    """How many tables and cubes tell something of records."""
+    return len(plan.tables) + len(plan.cubes)
+
+
+def _for_each(plan: Surroundings) -> str:
+    """That several records are protected each by itself, where they are."""
+    limited = {cube.name for cube in _limited(plan)}
+    if limited and len(limited) == _formal(plan):
+        return "What that means for all records of a unit together, the next paragraph says."
+    but = f"But for {', '.join(sorted(limited))}, a" if limited else "A"
+    return f"{but} person or firm with several records has this protection for each of them, not for all together."
+
+
+def _of_units(plan: Surroundings) -> list[str]:
+    """What is told of a whole unit, cube by cube and all of them together."""
+    limited = _limited(plan)
+    said = []
+    for column in dict.fromkeys(cube.question.limit.column for cube in limited):
+        cubes = [cube for cube in limited if cube.question.limit.column == column]
+        one = sequential([cube.guarantee.bound for cube in cubes])
+        listed = " and ".join(f"{cube.name} (at most {cube.question.limit.most:,} records of one)" for cube in cubes)
+        there, others = (found.loss for found in record_comparisons(one))
+        said.append(
+            f"**All records of one {column} are hidden together in {listed}.** Of each {column} no more records were "
+            "counted, chosen by a secret key, and the noise is as many times as large. Whether a given "
+            f"{column} is among the data at all, with all of its records: {odds(there)}. Whether its records are "
+            f"these or quite others, which is one {column} less and one more: {odds(others)}."
+            + (" What else this release tells of its records comes on top." if len(cubes) < _formal(plan) else "")
+        )
+    return said
 
 
 def _covering(plan: Surroundings) -> list[Any]:
@@ -141,23 +192,41 @@ def _beside_counts(plan: Surroundings) -> list[str]:
         f"**{what}{also}{names} are not covered by this.** They have noise of their own, in whole averages. It hides a "
         "record of up to one average as well as counts do, which is as much epsilon again for each such column; for a "
         "record of k averages, k rounded up, it is k times as much. Heavy records are protected that much less."
+        + _averages_of_units(plan)
         + (' `sensitivity = "weight"` covers them all.' if _is_weighted(plan) else "")
     ]
 
 
+def _averages_of_units(plan: Surroundings) -> str:
+    """The same of a whole unit."""
+    if not any(cube.method.further for cube in _limited(plan)):
+        return ""
+    return (
+        " Of a unit whose records are hidden together the averages of its records, each rounded up, are added up: up "
+        "to as many as records of it are counted it is as well hidden as in the counts."
+    )
+
+
 def cube_text(planned: Any, calibration: Calibration | None = None) -> str:
     """What was done to the numbers of one cube, and how well it met its controls."""
-    method, section = planned.method, planned.section
+    method, section, limit = planned.method, planned.section, planned.question.limit
+    chosen = ""
+    if limit is not None:
+        chosen = (
+            f"of each {limit.column} at most {limit.most:,} records were counted, chosen by a key, and all numbers of "
+            "the cube are about these: it tells too little where units have more. Then "
+        )
     text = (
-        f"**{planned.title}** (`{planned.name}`): whole-number noise of at most {method.counts.cap} records was added "
-        f"to each of {planned.cells:,} cells: 0 with a probability of {method.counts.probability_of_none:.3g}, larger "
-        "numbers ever more rarely (a two-sided geometric distribution, cut at the cap)."
-        + ("" if section.in_whole_numbers else " Cells can be negative.")
+        f"**{planned.title}** (`{planned.name}`): {chosen}whole-number noise of at most {method.counts.cap} records "
+        f"was added to each of {planned.cells:,} cells: 0 with a probability of "
+        f"{method.counts.probability_of_none:.3g}, larger numbers ever more rarely (a two-sided geometric "
+        "distribution, cut at the cap)." + ("" if section.in_whole_numbers else " Cells can be negative.")
     )
     if method.weights is not None:
         text += (
             f" Weighted counts, of weights rounded to multiples of {method.weight_unit:,}, got noise of their own, "
-            f"made for a record of the largest weight allowed, {section.largest_weight:,}. The guarantee covers them."
+            f"made for {'a record' if limit is None else f'{limit.most:,} records'} of the largest weight allowed, "
+            f"{section.largest_weight:,}. The guarantee covers them."
         )
     elif method.further:
         scale = "within each code of " + section.stratum if section.stratum else "of all records"
@@ -177,7 +246,17 @@ def cube_text(planned: Any, calibration: Calibration | None = None) -> str:
         )
         if not method.shared:
             text += f" That adds {float(method.cost_of_dropping):.4g} to epsilon. Which cells these are is not told."
-    return text + _controls(planned) + ("" if calibration is None else not_met(planned, calibration))
+    met = "" if calibration is None else not_met(planned, calibration)
+    return text + _controls(planned) + met + _in_file(planned)
+
+
+def _in_file(planned: Any) -> str:
+    """In which parts of one the file has its numbers: who reads it would take millionths for numbers of people."""
+    columns: dict[int, list[str]] = {}
+    for name, parts in planned.parts.items():
+        columns.setdefault(parts, []).append(f"`{name}`")
+    divided = " and ".join(f"{', '.join(names)} by {parts:,}" for parts, names in columns.items() if parts > 1)
+    return f" In `cubes/{planned.name}.parquet` numbers are whole parts of one: divide {divided}." if divided else ""
 
 
 def not_met(planned: Any, calibration: Calibration) -> str:
@@ -225,7 +304,11 @@ def _controls(planned: Any) -> str:
 
 def error_text(plan: Surroundings) -> str:
     """How to read the error figures of the query tool."""
+    limited = ", ".join(cube.name for cube in _limited(plan))
     text = (
+        f"What is not counted in {limited}, because units have more records, is in no error figure. " if limited else ""
+    )
+    text += (
         "The query tool gives every figure of a cube an expected standard error: of the noise, worked out from the "
         "parameters alone, and of sampling"
     )
@@ -289,7 +372,7 @@ def cubes_in_words(plan: Surroundings, total: EmployerEmployee | None) -> list[s
     _, described = (found.loss for found in record_comparisons(total))
     return [
         *_shared(plan),
-        *cube_in_short(plan, factor(total.epsilon), belief(total.epsilon)),
+        *cube_in_short(plan, factor(total.epsilon), certainty(total.epsilon)),
         *protected_records(total),
         "Of a record that is known to be among the data, whether it is in one cell or in another, which is one record "
         f"less and one more: {odds(described)}.",

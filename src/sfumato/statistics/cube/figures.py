@@ -161,7 +161,8 @@ def _two_parameters(totals: Floats, variances: Floats) -> tuple[float, float]:
 
 def _nonnegative(s: Floats, t: Floats, v: Floats) -> tuple[float, float]:
     """The least-squares coefficients of s and t, neither below 0."""
-    ss, tt, st, sv, tv = (float(x @ y) for x, y in ((s, s), (t, t), (s, t), (s, v), (t, v)))
+    # Not x @ y, whose last digits depend on the processor: a fit without residuals would tell them.
+    ss, tt, st, sv, tv = (float(np.sum(x * y)) for x, y in ((s, s), (t, t), (s, t), (s, v), (t, v)))
     determinant = ss * tt - st * st
     if determinant > 1e-12 * ss * tt:
         square, linear = (sv * tt - tv * st) / determinant, (tv * ss - sv * st) / determinant

@@ -14,7 +14,7 @@ from sfumato.agree.whole_numbers import nearest_whole, whole_margin
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Dimension
 from sfumato.errors import MethodError
-from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
+from sfumato.noise.geometric import TruncatedGeometric, least_noise
 from sfumato.noise.randomness import Randomness
 from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
 
@@ -160,6 +160,7 @@ class SeveralLevels:
         levels: Mapping[tuple[str, ...], Fraction],
         epsilon: Fraction,
         delta: float,
+        sensitivity: int = 1,
     ) -> "SeveralLevels":
         """Levels by the names of their dimensions with the share of epsilon for each; the cube gets the rest.
 
@@ -188,12 +189,7 @@ class SeveralLevels:
         return cls(
             dimensions=dimensions,
             levels=tuple(
-                Level(
-                    axes=level,
-                    noise=TruncatedGeometric(
-                        epsilon=epsilon * share, cap=smallest_cap(epsilon=epsilon * share, delta=part)
-                    ),
-                )
+                Level(axes=level, noise=least_noise(epsilon * share, part, sensitivity))
                 for level, share in axes.items()
             ),
         )
@@ -327,7 +323,12 @@ def all_tables(dimensions: Sequence[Dimension], *sizes: int) -> dict[By, float]:
 
 
 def recommended(
-    dimensions: tuple[Dimension, ...], workload: Mapping[By, float], *, epsilon: Fraction, delta: float
+    dimensions: tuple[Dimension, ...],
+    workload: Mapping[By, float],
+    *,
+    epsilon: Fraction,
+    delta: float,
+    sensitivity: int = 1,
 ) -> list[Candidate]:
     """Candidates from the best to the worst, the best share of each; bottom-up is always among them.
 
@@ -345,7 +346,7 @@ def recommended(
         tried = []
         for share in _SHARES if levels else (Fraction(0),):
             each = {by: share / len(levels) for by in levels}
-            design = SeveralLevels.split(dimensions, levels=each, epsilon=epsilon, delta=delta)
+            design = SeveralLevels.split(dimensions, levels=each, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
             tried.append(Candidate(name=name, share=share, design=design, error=_error(design, workload)))
         best.append(min(tried, key=lambda candidate: candidate.error))
     return sorted(best, key=lambda candidate: candidate.error)
@@ -411,14 +412,15 @@ def compared(
     few = [size for size in _FEW if size < len(names)] or [len(names)]
     sizes = tuple(dict.fromkeys([*few, len(names)]))
     epsilon, delta = sum((noise.epsilon for noise in spent), Fraction(0)), sum(noise.delta() for noise in spent)
-    candidates = recommended(dimensions, all_tables(dimensions, *few), epsilon=epsilon, delta=delta)
+    q, few_tables = method.counts.sensitivity, all_tables(dimensions, *few)
+    candidates = recommended(dimensions, few_tables, epsilon=epsilon, delta=delta, sensitivity=q)
     alone = next(candidate for candidate in candidates if candidate.is_bottom_up)
     levels = next(candidate for candidate in candidates if not candidate.is_bottom_up)
     planned = errors_by_dimension(dimensions, measured, *sizes)
     return Comparison(
         planned=planned,
         by_themselves={
-            size: better_by_themselves(epsilon, delta, error) if most == 1 else better_weighted(epsilon, error, most)
+            size: better_by_themselves(epsilon, delta, error, q) if most == 1 else better_weighted(epsilon, error, most)
             for size, error in planned.items()
         },
         bottom_up=errors_by_dimension(dimensions, alone.design.measured_levels, *sizes),
@@ -427,13 +429,12 @@ def compared(
     )
 
 
-def noise_of_one(epsilon: Fraction, delta: float, tables: int) -> TruncatedGeometric:
+def noise_of_one(epsilon: Fraction, delta: float, tables: int, sensitivity: int = 1) -> TruncatedGeometric:
     """The noise of each of so many tables that are asked one by one and share a budget evenly."""
-    part = epsilon / tables
-    return TruncatedGeometric(epsilon=part, cap=smallest_cap(epsilon=part, delta=delta / tables))
+    return least_noise(epsilon / tables, delta / tables, sensitivity)
 
 
-def better_by_themselves(epsilon: Fraction, delta: float, error: float) -> int:
+def better_by_themselves(epsilon: Fraction, delta: float, error: float, sensitivity: int = 1) -> int:
     """The largest number of tables, below MOST_ASKED, whose noise is not above this error when they share a budget.
 
     >>> better_by_themselves(Fraction(2), 1e-6, 10.0)
@@ -441,11 +442,12 @@ def better_by_themselves(epsilon: Fraction, delta: float, error: float) -> int:
     """
     enough = error**2 * (1 + _ROUNDING)  # the cube itself is one table
     low, high = 0, 1
-    while high < MOST_ASKED and noise_of_one(epsilon, delta, high).variance <= enough:
+    while high < MOST_ASKED and noise_of_one(epsilon, delta, high, sensitivity).variance <= enough:
         low, high = high, min(2 * high, MOST_ASKED)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if noise_of_one(epsilon, delta, middle).variance <= enough else (low, middle)
+        fits = noise_of_one(epsilon, delta, middle, sensitivity).variance <= enough
+        low, high = (middle, high) if fits else (low, middle)
     return low
 
 

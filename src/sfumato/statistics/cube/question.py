@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from sfumato.cells import Dimension
+from sfumato.frame.records import UnitLimit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +16,8 @@ class CubeQuestion:
     measures: tuple[str, ...] = ()
     weight_unit: int | None = None
     """What every weight is rounded to a multiple of first; None leaves them as they are, in millionths."""
+    limit: UnitLimit | None = None
+    """None counts all records."""
 
     @property
     def looks_at(self) -> frozenset[str]:

@@ -11,9 +11,9 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.agree.whole_numbers import make_a_chain
+from sfumato.description import Described, Exact
 from sfumato.errors import ReleaseError
-from sfumato.frame import Described, Exact
-from sfumato.microdata import Microdata
+from sfumato.frame.records import MOST_RECORDS, Microdata, UnitLimit
 
 AVERAGE = "average"
 COUNT, WEIGHTED = "count", "weighted"
@@ -128,6 +128,16 @@ class CubeSection(Described):
         AVERAGE, description="the average weight that scales the noise: average, over all records; or an attribute of "
         "the cube, within each of its codes"
     )  # fmt: skip
+    protects: Literal["record", "unit"] = Field(
+        "record",
+        description="record: the noise hides one record; unit: it hides all records of one unit of the last of "
+        "`levels`, such as an establishment, of which at most `most_records` are counted",
+    )
+    most_records: int | None = Field(
+        None,
+        description="for protects = unit: how many records of a unit are counted at most, chosen by the key of the "
+        "release; all numbers of the cube are about these. The noise is as many times as large as that of one record",
+    )
     draws: Literal["own", "shared"] = Field(
         "own",
         description="own: every column has noise of its own; shared: as Li and Krenzke (2020) have it, weighted counts "
@@ -276,6 +286,23 @@ class CubeSection(Described):
         return self
 
     @model_validator(mode="after")
+    def _hides_units_that_have_a_limit(self) -> Self:
+        if (self.protects == "unit") != (self.most_records is not None):
+            raise ValueError('`most_records` is needed with protects = "unit", and with that only')
+        if self.most_records is None:
+            return self
+        if not 2 <= self.most_records <= MOST_RECORDS:
+            raise ValueError(
+                f"`most_records` from 2 to {MOST_RECORDS:,} is needed: where one record of a unit is counted, a new "
+                "one may take its place, and these are two steps"
+            )
+        if self.draws == "shared" or any(control.exact for control in self.controls):
+            raise ValueError(
+                'protects = "unit" goes with draws = "own", and without exact controls: what has no noise hides no unit'
+            )
+        return self
+
+    @model_validator(mode="after")
     def _leaves_something_to_learn(self) -> Self:
         if self.identifying and not set(self.identifying) < set(self.by):
             raise ValueError(
@@ -309,6 +336,14 @@ class CubeSection(Described):
             )
         return self
 
+    def scaled(self, times: Fraction) -> "CubeSection":
+        """The same with so many times the epsilon, of its cells and of every control that spends some."""
+        controls = tuple(
+            one if one.epsilon is None else one.model_copy(update={"epsilon": one.epsilon * times})
+            for one in self.controls
+        )
+        return self.model_copy(update={"epsilon": self.epsilon * times, "controls": controls})
+
     def with_levels_as_controls(self) -> "CubeSection":
         """The same cube where every level is a control with its part of epsilon, and the cube has the rest."""
         if not self.levels:
@@ -326,6 +361,10 @@ class CubeSection(Described):
     def stratum(self) -> str | None:
         """The attribute within whose codes weights are averaged; None over all records."""
         return None if self.weights == AVERAGE else self.weights
+
+    def limit(self, data: Microdata) -> UnitLimit | None:
+        """The most records of a unit that are counted: of the largest units that are named, which hold the others."""
+        return None if self.most_records is None else data.unit_limit(self.most_records)
 
     def know(self, data: Microdata) -> None:
         """Refuse attributes and measures that the data do not have, or that are called like a column of cubes."""

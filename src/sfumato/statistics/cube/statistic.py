@@ -13,28 +13,28 @@ from typing import Any, ClassVar, Self
 
 from sfumato.cells import Dimension
 from sfumato.engine.data import OpenRecords
-from sfumato.errors import DataError, MethodError, ReleaseError, naming
-from sfumato.frame import Codelist
+from sfumato.engine.units import within_limit
+from sfumato.errors import DataError, ReleaseError, naming
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.microdata import Microdata
-from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import sequential
 from sfumato.privacy.answers import Layout, layout_of
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee
 from sfumato.privacy.meaning import Comparison, about_tables, record_comparisons
-from sfumato.statistic import Statistic, Surroundings
+from sfumato.statistic import Statistic
 from sfumato.statistics.cube import levels
 from sfumato.statistics.cube.controls import Control, PublicTotals, read_totals, refuse_contradictions
 from sfumato.statistics.cube.cube import MILLION, Cube
 from sfumato.statistics.cube.cube_query import Rules
 from sfumato.statistics.cube.describe import (
     CODES_ARE_PUBLIC,
-    CUBES_LEAVE_OPEN,
     computed_without_noise,
     cube_structure,
     cube_text,
     cubes_in_words,
+    cubes_leave_open,
     error_text,
     not_met,
 )
@@ -45,14 +45,14 @@ from sfumato.statistics.cube.section import (
     COUNT,
     MEASURE_PARTS,
     WEIGHTED,
-    ControlSection,
     CubeSection,
     RulesSection,
     table_name,
 )
 from sfumato.statistics.cube.stored import laid_out, read_figures, stored, with_columns
 from sfumato.statistics.cube.tabulate import record_totals, replicate_estimates, tabulated_cube
-from sfumato.statistics.cube.truncated_laplace import ControlNoise, TruncatedLaplace
+from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace, cube_method
+from sfumato.surroundings import Surroundings
 
 _MOST = 2.0**62
 _MOST_ORDERS = 120
@@ -96,6 +96,11 @@ class CubeStatistic(Statistic):
         return self.guarantee.bound is not None and not (self.method.further or self.method.exact_controls)
 
     @property
+    def protects_units(self) -> bool:
+        """Whether all records of one unit are hidden together."""
+        return self.question.limit is not None
+
+    @property
     def rules(self) -> Rules:
         """What the query tool marks."""
         return _rules(self.section)
@@ -112,7 +117,7 @@ class CubeStatistic(Statistic):
         tables = [(name,) for name in named] + [control.by for control in self.section.controls]
         return tuple(tuple(named[name] for name in by) for by in dict.fromkeys(tables) if by)
 
-    def digest(self, data: str, *, any_key: bool = False) -> str:  # noqa: ARG002 (there is no key)
+    def digest(self, data: str, *, any_key: bool = False) -> str:
         """Name this question to these data: the same name means that the stored answer is given again.
 
         In whatever order dimensions, codes, measures and controls are written, the question has one name.
@@ -124,6 +129,7 @@ class CubeStatistic(Statistic):
             measures=sorted(self.question.measures),
             method=self.method.in_order(),
             totals=sorted([list(totals.by), totals.digest()] for totals in (t.in_order(named) for t in self.totals)),
+            any_key=any_key,
         )
 
     def digest_as_laid_out(
@@ -131,7 +137,7 @@ class CubeStatistic(Statistic):
         data: str,
         layout: Layout | None = None,
         *,
-        any_key: bool = False,  # noqa: ARG002 (there is no key)
+        any_key: bool = False,
     ) -> str:
         """The name that version 0.1 gave this question when written as an answer is laid out, or as it is now."""
         by, measures = self.question.by, self.question.measures
@@ -143,6 +149,7 @@ class CubeStatistic(Statistic):
             measures=measures,
             method=self.method,
             totals=[[totals.by, totals.digest()] for totals in self.totals],
+            any_key=any_key,
         )
 
     def in_every_order(self) -> "Iterator[CubeStatistic]":
@@ -163,7 +170,14 @@ class CubeStatistic(Statistic):
         return layout.is_by(self.question.by) and measures == set(self.question.measures)
 
     def _digest(
-        self, data: str, *, by: list[Any], measures: Sequence[str], method: TruncatedLaplace, totals: list[Any]
+        self,
+        data: str,
+        *,
+        by: list[Any],
+        measures: Sequence[str],
+        method: TruncatedLaplace,
+        totals: list[Any],
+        any_key: bool,
     ) -> str:
         asked: dict[str, object] = {
             "data": data,
@@ -178,6 +192,9 @@ class CubeStatistic(Statistic):
         }
         if totals:
             asked["totals"] = totals
+        limit = self.question.limit
+        if limit is not None:  # another key keeps other records: that is another question, and charged
+            asked["limit"] = [limit.column, limit.name, limit.most, "" if any_key else self.key]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def _as_asked(self, content: bytes) -> bytes:
@@ -218,23 +235,24 @@ class CubeStatistic(Statistic):
         cls,
         batch: Mapping[str, Self],
         data: OpenRecords,
-        secret: Secret | None,  # noqa: ARG003 (there is no key)
+        secret: Secret | None,
     ) -> Iterator[tuple[str, tuple[Cube, Sampling | None]]]:
         """The true cubes, one after the other because they are large, each with how sampling errors depend on a total.
 
         The variance function is fitted where there are replicate weights.
         """
         for name, cube in batch.items():
-            true, sampling = tabulated_cube(data.data, data.tables, cube.question), None
-            if data.data.records.replicates is not None:
-                measures = cube.question.measures
-                sampling = fitted([replicate_estimates(data.data, data.tables, by, measures) for by in cube.margins])
+            with within_limit(data, cube.question.limit, secret) as kept:
+                true, sampling = tabulated_cube(kept.data, kept.tables, cube.question), None
+                if kept.data.records.replicates is not None:
+                    measures, tables = cube.question.measures, kept.tables
+                    sampling = fitted([replicate_estimates(kept.data, tables, by, measures) for by in cube.margins])
             yield name, (true, sampling)
 
     def answer(
         self,
         counted: tuple[Cube, Sampling | None],
-        secret: Secret | None,  # noqa: ARG002 (there is no key)
+        secret: Secret | None,  # noqa: ARG002 (it chose the records)
     ) -> tuple[Cube, Figures]:
         """The cube as it is published, with the figures for its errors."""
         true, sampling = counted
@@ -249,7 +267,7 @@ class CubeStatistic(Statistic):
         """A stored answer in the order that is asked for; of a cube of version 0.1 without weights, one draw only."""
         return with_columns(self._as_asked(content), tuple(self.parts))
 
-    def files(self, answer: bytes, agreed: Any = None) -> dict[str, list[Callable[[], Any]]]:  # noqa: ARG002
+    def files(self, answer: bytes, agreed: Any = None, when: Any = None) -> dict[str, list[Callable[[], Any]]]:  # noqa: ARG002
         """The one file of the cube."""
         return {f"cubes/{self.name}.parquet": [lambda: answer]}
 
@@ -294,7 +312,18 @@ class CubeStatistic(Statistic):
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What cubes do not protect."""
         bounded = cls._together(plan) is not None
-        return [" ".join([CUBES_LEAVE_OPEN if bounded else CODES_ARE_PUBLIC, *computed_without_noise(plan)])]
+        return [" ".join([cubes_leave_open(plan) if bounded else CODES_ARE_PUBLIC, *computed_without_noise(plan)])]
+
+    @classmethod
+    def operator_notes(cls, plan: Surroundings) -> list[str]:
+        """That some records are left out, and where to see how many."""
+        return [
+            f"{cube.name} counts at most {cube.question.limit.most:,} records of one {cube.question.limit.column}, and "
+            "its noise hides as many. How many records that leaves out, and what another limit would cost, is "
+            "confidential: `sfumato assess` tells it."
+            for cube in plan.of_kind(cls)
+            if cube.question.limit is not None
+        ]
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
@@ -374,7 +403,8 @@ class CubeStatistic(Statistic):
         """
         public = [totals.by for totals in self.totals if COUNT in totals.columns]
         calibrated = self.section.calibration != "raking"
-        most = heaviest if self.weighted and not self.method.strict else 1.0  # a strict one hides the heaviest, too
+        heavy = None if heaviest is None else heaviest * self.method.counts.sensitivity
+        most = heavy if self.weighted and not self.method.strict else 1.0  # a strict one hides the heaviest, too
         return levels.compared(self.question.by, self.method, public=public, calibrated=calibrated, most=most)
 
     def not_met(self, calibration: Calibration) -> str:
@@ -383,9 +413,15 @@ class CubeStatistic(Statistic):
 
 
 def plan_cube(
-    section: CubeSection, data: Microdata, codelists: Mapping[str, Codelist], *, alpha: Fraction
+    section: CubeSection,
+    data: Microdata,
+    codelists: Mapping[str, Codelist],
+    *,
+    alpha: Fraction,
+    secret: Secret | None = None,
 ) -> CubeStatistic:
     """Plan a cube; what cannot be protected as asked is refused here, by name."""
+    limit = section.limit(data)
     weighted = data.records.weight is not None
     if not weighted:
         _need_no_weights(section)
@@ -394,11 +430,12 @@ def plan_cube(
     unit = section.weight_unit if section.sensitivity == "weight" else None
     planned = CubeStatistic(
         section=section,
-        question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit),
+        question=CubeQuestion(by=by, measures=section.measures, weight_unit=unit, limit=limit),
         method=cube_method(section, alpha=alpha, weighted=weighted),
         totals=_totals(section, by, data.folder, weighted=weighted),
-        links=data.links(),
+        links=data.links() + data.derivations((*section.by, *section.measures)),
         weighted=weighted,
+        key="" if limit is None or secret is None else secret.fingerprint,
     )
     planned.refuse_contradictions()
     return planned
@@ -453,47 +490,3 @@ def _totals(
                 do=f"leave out the measures or the column '{below}', or publish two cubes",
             )
     return found
-
-
-def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True) -> TruncatedLaplace:
-    """The noise of a cube and of its controls; `weighted` says whether records have weights.
-
-    A cap that is not given is the least one whose δ is not above that of the cube's counts.
-    """
-    counts = TruncatedGeometric(epsilon=section.epsilon, cap=section.cap)
-    most = counts.delta()
-
-    def noise(epsilon: Fraction, *, sensitivity: int = 1, cap: int | None = None) -> TruncatedGeometric:
-        if cap is None and not 0 < most < 1:
-            raise MethodError(
-                "truncated-laplace",
-                expected="a cap of the cube whose δ is above 0 and below 1, from which other caps can be worked out",
-                found=f"cap = {section.cap:,} at epsilon = {at_most(section.epsilon)}, with δ = {most:g}",
-                do=f"{'lower' if most == 0 else 'raise'} `cap`",
-            )
-        least = smallest_cap(epsilon=epsilon, delta=most, sensitivity=sensitivity) if cap is None else cap
-        return TruncatedGeometric(epsilon=epsilon, cap=least, sensitivity=sensitivity)
-
-    def control(described: ControlSection) -> ControlNoise:
-        """Of a table that is taken from the records; public totals have no noise and disclose nothing."""
-        if described.epsilon is None:
-            return ControlNoise(by=described.by, counts=None)
-        return ControlNoise(
-            by=described.by,
-            counts=noise(described.epsilon, cap=described.cap),
-            weights=None if largest is None else noise(described.epsilon, sensitivity=largest),
-        )
-
-    # As the engine rounds a weight, halves upwards.
-    unit, most_weight = section.weight_unit, section.largest_weight
-    largest = None if most_weight is None else (2 * most_weight + unit) // (2 * unit)
-    return TruncatedLaplace(
-        alpha=alpha,
-        counts=counts,
-        weights=None if largest is None else noise(section.epsilon, sensitivity=largest),
-        controls=tuple(control(described) for described in section.controls if described.totals is None),
-        empty_cells=section.empty_cells,
-        weight_unit=unit,
-        further=len(section.measures) + (1 if weighted and largest is None else 0),
-        shared=section.draws == "shared",
-    )

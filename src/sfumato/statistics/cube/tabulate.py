@@ -14,7 +14,7 @@ from sfumato.engine.factors import integers, split, wide_sum
 from sfumato.engine.query import Rows, texts
 from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.statistics.cube.cube import MILLION, Cube, ratio_to_positive
 from sfumato.statistics.cube.figures import Estimates
 from sfumato.statistics.cube.question import CubeQuestion, RecordTotals

@@ -10,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.arrays import Flags
-from sfumato.noise.geometric import TruncatedGeometric
+from sfumato.errors import MethodError
+from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.refinement import precise
-from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee
-from sfumato.statistics.cube.section import table_name
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, NoFormalGuarantee, at_most
+from sfumato.statistics.cube.section import ControlSection, CubeSection, table_name
 
 _DIGITS = 60
 _KEPT = Decimal(1).scaleb(-12)
@@ -85,7 +86,7 @@ class TruncatedLaplace:
         return NoFormalGuarantee(statement=SHARED_DRAWS) if self.shared else self.spends()
 
     def spends(self) -> EmployerEmployee:
-        """For one record more or less, from the parameters alone: ε and δ of the cube and of its noisy controls add up.
+        """For one record, or one unit of several, more or less, from the parameters alone: all ε and δ add up.
 
         Exact controls are outside of it, and so are weighted counts whose noise is in average weights.
         """
@@ -102,7 +103,8 @@ class TruncatedLaplace:
         """By how much ε rises because some empty cells get no noise: ln max(1/s, (1 − s)/ΠP(0) + s), rounded up.
 
         A cell that is 0 may be empty and dropped, which a cell with a record never is. It is then 0 in every column, so
-        the product is over all of them. Which cells were dropped is not told: calibration treats all alike.
+        the product is over all of them. Which cells were dropped is not told: calibration treats all alike. A unit may
+        be the only one in as many cells as are counted of its records, and then it is as many times as much.
         """
         if self.empty_cells == 1:
             return Fraction(0)
@@ -112,7 +114,7 @@ class TruncatedLaplace:
             if self.weights is not None:
                 unchanged *= _unchanged(self.weights)
             factor = max(1 / kept, (1 - kept) / unchanged + kept)
-            return Fraction(factor.ln().quantize(_KEPT, rounding=ROUND_CEILING))
+            return self.counts.sensitivity * Fraction(factor.ln().quantize(_KEPT, rounding=ROUND_CEILING))
 
     def perturbed_cells(self, empty: Flags, randomness: Randomness) -> Flags:
         """The cells that get noise: all that are not empty, and of the others a share drawn by chance."""
@@ -136,3 +138,49 @@ def _unchanged(noise: TruncatedGeometric) -> Decimal:
     """P(J = 0), to the digits of the context."""
     ratio = (-Decimal(noise.epsilon.numerator) / (Decimal(noise.epsilon.denominator) * noise.sensitivity)).exp()
     return (1 - ratio) / (1 + ratio - 2 * ratio ** (noise.cap + 1))
+
+
+def cube_method(section: CubeSection, *, alpha: Fraction, weighted: bool = True) -> TruncatedLaplace:
+    """The noise of a cube and of its controls; `weighted` says whether records have weights.
+
+    A cap that is not given is the least one whose δ is not above that of the cube's counts.
+    """
+    # A unit moves the counts of all cells together by as many as are kept of its records, each in one cell.
+    kept = section.most_records or 1
+    counts = TruncatedGeometric(epsilon=section.epsilon, cap=section.cap, sensitivity=kept)
+    most = counts.delta()
+
+    def noise(epsilon: Fraction, *, sensitivity: int = kept, cap: int | None = None) -> TruncatedGeometric:
+        if cap is None and not 0 < most < 1:
+            raise MethodError(
+                "truncated-laplace",
+                expected="a cap of the cube whose δ is above 0 and below 1, from which other caps can be worked out",
+                found=f"cap = {section.cap:,} at epsilon = {at_most(section.epsilon)}, with δ = {most:g}",
+                do=f"{'lower' if most == 0 else 'raise'} `cap`",
+            )
+        least = smallest_cap(epsilon=epsilon, delta=most, sensitivity=sensitivity) if cap is None else cap
+        return TruncatedGeometric(epsilon=epsilon, cap=least, sensitivity=sensitivity)
+
+    def control(described: ControlSection) -> ControlNoise:
+        """Of a table that is taken from the records; public totals have no noise and disclose nothing."""
+        if described.epsilon is None:
+            return ControlNoise(by=described.by, counts=None)
+        return ControlNoise(
+            by=described.by,
+            counts=noise(described.epsilon, cap=described.cap),
+            weights=None if largest is None else noise(described.epsilon, sensitivity=largest),
+        )
+
+    # As the engine rounds a weight, halves upwards.
+    unit, most_weight = section.weight_unit, section.largest_weight
+    largest = None if most_weight is None else kept * ((2 * most_weight + unit) // (2 * unit))
+    return TruncatedLaplace(
+        alpha=alpha,
+        counts=counts,
+        weights=None if largest is None else noise(section.epsilon, sensitivity=largest),
+        controls=tuple(control(described) for described in section.controls if described.totals is None),
+        empty_cells=section.empty_cells,
+        weight_unit=unit,
+        further=len(section.measures) + (1 if weighted and largest is None else 0),
+        shared=section.draws == "shared",
+    )

@@ -17,8 +17,8 @@ from sfumato.noise.geometric import TruncatedGeometric, smallest_cap
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.cube.levels import effect_variances, measured_counts, table_variance
 from sfumato.statistics.cube.section import CubeSection, table_name
-from sfumato.statistics.cube.statistic import CubeStatistic, cube_method
-from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace
+from sfumato.statistics.cube.statistic import CubeStatistic
+from sfumato.statistics.cube.truncated_laplace import TruncatedLaplace, cube_method
 from sfumato.statistics.jobs.tune import Accuracy, Point, in_toml, meets, searched
 
 _LONGEST = 1 << 15
@@ -207,7 +207,7 @@ def _scaled(section: CubeSection, epsilon: Fraction, delta: Fraction) -> CubeSec
         for control in section.controls
     )
     own = epsilon * (1 - section.levels_share) if section.levels else epsilon
-    cap = smallest_cap(epsilon=own, delta=float(delta) / parts)
+    cap = smallest_cap(epsilon=own, delta=float(delta) / parts, sensitivity=section.most_records or 1)
     return section.model_copy(update={"epsilon": epsilon, "cap": cap, "controls": controls})
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, PublishedFigures, published_figures
+from sfumato.method import PlannedError, PublishedFigures, most_jobs, published_figures
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import NoiseParts
 from sfumato.privacy.account import parallel
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import exists
@@ -236,9 +237,36 @@ class Auto:
 
     def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
         """The figures of the mechanism that the public number of establishments chose for each workplace cell."""
+        return self._figures(answer, confidence, None)
+
+    def most_jobs(self, answer: Cells, miss: float) -> Floats:
+        """The most jobs that each workplace cell can have, by the mechanism that was chosen for it."""
+        first = answer.blocks()[:, 0]
+        found = np.zeros(len(first))
+        for where, mechanism in self._parts(answer):
+            found[where[first]] = most_jobs(mechanism, _some(answer, where, frozenset({"value"})), miss)
+        return found
+
+    def figures_within(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The same where no establishment of a workplace cell has more workers than `largest`."""
+        return self._figures(answer, confidence, largest)
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:
+        """The pieces of each mechanism, in the workplace cells that it was chosen for."""
+        return NoiseParts.joined(
+            mechanism.noise_parts(_some(answer, where, frozenset({"value"})), sums[where], error[where])
+            for where, mechanism in self._parts(answer)
+        )
+
+    def _figures(self, answer: Cells, confidence: float, largest: Floats | None) -> PublishedFigures:
         error, low, high = (np.zeros(len(answer)) for _ in range(3))
         for where, mechanism in self._parts(answer):
-            part = published_figures(mechanism, _some(answer, where, frozenset({"value"})), confidence)
+            part = published_figures(
+                mechanism,
+                _some(answer, where, frozenset({"value"})),
+                confidence,
+                None if largest is None else largest[where],
+            )
             error[where], low[where], high[where] = part.error, part.low, part.high
         return PublishedFigures(error=error, low=low, high=high)
 

@@ -1,5 +1,6 @@
 """The least noise that keeps one neighbour step within ε: of a cell, and of a block of worker cells."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
@@ -20,7 +21,7 @@ from sfumato.method import (
     on_grid,
     smallest_from,
 )
-from sfumato.noise.passes import MOST_CELLS
+from sfumato.noise.passes import MOST_CELLS, MOST_SIMPLEX_CELLS
 
 # The least double Pareto noise that keeps one neighbour step within ε, in exact numbers on the safe side.
 
@@ -31,6 +32,11 @@ class Calibration:
 
     tail: Fraction
     scale: Fraction
+
+    @property
+    def variance(self) -> float | None:
+        """Of the noise in units of S², 2k²/((a − 1)(a − 2)); None without a fourth moment, which needs a > 4."""
+        return None if self.tail <= 4 else float(2 * self.scale**2 / ((self.tail - 1) * (self.tail - 2)))
 
 
 def calibrate(*, alpha: Fraction, epsilon: Fraction, shares: int = 1) -> Calibration:
@@ -127,7 +133,7 @@ def calibrate_block(method: str, ball: Ball, *, alpha: Fraction, epsilon: Fracti
     most ε, to sixty digits.
     """
     check_parameters(method, alpha=alpha, epsilon=epsilon, worker_cells=cells)
-    check_cells(method, cells)
+    check_cells(method, cells, most=MOST_CELLS if ball == "box" else MOST_SIMPLEX_CELLS)
     if not exists(alpha=alpha, epsilon=epsilon, cells=cells):
         raise _does_not_exist(method, alpha=alpha, epsilon=epsilon, cells=cells)
     tail = _best_tail(ball, alpha, epsilon, cells)
@@ -176,14 +182,17 @@ def largest_vector_alpha(*, epsilon: Fraction, cells: int) -> Decimal | None:
     return largest_alpha_to(bound, lambda alpha: exists(alpha=alpha, epsilon=epsilon, cells=cells))
 
 
-def check_cells(method: str, cells: int) -> None:
+def check_cells(method: str, cells: int, *, most: int = MOST_CELLS) -> None:
     """Refuse a block of more cells than the noise is made for."""
-    if cells > MOST_CELLS:
+    if cells > most:
+        other = (
+            f", or the method vector-pareto, which takes {MOST_SIMPLEX_CELLS:,}" if most < MOST_SIMPLEX_CELLS else ""
+        )
         raise MethodError(
             method,
-            expected=f"at most {MOST_CELLS} worker cells in a workplace cell",
-            found=f"{cells}",
-            do="use fewer or coarser worker attributes in one table",
+            expected=f"at most {most:,} worker cells in a workplace cell",
+            found=f"{cells:,}",
+            do=f"use fewer or coarser worker attributes in one table{other}",
         )
 
 
@@ -220,10 +229,12 @@ def _does_not_exist(method: str, *, alpha: Fraction, epsilon: Fraction, cells: i
     finest = largest_vector_alpha(epsilon=epsilon, cells=cells)
     if finest is not None:
         remedies.append(f"alpha = {finest} or less")
-    fewer = next((n for n in range(cells - 1, 0, -1) if exists(alpha=alpha, epsilon=epsilon, cells=n)), None)
-    if fewer is not None:
+    # With fewer cells the mechanism exists the sooner: the first number with which it does not, less one.
+    fewer = bisect_left(range(1, cells), True, key=lambda n: not exists(alpha=alpha, epsilon=epsilon, cells=n))
+    if fewer:
         remedies.append(f"at most {fewer} worker cells")
-        remedies.append("the method log-box, which is weak")
+        if cells <= MOST_CELLS:
+            remedies.append("the method log-box, which is weak")
     return MethodError(
         method,
         expected=f"epsilon > {times}ln(1 + alpha) = {times}ln({float(1 + alpha):g}) = {bound:.4g}; "
@@ -231,3 +242,16 @@ def _does_not_exist(method: str, *, alpha: Fraction, epsilon: Fraction, cells: i
         found=f"epsilon = {float(epsilon):g}",
         do="choose " + ", or ".join(remedies),
     )
+
+
+def exact_delta(*, alpha: Fraction, epsilon: Fraction) -> Fraction:
+    """The least δ that noise of scale 2·S/ε has at this ε, before rounding, a hair above it.
+
+    It is ½·(1 − 1/R)·R^(−1/α)·(e^(−ε/(2α)) + e^(−3ε/(2α))) with R = 1 + α; the paper's inequality implies that it is at
+    most δ for small α, but not for all.
+    """
+    with localcontext(PRECISE):
+        a, e = decimal(alpha), decimal(epsilon)
+        tails = (-e / (2 * a)).exp() + (-3 * e / (2 * a)).exp()
+        found = a / (2 * (1 + a)) * (-log_growth(alpha) / a).exp() * tails
+        return Fraction(found * (1 + MARGIN))

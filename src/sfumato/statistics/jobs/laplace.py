@@ -13,6 +13,7 @@ from sfumato.errors import MethodError
 from sfumato.method import PlannedError, check_confidence, check_parameters
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import NoiseParts, symmetric
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.smooth import LIMIT
 
@@ -75,6 +76,11 @@ class Laplace:
         check_confidence(confidence)
         width, y = float(self.noise.quantile(confidence)), values.astype(np.float64)
         return np.maximum(y - width, 0.0), np.maximum(y, 0.0) + width
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:  # noqa: ARG002
+        """The same noise in every cell, which is no secret."""
+        law = symmetric(lambda x: self.noise.survival(np.floor(x) + 1), self.noise.expected_magnitude)
+        return NoiseParts.of_cells(law, sums, np.ones(len(sums)))
 
 
 def with_noise(method: str, cells: Cells, counts: Integers, noise: Geometric, randomness: Randomness) -> Cells:

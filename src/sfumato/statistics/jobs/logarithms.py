@@ -27,6 +27,7 @@ from sfumato.method import (
 from sfumato.noise.box_laplace import BoxLaplace, expected_deviation, relative_deviation
 from sfumato.noise.laplace import LogLaplace as Noise
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import Law, NoiseParts
 from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import check_cells
@@ -143,6 +144,17 @@ class LogLaplace:
         low = np.maximum(np.ceil(low - OUTWARD * (offset + np.abs(y))), 0.0)
         high = np.maximum(np.floor(high + OUTWARD * (offset + np.abs(y) + np.abs(high))), 0.0)
         return low, high
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:  # noqa: ARG002
+        """Every cell has a factor of its own, and noise that is a share of n + γ."""
+        power, shrink = 1 / float(self.spread), float(self.shrink)
+
+        def below(x: Floats) -> Floats:
+            factor = np.maximum(1 + x, 1e-300) / shrink
+            half = np.minimum(factor, 1 / factor) ** power / 2
+            return np.where(factor < 1, half, 1 - half)
+
+        return NoiseParts.of_cells(Law(below, self._relative_error, slope=1.0), sums, error / self._relative_error)
 
     @property
     def _relative_error(self) -> float:
@@ -304,6 +316,18 @@ class LogBox:
         back = 1 / float(self.correction)
         near, far = np.maximum(y - 0.5 + offset, 0) * back, (np.maximum(y, 0) + 0.5 + offset) * back
         return rounded_up(near / factor - offset, y), rounded_down(far * factor - offset, y)
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:
+        """One piece for the cells of a workplace cell that are in one sum, as if all moved together."""
+        scale, back = float(self.noise.scale), 1 / float(self.correction)
+
+        def below(x: Floats) -> Floats:
+            logs = np.log(np.maximum(1 + x, 1e-300) * back)
+            half = self.noise.one_cell.at(np.abs(logs) / scale) / 2
+            return np.where(logs < 0, half, 1 - half)
+
+        law = Law(below, self.error_share, slope=1.0)
+        return NoiseParts.of_blocks(law, answer.blocks(), sums, error / self.error_share)[0]
 
     @property
     def _unit(self) -> Fraction:

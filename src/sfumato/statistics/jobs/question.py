@@ -1,11 +1,11 @@
-"""What a count of jobs asks of the data."""
+"""What a count of jobs, or a total of what they have of a measure, asks of the data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
 from sfumato.cells import Dimension
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 
 COLUMNS = frozenset(
     {"count", "largest", "establishments", "largest_employer", "count_below_threshold", "distorted", "remainder"}
@@ -17,7 +17,11 @@ THRESHOLD = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Count the jobs `by` some attributes, among those whose attributes are in `where`."""
+    """Count the jobs `by` some attributes, among those whose attributes are in `where`; or add up a measure of them.
+
+    Of a total, the columns are in units of the measure: `count` is the total, and `largest` what the establishment with
+    the largest part of it adds.
+    """
 
     by: tuple[Dimension, ...]
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -27,6 +31,14 @@ class Question:
     """For the column `count_below_threshold`: establishments with so many workers in all, or more, are left out."""
     every_cell: bool = False
     """Whether combinations without any establishment are cells like others: nothing then tells where there is one."""
+    measure: str | None = None
+    """What is added up; None counts jobs."""
+    measured: str = ""
+    """The same with what makes its values, by which its cap is kept apart from others: `Data.measured`."""
+    cap: int | None = None
+    """The most that one job adds: what is above is cut off before anything else."""
+    unit: str = "jobs"
+    """What is counted, or in which unit it is added up, for people."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -36,7 +48,7 @@ class Question:
     @property
     def looks_at(self) -> frozenset[str]:
         """Every attribute and measure whose values decide the answer."""
-        return frozenset(self.attributes)
+        return frozenset((*self.attributes, *filter(None, [self.measure])))
 
     @property
     def cells(self) -> int:

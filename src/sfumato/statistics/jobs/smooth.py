@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.method import (
+    FOR_THE_LARGEST,
     GRID,
     MARGIN,
     PRECISE,
     PlannedError,
+    PublishedFigures,
     check_confidence,
     check_parameters,
     decimal,
@@ -31,10 +33,12 @@ from sfumato.noise.laplace import RoundedLaplace
 from sfumato.noise.pareto import DoublePareto
 from sfumato.noise.quartic import Quartic
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import Law, NoiseParts, symmetric
 from sfumato.privacy.account import parallel, sequential
 from sfumato.privacy.guarantee import EmployerEmployee
-from sfumato.statistics.jobs.calibration import Calibration, calibrate
-from sfumato.statistics.jobs.vector import counts_within
+from sfumato.statistics.jobs.bought_scale import BuysScale, ScaleForEach
+from sfumato.statistics.jobs.calibration import Calibration, calibrate, exact_delta
+from sfumato.statistics.jobs.vector import counts_within, within_reach
 
 # What the smooth methods share: noise scaled to the largest establishment of each cell.
 
@@ -54,14 +58,21 @@ class ScaledNoise(Protocol):
         """The mean magnitude of the rounded noise."""
         ...
 
+    def survival(self, magnitude: Any, multiples: Any) -> Floats:
+        """The probability that the noise, before rounding, is at least half less than a magnitude."""
+        ...
+
     def quantile(self, probability: float) -> float:
         """The number of scales that the noise stays below with this probability."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smooth(ABC):
-    """(α, ε) privacy by noise of scale k·max(αx, 1), x being the largest establishment of the cell.
+class Smooth(BuysScale, ABC):
+    """(α, ε) privacy by noise of scale k·S, S = max(αx, B), x being the largest establishment of the cell.
+
+    B is `floor`: what one job adds at most. Of counts it is 1; of totals it is the cap of the measure, and x is what
+    the largest establishment adds to the total. docs/methods/formal-totals.md has the proof for these.
 
     `epsilon` is what the whole table spends. `worker_cells` is the number of worker-attribute cells inside
     each workplace cell, 0 when the table uses workplace attributes only: the guarantee is then strong.
@@ -80,11 +91,20 @@ class Smooth(ABC):
     def __post_init__(self) -> None:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
         _ = self.scale  # refuses parameters at which the mechanism does not exist
+        if self.bought is not None and self.worker_cells:
+            raise ScaleForEach(
+                self.name,
+                expected="error_epsilon of a table by workplace attributes, or of vector-pareto: one scale in each "
+                "workplace cell",
+                found="a scale in each cell of workers, whom `by` or `where` tells apart",
+                do="leave out attributes of workers; or use vector-pareto with them in `by`, and none in `where`; or "
+                "leave out error_epsilon",
+            )
 
     @property
     @abstractmethod
     def scale(self) -> Fraction:
-        """k, the scale of the noise in units of S = max(αx, 1): public and exact."""
+        """k, the scale of the noise in units of S = max(αx, B): public and exact."""
 
     @property
     @abstractmethod
@@ -112,14 +132,15 @@ class Smooth(ABC):
     def guarantee(self) -> EmployerEmployee:
         """Strong on workplace attributes, weak on worker attributes; ε for the whole table either way."""
         # One establishment is in all worker cells of its workplace cell, and in no other workplace cell.
-        return parallel([sequential([self.cell_guarantee()] * self.shares)])
+        found = parallel([sequential([self.cell_guarantee()] * self.shares)])
+        return replace(found, epsilon=found.epsilon + self.error_epsilon)
 
     def planned_error(self) -> PlannedError:
-        """The error where αx ≤ 1, and above that its share of the largest establishment's workers."""
-        smallest = np.array([self.alpha.denominator])
+        """The error where αx ≤ B, and above that its share of the largest establishment's workers."""
+        smallest = np.array([self.alpha.denominator * self.floor])
         return PlannedError(
             floor=float(self.noise.expected_magnitude(smallest)[0]),
-            floor_size=int(1 / self.alpha),
+            floor_size=int(self.floor / self.alpha),
             share=float(self.alpha) * self.error_in_scales,
         )
 
@@ -129,9 +150,11 @@ class Smooth(ABC):
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every count plus noise: whole numbers, possibly negative; zeros get noise like any other count."""
-        noisy = cells["count"] + self.noise.sample(self._multiples(cells), randomness)
+        multiples = self._multiples(cells)
+        noisy = cells["count"] + self.noise.sample(multiples, randomness)
         value = np.clip(noisy, -LIMIT, LIMIT)
-        return Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
+        answer = Cells(dimensions=cells.dimensions, positions=cells.positions, columns={"value": value})
+        return self.with_scale(answer, multiples, randomness)
 
     def published_error(self, values: Integers) -> Floats:
         """The error as if the whole published count were one establishment.
@@ -140,23 +163,51 @@ class Smooth(ABC):
         establishment is at most the count, and the figure is a convex function of the published count
         (Jensen's inequality).
         """
-        as_one_establishment = np.maximum(float(self.alpha) * np.maximum(values, 0), 1.0)
+        as_one_establishment = np.maximum(float(self.alpha) * np.maximum(values, 0), float(self.floor))
         error: Floats = self.error_in_scales * as_one_establishment
         return error
 
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """All counts that a test at this confidence does not reject, whatever their largest establishment.
 
-        It keeps every n ≥ 0 with |value − n| ≤ w·max(αn, 1) + ½, where w is k times the quantile of the
+        It keeps every n ≥ 0 with |value − n| ≤ w·max(αn, B) + ½, where w is k times the quantile of the
         noise, and below zero those that it keeps at 0. Where αw ≥ 1 the noise of a large establishment may hide any
         count, and the upper end is NaN.
         """
         check_confidence(confidence)
         width = float(self.scale) * self.noise.quantile(confidence)
-        return counts_within(values, width=width, slope=float(self.alpha) * width)
+        return counts_within(values, width=width * self.floor, slope=float(self.alpha) * width)
+
+    def most_jobs(self, answer: Cells, miss: float) -> Floats:
+        """The most jobs that each workplace cell can have, worker cells each at their share of `miss`."""
+        rows = answer["value"][answer.blocks()]
+        # The noise is symmetric: an interval that misses twice as often misses so often above.
+        _, high = self.published_interval(rows.ravel(), 1 - 2 * miss / self.shares)
+        total: Floats = np.where(np.isnan(high), np.inf, high).reshape(rows.shape).sum(axis=1)
+        return total
+
+    def figures_within(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The figures where no establishment of a cell has more workers than `largest`."""
+        values, alpha, floor = answer["value"], float(self.alpha), float(self.floor)
+        confidence += FOR_THE_LARGEST
+        low, high = self.published_interval(values, confidence)
+        reach = float(self.scale) * self.noise.quantile(confidence) * np.maximum(alpha * largest, floor)
+        low, high = within_reach(values, low, high, reach)
+        at_most = np.minimum(np.maximum(values, 0), self.likely_largest(answer, largest))
+        return PublishedFigures(error=self.error_in_scales * np.maximum(alpha * at_most, floor), low=low, high=high)
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:  # noqa: ARG002
+        """Every cell has noise of its own, on the scale that its published error supposes."""
+        return NoiseParts.of_cells(self.law, sums, error / self.error_in_scales)
+
+    @cached_property
+    def law(self) -> Law:
+        """The noise of a cell in units of S."""
+        one = np.array([self.alpha.denominator])  # multiples of 1/q
+        return symmetric(lambda x: self.noise.survival(x + 0.5, one), self.error_in_scales, slope=float(self.alpha))
 
     def _multiples(self, cells: Cells) -> Integers:
-        """The scale S = max(αx, 1) of every cell in units of 1/q, where α = p/q: max(p·x, q), exactly."""
+        """The scale S = max(αx, B) of every cell in units of 1/q, where α = p/q: max(p·x, q·B), exactly."""
         count, largest = cells["count"], cells["largest"]
         p, q = self.alpha.numerator, self.alpha.denominator
         # The error names no number: these are confidential.
@@ -171,7 +222,7 @@ class Smooth(ABC):
                 found="a cell outside these limits",
                 do="check the counts, or choose an alpha with fewer decimals",
             )
-        multiples: Integers = np.maximum(largest * p, q)
+        multiples: Integers = np.maximum(largest * p, q * self.floor)
         return multiples
 
 
@@ -201,7 +252,7 @@ class SmoothGamma(Smooth):
 
     @cached_property
     def scale(self) -> Fraction:
-        """k, in units of S = max(αx, 1)."""
+        """k, in units of S = max(αx, B)."""
         share = self.epsilon / self.shares
         if not _admissible(self.alpha, share, self.tight):
             raise self._inadmissible()
@@ -216,6 +267,12 @@ class SmoothGamma(Smooth):
     def error_in_scales(self) -> float:
         """E|Z|/S before rounding: k/√2."""
         return float(self.scale) / sqrt(2)
+
+    @cached_property
+    def law(self) -> Law:
+        """The noise of a cell in units of S."""
+        k = float(self.scale)
+        return symmetric(lambda x: Quartic.exceeded(x / k), self.error_in_scales, slope=float(self.alpha))
 
     def _inadmissible(self) -> MethodError:
         steps, sign = (3, ">") if self.tight else (4, "≥")
@@ -307,7 +364,7 @@ class SmoothLaplace(Smooth):
 
     @cached_property
     def scale(self) -> Fraction:
-        """k, in units of S = max(αx, 1)."""
+        """k, in units of S = max(αx, B)."""
         if not self._admissible(self.alpha, self.epsilon, self.shares):
             raise self._inadmissible()
         return 2 * self.shares / self.epsilon
@@ -386,19 +443,6 @@ def _smallest_delta(method: SmoothLaplace) -> Decimal | None:
     )
 
 
-def exact_delta(*, alpha: Fraction, epsilon: Fraction) -> Fraction:
-    """The least δ that noise of scale 2·S/ε has at this ε, before rounding, a hair above it.
-
-    It is ½·(1 − 1/R)·R^(−1/α)·(e^(−ε/(2α)) + e^(−3ε/(2α))) with R = 1 + α; the paper's inequality implies that it is at
-    most δ for small α, but not for all.
-    """
-    with localcontext(PRECISE):
-        a, e = decimal(alpha), decimal(epsilon)
-        tails = (-e / (2 * a)).exp() + (-3 * e / (2 * a)).exp()
-        found = a / (2 * (1 + a)) * (-log_growth(alpha) / a).exp() * tails
-        return Fraction(found * (1 + MARGIN))
-
-
 # Smooth Pareto: heavy-tailed noise scaled to the largest establishment of each cell.
 
 
@@ -411,10 +455,12 @@ class SmoothPareto(Smooth):
     """
 
     name: ClassVar[str] = "smooth-pareto"
-    description: ClassVar[str] = (
-        "random noise from a symmetric distribution with heavy tails (Smooth Pareto) was added to every count and "
-        "rounded to whole jobs"
+    done: ClassVar[str] = (
+        "random noise from a symmetric distribution with heavy tails (Smooth Pareto) was added to every {number} and "
+        "rounded to whole {unit}"
     )
+    """What is done, to numbers of which kind and in which unit."""
+    description: ClassVar[str] = done.format(number="count", unit="jobs")
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -423,8 +469,13 @@ class SmoothPareto(Smooth):
 
     @property
     def scale(self) -> Fraction:
-        """k, in units of S = max(αx, 1)."""
+        """k, in units of S = max(αx, B)."""
         return self.calibration.scale
+
+    @property
+    def variance(self) -> float | None:
+        """Of the noise in units of S²; None where worker cells have scales of their own, or tails are too heavy."""
+        return None if self.worker_cells else self.calibration.variance
 
     @cached_property
     def noise(self) -> DoublePareto:

@@ -11,18 +11,21 @@ from sfumato.arrays import Integers
 from sfumato.cells import Cells
 from sfumato.engine.data import OpenJobs
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
 from sfumato.keys import Secret
+from sfumato.method import CONFIDENCE
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.meaning import Comparison
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import typical
 from sfumato.statistics.jobs.assess_sparse import SparseAssessment, assess_sparse
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.sparse_laplace import SparseLaplace, Workforces
 from sfumato.statistics.jobs.statistic import SPARSE, JobCounts
-from sfumato.statistics.jobs.tabulate_workforces import workforces
-from sfumato.statistics.published import CONFIDENCE, Columns, typical
+from sfumato.statistics.jobs.tabulate import workforces
+from sfumato.statistics.published import Columns
 from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 MOST_BLOCKS = 50_000_000
 """So many workplace cells, and more, do not fit into memory where each has a row."""

@@ -1,5 +1,6 @@
 """Counts of jobs: what they ask, how they are protected, and what is published of them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -8,24 +9,29 @@ from math import prod
 from typing import Any, Self
 
 from sfumato.cells import Cells, Dimension
-from sfumato.engine.chunks import Chunked
+from sfumato.engine.chunks import MOST_CELLS, Chunked
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
 from sfumato.keys import Secret
 from sfumato.measures.risk import EMPLOYER
 from sfumato.measures.views import Strata
-from sfumato.method import Method
+from sfumato.method import CONFIDENCE, FOR_THE_LARGEST, Method, bought_epsilon
 from sfumato.noise.factors import LIFE
+from sfumato.privacy.blocks import EVERYTHING, Block
+from sfumato.privacy.guarantee import plain
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, number_left_out, typical
+from sfumato.statistics.fitting import epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
-from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, parted, strata, tabulate
-from sfumato.statistics.published import CONFIDENCE, ESTABLISHMENTS_KNOWN, PublishedTable, number_left_out, typical
+from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
+from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS, build, is_keyed, needs
-from sfumato.statistics.table import Table, epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
+from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
 """Methods whose published error figures need all workers of an establishment in the table."""
@@ -84,6 +90,13 @@ class JobCounts(PublishedTable):
         """What a table asks of jobs, given the codes of the attributes."""
         method = cls.method_name(table, data)
         refuse_other_data(table, data)
+        return cls.question_of(table, data, codelists, method, instead='["employment"] to count the jobs')
+
+    @classmethod
+    def question_of(
+        cls, table: Table, data: Frame, codelists: Mapping[str, Codelist], method: str, *, instead: str
+    ) -> Question:
+        """What is asked of jobs that are no panel, codes checked; `instead` are indicators that a panel has."""
         codes = {name: codelist.codes for name, codelist in codelists.items()}
         if data.span is not None and data.jobs.period is not None:
             codes[data.jobs.period] = data.span.codes()
@@ -92,8 +105,8 @@ class JobCounts(PublishedTable):
             raise ReleaseError(
                 f"table '{table.name}'",
                 expected="indicators, a flow or a graph: the rows of a panel are jobs in a period, not jobs",
-                found='count = "jobs"',
-                do='write indicators = ["employment"] to count the jobs of each period',
+                found=f'{table.statistic} = "{table.measure or table.count}"',
+                do=f"write indicators = {instead} of each period",
             )
         by = tuple(
             Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_public(name)) for name in table.by
@@ -117,6 +130,24 @@ class JobCounts(PublishedTable):
         )
 
     @classmethod
+    def block_of(cls, question: Question, data: Frame) -> Block:
+        """The establishments with the codes that are kept of public attributes, where a register tells their codes.
+
+        In a joined table the codes of an establishment are those of its jobs, and it has none without them. What else
+        decides the code of an establishment defines the attribute: only filters of one definition are compared.
+        """
+        if data.joined or data.workplaces is None:
+            return EVERYTHING
+        kept = {name: codes for name, codes in question.where.items() if name in data.attributes}
+        # Codes that are made of dates or numbers follow from how these are read, which no definition tells.
+        read, dated = data.attributes, data.dated()
+        kept = {n: c for n, c in kept.items() if read[n].classes is None and data.column_of(n) not in dated}
+        kept = {name: codes for name, codes in kept.items() if data.is_public(name)}
+        links = [data.jobs.workplace, data.workplaces.key, repr(data.only)]
+        made = {n: [n, data.column_of(n), data.rule(n), sorted(data.counted_in(n)), *links] for n in kept}
+        return Block.of(kept, {name: json.dumps(definition, sort_keys=True) for name, definition in made.items()})
+
+    @classmethod
     def countable(cls, data: Frame, question: Question) -> frozenset[str]:
         """The columns that the engine can supply."""
         # Establishments without jobs are in no joined table, so their number is not known there.
@@ -134,6 +165,28 @@ class JobCounts(PublishedTable):
         if not (table.establishments or question.every_cell):
             return "establishments = false: a table in parts lists the cells that have an establishment"
         return None
+
+    @classmethod
+    def lists_some(cls, table: Table, data: Any, question: Question) -> bool:
+        """Whether only cells in which there is an establishment are made, so that combinations may be very many."""
+        return not (data.joined or question.every_cell or table.structural_zeros == "listed")
+
+    @classmethod
+    def refuse_unsuitable(cls, batch: Mapping[str, Self], data: OpenJobs) -> None:
+        """Refuse a register whose establishments are in more cells than a table in one piece can have."""
+        for name, one in batch.items():
+            if one.in_chunks or one.cells <= MOST_CELLS or cls.sparse:
+                continue
+            blocks = blocks_of(data.frame, data.tables, as_in(data.frame, one.question)).select("_block").distinct()
+            listed = blocks.number() * max(one.question.worker_cells(data.frame), 1)
+            if listed > MOST_CELLS:
+                raise ReleaseError(
+                    f"table '{name}'",
+                    expected=f"at most {MOST_CELLS:,} cells in which there is an establishment",
+                    found=f"{listed:,}",
+                    do="use fewer or coarser attributes, split the table with `where`, or leave out what keeps it in "
+                    "one piece, such as reconcile = true",
+                )
 
     @property
     def values_of_one_employer(self) -> int:
@@ -156,9 +209,19 @@ class JobCounts(PublishedTable):
     @classmethod
     def tabulate(cls, batch: Mapping[str, Self], data: OpenJobs, secret: Secret | None) -> Iterator[tuple[str, Cells]]:
         """The true cells of every table: one scan of the jobs for all."""
-        questions = {name: one.question for name, one in batch.items()}
+        questions = {(name, part): one for name, whole in batch.items() for part, one in whole.questions().items()}
         factors = None if secret is None else factors_of(secret)
-        yield from tabulate(data.frame, data.tables, questions, factors).items()
+        found = tabulate(data.frame, data.tables, questions, factors)
+        for name, one in batch.items():
+            yield name, one.counted_together({part: found[name, part] for part in one.questions()})
+
+    def questions(self) -> dict[str, Question]:
+        """What is tabulated for it, by name: one question, unless it is made of several."""
+        return {"": self.question}
+
+    def counted_together(self, found: Mapping[str, Cells]) -> Cells:
+        """The true cells, of what was tabulated."""
+        return found[""]
 
     @classmethod
     def tabulate_in_chunks(
@@ -180,6 +243,11 @@ class JobCounts(PublishedTable):
         if bound is None or bound.definition != "strong":
             return self
         return replace(self, question=replace(self.question, needs=self.question.needs | {EMPLOYER}))
+
+    @property
+    def counts_jobs_formally(self) -> bool:
+        """Whether a guarantee is about its noise, which every cell has."""
+        return self.guarantee.bound is not None and not self.sparse
 
     @property
     def tells_establishments(self) -> bool:
@@ -207,6 +275,10 @@ class JobCounts(PublishedTable):
         """The columns that such a table does not have."""
         return frozenset({"rse", "status", "convergence_ratio"})
 
+    def design(self) -> dict[str, Any]:
+        """What noise its cells have, so that sums of them have errors too."""
+        return self.noise_facts([dimension.name for dimension in self.by if dimension.public])
+
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
         if plan.release.frame.joined or self.question.every_cell:
@@ -219,13 +291,18 @@ class JobCounts(PublishedTable):
         cells = self.question.worker_cells(plan.release.frame)
         if cells > 1 and getattr(self.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
             text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
+        if bought := bought_epsilon(self.method):
+            text += (
+                f" For epsilon = {plain(bought)} more, which is in what the table costs, the scale of that noise was "
+                "released too, with noise of its own: `error`, `low` and `high` go by it."
+            )
         if not (plan.release.frame.joined or self.lists_structural_zeros):
             text += " Combinations without any establishment, exactly 0, are not listed."
         if self.table.nonnegative:
-            return text + (
-                " Negative results were then raised to 0, as the release asked. Sums over many small cells therefore "
-                "come out too high; do not add them up."
-            )
+            text += " Negative results were then raised to 0, as the release asked."
+            if self.name in plan.reconciled:
+                return f"{text} Then tables were made to agree, so that sums may be too high or too low."
+            return f"{text} Sums over many small cells therefore come out too high; do not add them up."
         if self.guarantee.bound is None:
             return text + " Published numbers are not right on average: the factors stay what they are."
         if self.name in plan.reconciled:
@@ -296,6 +373,7 @@ class JobCounts(PublishedTable):
         if all(table.guarantee.bound is None for table in plan.tables):
             return []
         sparse = any(table.method.name == SPARSE for table in plan.tables)
+        bought = [f"`{table.name}`" for table in plan.tables if bought_epsilon(table.method)]
         return [
             ("In tables that list values of any size the" if sparse else "The")
             + " noise that was really drawn, and its scale, are confidential. The published figures are computed from "
@@ -304,7 +382,53 @@ class JobCounts(PublishedTable):
             f"with a probability of at least {CONFIDENCE:.0%}. No count is below 0: where a value is negative, `error` "
             "is at least as large as the value without its sign, and `low` and `high` enclose counts from 0 on. They "
             "speak of the noise only, not of errors in the data."
+            + (
+                f" All this is not about {', '.join(f'`{name}`' for name in plan.reconciled)}, whose figures are those "
+                "of agreed values, as is said above."
+                if plan.reconciled
+                else ""
+            )
+            + (f" Of {', '.join(bought)} a scale was released, too, as the next paragraph says." if bought else ""),
+            *([_read_bought(", ".join(bought))] if bought else []),
+            *_read_within(plan),
         ]
+
+
+def _read_bought(names: str) -> str:
+    """How to read the error figures of tables whose scale was released."""
+    return (
+        f"The scale of the noise of {names} was released with noise of its own, in the column `scale`, for a part of "
+        "what these tables cost. There `error` supposes the largest establishment that this scale allows, which is "
+        "exceeded in one of ten cases, and none larger than the value; `low` and `high` suppose one that is exceeded "
+        f"in at most {FOR_THE_LARGEST:.0%} of cases, which they make up for. Where one establishment has nearly all "
+        "jobs of a cell, `error` may be some per cent too small. Coarser tables are told by these scales as by values."
+    )
+
+
+def _read_within(plan: Surroundings) -> list[str]:
+    """How to read the error figures of tables of which finer ones tell how large an establishment can be."""
+    counts = [table for table in plan.tables if table.counts_jobs_formally]
+    named = {name for table in counts for name in (*(one.name for one in table.by), *table.where)}
+    public = [
+        f"By public knowledge establishments have at most so many workers, by `{name}`: "
+        + ", ".join(f"{code} {most:,}" for code, most in sizes.items())
+        + ". `error`, `low` and `high` suppose no larger ones."
+        for name in plan.release.data.attributes
+        if name in named and (sizes := plan.most_workers(name))
+    ]
+    if not plan.finer_tables:
+        return public
+    told = "; ".join(
+        f"`{name}` by {', '.join(f'`{other}`' for other in finer)}" for name, finer in plan.finer_tables.items()
+    )
+    return [
+        *public,
+        "Where a finer table of this release tells how large an establishment of a cell can be, `error`, `low` and "
+        f"`high` suppose no larger one: {told}. The largest establishment lies in one cell of the finer table, and has "
+        "at most as many jobs as that cell, of which the published value gives an upper end. That end is exceeded in "
+        f"at most {FOR_THE_LARGEST:.0%} of cases, which intervals make up for. Where one establishment has nearly all "
+        "jobs of a cell, `error` may be a few per cent too small. Only published numbers and public facts go into it.",
+    ]
 
 
 def _existence(plan: Surroundings) -> tuple[Comparison, ...]:
@@ -332,7 +456,7 @@ def need_public_codes(named: str, attributes: Iterable[str], data: Frame) -> Non
     """Refuse attributes of workplaces whose codes would be read off them where establishments are not told."""
     for name in attributes:
         described = data.attributes.get(name)
-        if data.is_public(name) and (described is None or (described.codes is None and described.codelist is None)):
+        if data.is_public(name) and (described is None or not described.tells_codes):
             raise ReleaseError(
                 f"{named}, {name}",
                 expected="codes that are known without the data: establishments = false",

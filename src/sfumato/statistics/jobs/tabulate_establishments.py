@@ -1,9 +1,10 @@
 """The jobs of every establishment by worker attributes, and what each adds to every cell."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from sfumato.cells import Cells
 from sfumato.engine.chunks import located, place_in
 from sfumato.engine.connect import Tables
 from sfumato.engine.factors import factor_table
+from sfumato.engine.headcounts import jobs_by_establishment, rows_with_jobs, whole_workforces
 from sfumato.engine.query import Rows, text, texts, total
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import Factors
 from sfumato.statistics.jobs.question import Question
 
@@ -38,50 +40,71 @@ class EstablishmentGroups:
     groups: Rows
     factors: Rows | None
     """Of each establishment, where a question needs distorted sums."""
+    amounts: Mapping[str, str] = field(default_factory=dict)
+    """The column with what jobs have together of each measure that any question adds up, beside `_jobs`."""
     coarser: Mapping[tuple[str, ...], Rows] = field(default_factory=dict)
     """Groups by fewer attributes that several questions use."""
 
-    def by(self, attributes: Collection[str]) -> Rows:
-        """The jobs of each establishment by some of the attributes; by none, its whole workforce."""
+    def by(self, attributes: Collection[str], measure: str | None = None) -> Rows:
+        """The jobs of each establishment by some of the attributes; by none, its whole workforce.
+
+        `_jobs` is their number, or what they have of a measure.
+        """
         names = tuple(name for name in self.codes if name in attributes)
+        found = self.grouped(names)
+        return found if measure is None else found.select("_workplace", *names, _jobs=self.amounts[measure])
+
+    def grouped(self, names: tuple[str, ...]) -> Rows:
+        """The jobs of each establishment by some of the attributes, with all that is added up."""
         if len(names) == len(self.codes):
             return self.groups
         if names in self.coarser:
             return self.coarser[names]
-        return self.groups.group(["_workplace", *names], _jobs=total("_jobs"))
+        if not names and (whole := whole_workforces(self.frame, self.tables)) is not None:
+            return whole
+        sums = {column: total(column) for column in ("_jobs", *self.amounts.values())}
+        return self.groups.group(["_workplace", *names], **sums)
 
 
 @contextmanager
 def establishment_groups(
     frame: Frame,
     tables: Tables,
-    questions: Mapping[str, Question],
+    questions: Mapping[Any, Question],
     factors: Factors | None,
 ) -> Iterator[EstablishmentGroups]:
     """Count what all questions need; what is used more than once is kept by the engine until the end."""
     codes = _worker_codes(frame, questions)
-    lent = None
-    if any("distorted" in question.needs for question in questions.values()):
-        if factors is None:
-            raise ValueError("distorted sums need factors")
-        lent = factor_table(frame, tables, factors)
+    caps = {question.measure: question.cap for question in questions.values() if question.measure is not None}
     counted = EstablishmentGroups(
         frame=frame,
         tables=tables,
         codes=codes,
-        groups=_counted(frame, tables, codes),
-        factors=lent,
+        groups=_counted(frame, tables, codes, [_cut(tables, *one) for one in caps.items()]),
+        factors=needed_factors(frame, tables, questions, factors),
+        amounts={measure: _amount(place) for place, measure in enumerate(caps)},
     )
     uses = _uses(frame, questions, tuple(codes))
     with ExitStack() as kept:
         if uses.total() > 1:
             counted = replace(counted, groups=kept.enter_context(counted.groups.kept()))
         several = [names for names, times in uses.items() if times > 1 and names != tuple(codes)]
-        coarser = {names: kept.enter_context(counted.by(names).kept()) for names in several}
+        coarser = {names: kept.enter_context(counted.grouped(names).kept()) for names in several}
         yield replace(counted, coarser=coarser)
 
 
-def _uses(frame: Frame, questions: Mapping[str, Question], names: tuple[str, ...]) -> Counter[tuple[str, ...]]:
+def needed_factors(
+    frame: Frame, tables: Tables, questions: Mapping[Any, Question], factors: Factors | None
+) -> Rows | None:
+    """The factor of every establishment, if any question needs distorted sums."""
+    if not any("distorted" in question.needs for question in questions.values()):
+        return None
+    if factors is None:
+        raise ValueError("distorted sums need factors")
+    return factor_table(frame, tables, factors)
+
+
+def _uses(frame: Frame, questions: Mapping[Any, Question], names: tuple[str, ...]) -> Counter[tuple[str, ...]]:
     """How often groups by each set of attributes are read."""
     uses: Counter[tuple[str, ...]] = Counter()
     for question in questions.values():
@@ -92,7 +115,7 @@ def _uses(frame: Frame, questions: Mapping[str, Question], names: tuple[str, ...
     return uses
 
 
-def _worker_codes(frame: Frame, questions: Mapping[str, Question]) -> dict[str, tuple[str, ...]]:
+def _worker_codes(frame: Frame, questions: Mapping[Any, Question]) -> dict[str, tuple[str, ...]]:
     """The codes of every worker attribute that any question uses, in one order for all of them."""
     found: dict[str, dict[str, None]] = {}
     for question in questions.values():
@@ -102,12 +125,35 @@ def _worker_codes(frame: Frame, questions: Mapping[str, Question]) -> dict[str, 
     return {name: tuple(codes) for name, codes in found.items()}
 
 
-def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]]) -> Rows:
-    """The one scan of the jobs. A job with a code that no question uses is in no cell, but in its establishment."""
-    jobs, q = tables.jobs, tables.engine.q
+def _amount(place: int) -> str:
+    """The column with what is added up of a measure."""
+    return f"_amount{place}"
+
+
+def _cut(tables: Tables, measure: str, cap: int | None) -> str:
+    """What one job adds of a measure: no more than its cap.
+
+    It is cut before it is made a whole number of 64 bits, which not all that files hold can be. Values are whole, and
+    a cap is below 2^53: in binary numbers of any size they compare as they are.
+    """
+    value = tables.engine.q(measure)
+    whole = f"CAST({value} AS BIGINT)"
+    return whole if cap is None else f"CASE WHEN CAST({value} AS DOUBLE) >= {cap} THEN {cap} ELSE {whole} END"
+
+
+def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]], cut: Sequence[str]) -> Rows:
+    """The one scan of the jobs. A job with a code that no question uses is in no cell, but in its establishment.
+
+    `cut` are amounts of a job that are added up beside.
+    """
+    if not codes and (whole := whole_workforces(frame, tables)) is not None:
+        return whole
+    q = tables.engine.q
+    jobs, heads = rows_with_jobs(frame, tables.jobs)
     of_workers = [name for name in codes if tables.workers is not None and name in tables.workers.columns]
     of_jobs = [name for name in codes if name not in of_workers]
-    kept = {"_workplace": q(frame.jobs.workplace), **texts(jobs, of_jobs)}
+    amounts = {_amount(place): amount for place, amount in enumerate(cut)}
+    kept = {"_workplace": q(frame.jobs.workplace), **texts(jobs, of_jobs), **heads, **amounts}
     if of_workers and tables.workers is not None and frame.workers is not None and frame.jobs.worker:
         workers = tables.workers
         named = workers.select(_worker=q(frame.workers.key), **texts(workers, of_workers))
@@ -116,7 +162,7 @@ def _counted(frame: Frame, tables: Tables, codes: Mapping[str, tuple[str, ...]])
     else:
         selected = jobs.select(**kept)
     placed = located(selected, {name: codes[name] for name in of_jobs})
-    return placed.group(["_workplace", *codes], _jobs="count(*)")
+    return jobs_by_establishment(frame, placed, codes, **{name: total(name) for name in amounts})
 
 
 # Contributions: the jobs of every establishment in every cell, for what is done to establishments before summing.

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.cells import Cells, Dimension
+from sfumato.description import exact
 from sfumato.errors import MethodError, ReleaseError, SfumatoError
-from sfumato.frame import Frame, exact
+from sfumato.frame.data import Frame
 from sfumato.method import Method
 from sfumato.noise.randomness import Repeatable
 from sfumato.privacy.guarantee import Guarantee, plain

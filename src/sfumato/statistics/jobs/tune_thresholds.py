@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import ReleaseError
-from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.sparse import SparseCounts
 from sfumato.statistics.jobs.sparse_laplace import LARGEST, SparseLaplace
+from sfumato.surroundings import Surroundings
 
 EPSILONS = tuple(map(Fraction, (1, 2, 4, 8)))
 SIZES = (1, 10, 50, 100, 500, 1_000, 10_000)

@@ -1,7 +1,7 @@
 """One draw of noise for all worker cells of a workplace cell: Vector Pareto and Smooth Box."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, TypeVar
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, PublishedFigures, check_confidence
+from sfumato.method import FOR_THE_LARGEST, PlannedError, PublishedFigures, check_confidence
 from sfumato.noise.box_pareto import BoxPareto, sum_tail
 from sfumato.noise.pareto import SimplexPareto
 from sfumato.noise.randomness import Randomness
+from sfumato.noise.sums import Law, NoiseParts, symmetric
 from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.statistics.jobs.bought_scale import BuysScale
 from sfumato.statistics.jobs.calibration import Calibration, calibrate_block
 
 # Blocks: the worker cells of one workplace cell side by side, as the vector methods see them.
@@ -113,6 +115,19 @@ def counts_within(values: Integers, *, width: float, slope: float) -> tuple[Floa
     return low, rounded_down(np.maximum(y + width + 0.5, (y + 0.5) / (1 - slope)), y)
 
 
+def within_reach(values: Integers, low: Floats, high: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """An interval cut to what the noise can reach when it moves a value by `reach` and half a job at most.
+
+    A negative value has the upper end of 0, as in `counts_within`. An infinite reach cuts nothing.
+    """
+    y = values.astype(np.float64)
+    reach = reach * (1 + OUTWARD) + 0.5
+    known = np.isfinite(reach)
+    beyond = np.where(known, reach, 0.0)
+    low = np.where(known, np.maximum(low, rounded_up(y - beyond, y)), low)
+    return low, np.where(known, np.fmin(high, rounded_down(np.maximum(y, 0.0) + beyond, y)), high)
+
+
 def rounded_up(low: Floats, values: Floats) -> Floats:
     """Lower ends as whole numbers of jobs, moved outward first."""
     whole: Floats = np.maximum(np.ceil(low - OUTWARD * (1 + np.abs(values) + np.abs(low))), 0.0)
@@ -132,12 +147,13 @@ _FOR_THE_EMPLOYER = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorPareto:
+class VectorPareto(BuysScale):
     """Strong, pure (α, ε) privacy for all worker cells of a workplace cell at once, at the cost of ε once.
 
-    The noise has scale k·max(αx, 1) in every cell of the block, x being the largest *total* workforce of an
-    establishment in the workplace cell. `worker_cells` is the number of cells in a block, 0 when workers are not told
-    apart. docs/methods/vector.md has the proofs.
+    The noise has scale k·max(αx, B) in every cell of the block, x being the largest *total* workforce of an
+    establishment in the workplace cell, and B = `floor` what one job adds at most: 1 to counts, and to totals the cap
+    of the measure, in which x is then told too. `worker_cells` is the number of cells in a block, 0 when workers are
+    not told apart. docs/methods/vector.md has the proofs, and docs/methods/formal-totals.md that for totals.
 
     >>> VectorPareto(alpha=Fraction("0.05"), epsilon=Fraction(2), worker_cells=8).guarantee().definition
     'strong'
@@ -145,17 +161,19 @@ class VectorPareto:
 
     name: ClassVar[str] = "vector-pareto"
     needs: ClassVar[frozenset[str]] = frozenset({"count", "largest_employer"})
-    description: ClassVar[str] = (
+    done: ClassVar[str] = (
         "random noise from a symmetric distribution with heavy tails (Vector Pareto) was drawn for all worker cells of "
-        "a workplace cell together, added to their counts and rounded to whole jobs"
+        "a workplace cell together, added to their {number}s and rounded to whole {unit}"
     )
+    """What is done, to numbers of which kind and in which unit."""
+    description: ClassVar[str] = done.format(number="count", unit="jobs")
 
     alpha: Fraction
     epsilon: Fraction
     worker_cells: int = 0
 
     def __post_init__(self) -> None:
-        _ = self.calibration  # refuses parameters at which the mechanism does not exist
+        _ = self.calibration, self.bought  # refuses parameters at which the mechanism does not exist
 
     @property
     def cells(self) -> int:
@@ -176,19 +194,24 @@ class VectorPareto:
         return SimplexPareto(unit=unit, tail=self.calibration.tail, cells=self.cells)
 
     @property
+    def variance(self) -> float | None:
+        """Of the noise of a cell in units of S²; None where tails are too heavy."""
+        return self.calibration.variance
+
+    @property
     def error_in_scales(self) -> float:
         """E|Z_c|/S before rounding, which rounding only lowers: k/(γ − d − 1)."""
         return float(self.calibration.scale / (self.calibration.tail - 1))
 
     def guarantee(self) -> EmployerEmployee:
         """Strong, and ε once: an establishment is in one block, and a block is one output."""
-        return EmployerEmployee(definition="strong", alpha=self.alpha, epsilon=self.epsilon)
+        return EmployerEmployee(definition="strong", alpha=self.alpha, epsilon=self.epsilon + self.error_epsilon)
 
     def planned_error(self) -> PlannedError:
         """The error where no establishment of the workplace cell exceeds 1/α workers, and its share above that."""
         return PlannedError(
-            floor=float(self.noise.marginal.expected_magnitude(np.array([self.alpha.denominator]))[0]),
-            floor_size=int(1 / self.alpha),
+            floor=float(self.noise.marginal.expected_magnitude(np.array([self.alpha.denominator * self.floor]))[0]),
+            floor_size=int(self.floor / self.alpha),
             share=float(self.alpha) * self.error_in_scales,
             of="the largest establishment of its workplace cell",
         )
@@ -202,7 +225,9 @@ class VectorPareto:
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every count plus noise: whole numbers, possibly negative; zeros get noise like any other count."""
         blocks = self._blocks(cells)
-        return blocks.published(blocks["count"] + self.noise.sample(self._multiples(blocks), randomness))
+        multiples = self._multiples(blocks)
+        answer = blocks.published(blocks["count"] + self.noise.sample(multiples, randomness))
+        return self.with_scale(answer, multiples, randomness)
 
     def published_error(self, values: Integers) -> Floats:
         """The error as if each value were a workplace cell of its own, which it is when workers are not told apart."""
@@ -214,7 +239,7 @@ class VectorPareto:
         self._alone()
         check_confidence(confidence)
         width = float(self.calibration.scale) * self.noise.marginal.quantile(confidence)
-        return counts_within(values, width=width, slope=float(self.alpha) * width)
+        return counts_within(values, width=width * self.floor, slope=float(self.alpha) * width)
 
     def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
         """The figures from all published values of a workplace cell: the largest employer is at most their true sum.
@@ -224,23 +249,68 @@ class VectorPareto:
         a large establishment may hide any count, the interval has no upper end. A negative value has the upper
         end of 0. Where a value and the others of its workplace cell exclude each other, the interval spans both.
         """
+        return self._figures(answer, confidence, np.full(len(answer), np.inf))
+
+    def most_jobs(self, answer: Cells, miss: float) -> Floats:
+        """The most jobs that each workplace cell can have, by the sum of its published values."""
+        totals = answer["value"][answer.blocks()].sum(axis=1)
+        if self.cells == 1:
+            _, high = self.published_interval(totals, 1 - 2 * miss)  # the noise is symmetric
+        else:
+            high = self._most(totals, miss)
+        return np.where(np.isnan(high), np.inf, high)
+
+    def figures_within(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The figures where no establishment of a workplace cell has more workers than `largest`."""
+        return self._figures(answer, confidence + FOR_THE_LARGEST, largest)
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:
+        """One piece for the cells of a workplace cell that are in one sum: their noise was drawn together.
+
+        Given the gamma variable that all divide by, they are independent Laplace variables of one scale.
+        """
+        pieces, cells = NoiseParts.of_blocks(self.noise_law(1), answer.blocks(), sums, error / self.error_in_scales)
+        numbers, law = np.unique(cells, return_inverse=True)
+        return replace(pieces, laws=tuple(map(self.noise_law, numbers.tolist())), law=law, scale=pieces.scale / cells)
+
+    def noise_law(self, cells: int) -> Law:
+        """The noise in the sum of so many cells of a workplace cell, in units of S."""
+        k, tail, together = float(self.calibration.scale), float(self.calibration.tail), sum_tail(cells)
+        mean = 2 * k / (tail - 1) * float(together.integral().at(np.array(0.0)))
+        return symmetric(lambda x: 2 * together.mixed(x / k, tail), mean, slope=float(self.alpha))
+
+    def _most(self, totals: Integers, miss: float) -> Floats:
+        """The most jobs of workplace cells, going by their published sums; NaN where there is no limit."""
+        k, tail = float(self.calibration.scale), float(self.calibration.tail)
+        together = k * sum_tail(self.cells).mixed_quantile(1 - miss, tail)
+        # Half a job of rounding in every cell, on the side that makes the bound larger.
+        slope = float(self.alpha) * together
+        _, most = counts_within(totals + self.cells // 2, width=together * self.floor, slope=slope)
+        return most
+
+    def _figures(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The figures at a confidence of the own noise, given how large an establishment of each cell can be."""
         check_confidence(confidence)
-        order = answer.blocks()
+        order, alpha, floor = answer.blocks(), float(self.alpha), float(self.floor)
+        likely, largest = (found[order][:, 0] for found in (self.likely_largest(answer, largest), largest))
         totals = answer["value"][order].sum(axis=1)
-        error = laid_back(order, np.repeat(self._error(totals), self.cells))
+        at_most = np.minimum(np.maximum(totals, 0), likely)
+        error = laid_back(order, np.repeat(self.error_in_scales * np.maximum(alpha * at_most, floor), self.cells))
+        k = float(self.calibration.scale)
         if self.cells == 1:
             low, high = self.published_interval(answer["value"], confidence)
+            reach = k * self.noise.marginal.quantile(confidence) * np.maximum(alpha * largest, floor)
+            low, high = within_reach(answer["value"], low, high, laid_back(order, reach))
             return PublishedFigures(error=error, low=low, high=high)
         missed = 1 - confidence
-        k, tail, alpha = float(self.calibration.scale), float(self.calibration.tail), float(self.alpha)
         own = k * self.noise.marginal.quantile(1 - (1 - _FOR_THE_EMPLOYER) * missed)
-        together = k * sum_tail(self.cells).mixed_quantile(1 - _FOR_THE_EMPLOYER * missed, tail)
-        # Half a job of rounding in every cell, on the side that makes the bound larger.
-        _, most = counts_within(totals + self.cells // 2, width=together, slope=alpha * together)
-        reach = (own * np.maximum(alpha * most, 1) + 0.5)[:, None]
+        most = self._most(totals, _FOR_THE_EMPLOYER * missed)
+        reach = (own * np.maximum(alpha * np.fmin(most, largest), floor) + 0.5)[:, None]
         values = answer["value"][order].astype(np.float64)
-        low = np.where(np.isnan(reach), 0.0, rounded_up(values - reach, values))
-        high = np.minimum(rounded_down(np.maximum(values, 0) + reach, values), most[:, None])
+        known = np.isfinite(reach)  # fmin of no limit and none known
+        reach = np.where(known, reach, np.nan)
+        low = np.where(known, rounded_up(values - reach, values), 0.0)
+        high = np.fmin(rounded_down(np.maximum(values, 0) + reach, values), most[:, None])
         low, high = np.fmin(low, high), np.maximum(low, high)
         return PublishedFigures(error=error, low=laid_back(order, low), high=laid_back(order, high))
 
@@ -250,7 +320,7 @@ class VectorPareto:
         Its mean is never below the true mean error: the published total is unbiased, the largest employer is at most
         the true total, and the figure is a convex function of the published one (Jensen's inequality).
         """
-        scale = np.maximum(float(self.alpha) * np.maximum(totals, 0), 1.0)
+        scale = np.maximum(float(self.alpha) * np.maximum(totals, 0), float(self.floor))
         error: Floats = self.error_in_scales * scale
         return error
 
@@ -262,9 +332,9 @@ class VectorPareto:
         return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)
 
     def _multiples(self, blocks: Blocks) -> Integers:
-        """The scale S = max(αx, 1) of every block in units of 1/q, where α = p/q: max(p·x, q), exactly."""
+        """The scale S = max(αx, B) of every block in units of 1/q, where α = p/q: max(p·x, q·B), exactly."""
         p, q = self.alpha.numerator, self.alpha.denominator
-        multiples: Integers = np.maximum(blocks["largest_employer"][:, 0] * p, q)
+        multiples: Integers = np.maximum(blocks["largest_employer"][:, 0] * p, q * self.floor)
         return multiples
 
 
@@ -358,6 +428,34 @@ class SmoothBox:
         check_confidence(confidence)
         scales = float(self.calibration.scale) * self.noise.quantile(confidence)
         return counts_within(values, width=scales * float(1 + self.alpha), slope=scales * float(self.alpha))
+
+    def most_jobs(self, answer: Cells, miss: float) -> Floats:
+        """The most jobs that each workplace cell can have, worker cells each at their share of `miss`."""
+        rows = answer["value"][answer.blocks()]
+        _, high = self.published_interval(rows.ravel(), 1 - 2 * miss / self.cells)  # the noise is symmetric
+        total: Floats = np.where(np.isnan(high), np.inf, high).reshape(rows.shape).sum(axis=1)
+        return total
+
+    def figures_within(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
+        """The figures where no establishment of a cell has more workers than `largest`."""
+        values, alpha = answer["value"], float(self.alpha)
+        confidence += FOR_THE_LARGEST
+        low, high = self.published_interval(values, confidence)
+        scales = float(self.calibration.scale) * self.noise.quantile(confidence)
+        low, high = within_reach(values, low, high, scales * np.maximum(alpha * largest, 1 + alpha))
+        at_most = np.minimum(np.maximum(values, 0), largest)
+        error: Floats = self.error_in_scales * np.maximum(alpha * at_most, 1 + alpha)
+        return PublishedFigures(error=error, low=low, high=high)
+
+    def noise_parts(self, answer: Cells, sums: Integers, error: Floats) -> NoiseParts:
+        """One piece for the cells of a workplace cell that are in one sum, as if all moved together.
+
+        Their noise was drawn together, and mostly moves them to the same side; no sum can be further off on average.
+        """
+        law = symmetric(
+            lambda x: self.noise.survival(x / float(self.calibration.scale)), self.error_in_scales, float(self.alpha)
+        )
+        return NoiseParts.of_blocks(law, answer.blocks(), sums, error / self.error_in_scales)[0]
 
     def _blocks(self, cells: Cells) -> Blocks:
         return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)

@@ -141,12 +141,14 @@ def employers(answer: Cells, *, bases: tuple[int, int], period: str) -> Iterator
     kind[[CODES.index(name) for name in _TOGETHER]] = 0
     kind[[CODES.index(name) for name in PAYROLLS]] = range(1, 1 + len(PAYROLLS))
     rows = np.flatnonzero(seen & (kind[code] >= 0) & ~_may_be_cut(values))
+    if not len(rows):
+        return
     key = np.stack([blocks[rows], inside[rows], kind[code[rows]]], axis=1)
     order = np.lexsort(key.T[::-1])
     rows, key = rows[order], key[order]
-    starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]).any(axis=1)]) if len(key) else np.zeros(0, np.int64)
+    starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]).any(axis=1)])
     found: dict[int, list[Series]] = {}
-    for begin, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+    for begin, end in zip(starts, np.append(starts, len(rows))[1:], strict=True):
         block, _, number = key[begin]
         series = Series(values=np.unique(values[rows[begin:end]]), base=bases[min(number, 1)])
         found.setdefault(int(block), []).append(series)

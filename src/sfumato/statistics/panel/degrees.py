@@ -17,12 +17,14 @@ from sfumato.engine.connect import Tables
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.query import text, texts
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import ONE, Factors
 from sfumato.noise.keyed import hashes
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import NOISED
+from sfumato.statistics.fitting import epsilon_of, used_options
 from sfumato.statistics.panel.pairs import SMALLEST_PAIR_CELL, rule_of
 from sfumato.statistics.panel.question import PairQuestion, Selection
 from sfumato.statistics.panel.section import degree_codes
@@ -30,9 +32,9 @@ from sfumato.statistics.panel.statistic import PanelStatistic, refuse_options_of
 from sfumato.statistics.panel.tabulate_graph import people
 from sfumato.statistics.panel.tabulate_pairs import edge_givers, fetch_edges, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import PairSums
-from sfumato.statistics.published import NOISED
 from sfumato.statistics.registry import build
-from sfumato.statistics.table import Table, epsilon_of, used_options
+from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 NAME = "degree"
 """The dimension of the classes."""

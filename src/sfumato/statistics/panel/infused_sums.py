@@ -22,6 +22,10 @@ from sfumato.statistics.panel.synthesise import PairLayout, synthesised
 PAYROLLS = ("payroll", "full_quarter_payroll")
 _AVERAGE = "average_monthly_earnings"
 _BASES = {"jobs": "rounding", "earnings": "earnings_rounding"}
+_MADE_OF = {"accessions": 2, "separations": 2, "recalls": 3, "job_destruction": 3}
+"""Of how many rounded values an indicator is the difference, where it is not rounded by itself; see `_indicators`."""
+ROUNDINGS = "roundings"
+"""Of tables that are published as sums of a finer one, a further column: of how many rounded values."""
 _SPREAD = float(np.sqrt(2 / np.pi))  # mean absolute deviation of a normal variable with standard deviation 1
 
 
@@ -119,12 +123,13 @@ class InfusedSums:
         """The mean absolute error over all keys, from the employers' true shares: confidential.
 
         With one factor it is all but the deviation, with many it is that of a normal variable. Rounding to a base adds
-        a variance of base²/6 on average.
+        a variance of base²/6 on average, so many times as the cells have in `ROUNDINGS`: once unless they have it.
         """
         error: Floats = cells["deviation"] / ONE * np.where(cells["factors"] > 1, _SPREAD, 1.0)
         if self._base == WHOLE_NUMBERS:
             return error
-        return np.where(cells["count"] > 0, np.sqrt(error**2 + _SPREAD**2 * self._bases(cells) ** 2 / 6), error)
+        variance = self._bases(cells) ** 2 / 6 * cells.columns.get(ROUNDINGS, 1)
+        return np.where(cells["count"] > 0, np.sqrt(error**2 + _SPREAD**2 * variance), error)
 
     def expected_bias(self, cells: Cells) -> Floats:
         """The change by the factors, the same in every release: confidential."""
@@ -194,13 +199,18 @@ class InfusedSums:
         return known.reshape(-1)
 
     def _bases(self, cells: Cells) -> Floats:
-        """What each value is rounded to; of an average, what rounding its payroll and jobs comes to."""
+        """What each value is rounded to; of one made of rounded values, what their rounding comes to."""
         if not _has_indicators(cells):
             return np.full(len(cells), float(self._base))
         bases = np.tile(
             [float(getattr(self, _BASES[indicator.unit])) for indicator in INDICATORS], len(cells) // len(CODES)
         )
         count = cells["count"].reshape(-1, len(CODES))
+        for code, made_of in _MADE_OF.items():
+            bases.reshape(-1, len(CODES))[:, CODES.index(code)] *= np.sqrt(made_of)
+        hires, recalls = (CODES.index(code) for code in ("new_hires", "recalls"))
+        all_new = np.where(count[:, recalls] == 0, np.sqrt(_MADE_OF["accessions"]), 1.0)
+        bases.reshape(-1, len(CODES))[:, hires] *= all_new  # they are then the accessions
         held, average = (CODES.index(code) for code in ("full_quarter", _AVERAGE))
         jobs, mean = np.maximum(count[:, held], 1), count[:, average]
         by_pay, by_jobs = self.earnings_rounding / (self.months * jobs), self.rounding * mean / jobs

@@ -11,11 +11,13 @@ import numpy as np
 from sfumato.cells import Cells
 from sfumato.engine.data import OpenJobs
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Data, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Data, Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import ONE, Rule
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import NOISED
+from sfumato.statistics.fitting import epsilon_of, used_options
 from sfumato.statistics.panel.attack_pairs import attack_pairs
 from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
 from sfumato.statistics.panel.network import ClassNetwork, NetworkComparison, compare_networks
@@ -25,9 +27,10 @@ from sfumato.statistics.panel.statistic import PanelStatistic
 from sfumato.statistics.panel.tabulate_graph import people, refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
-from sfumato.statistics.published import NOISED, Columns
+from sfumato.statistics.published import Columns
 from sfumato.statistics.registry import build
-from sfumato.statistics.table import Table, epsilon_of, used_options
+from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 CONVERGENCE = (
     "published value for each distinct factor in the cell, rounded down to 1, 1.5, 2, 3, 5, 7, 10, …; empty where the "

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from sfumato.frame import Data, Described
+from sfumato.description import Described
+from sfumato.frame.data import Data
 
 Weight = Literal["edges", "multiplicity", "earnings", "origin-earnings", "destination-earnings"]
 EARNINGS: tuple[Weight, ...] = ("earnings", "origin-earnings", "destination-earnings")
@@ -117,6 +118,6 @@ def renamed_end(asked: Flow | Graph | None, name: str, data: Data) -> str:
     text = f"its pairs have {'a' if asked.directed else 'no'} direction: "
     if of in asked.attribute:
         return f"{text}ends are {one} and {other}; choose by '{of}' for both, rows of one are chosen by the reader"
-    if of not in data.public or getattr(asked, "between", "") == "workers":
+    if not data.is_public(of) or getattr(asked, "between", "") == "workers":
         return f"{text}choose by '{of}' for both ends"
     return f"{text}write {one} or {other}, or directed = {'false' if asked.directed else 'true'}"

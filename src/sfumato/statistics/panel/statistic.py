@@ -13,26 +13,23 @@ from sfumato.cells import Cells, Dimension
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
-from sfumato.frame import Codelist, Frame
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Frame
 from sfumato.keys import Secret
 from sfumato.method import Method
 from sfumato.noise.factors import LIFE, ONE, Factors
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, NOISED, typical
+from sfumato.statistics.fitting import epsilon_of, named_method, refuse_other_data, refuse_unknown_codes, used_options
 from sfumato.statistics.panel.attacks import attack_factors, attack_indicators
 from sfumato.statistics.panel.indicators import BEHIND, CODES, INDICATORS, NAME, ROUNDED_INDICATORS
-from sfumato.statistics.panel.infused_sums import InfusedSums
+from sfumato.statistics.panel.infused_sums import ROUNDINGS, InfusedSums
 from sfumato.statistics.panel.question import SUMS, IndicatorQuestion
 from sfumato.statistics.panel.tabulate_indicators import indicators
-from sfumato.statistics.published import ESTABLISHMENTS_KNOWN, NOISED, Columns, PublishedTable, is_hidden, typical
+from sfumato.statistics.published import Columns, PublishedTable
 from sfumato.statistics.registry import build
-from sfumato.statistics.table import (
-    Table,
-    epsilon_of,
-    named_method,
-    refuse_other_data,
-    refuse_unknown_codes,
-    used_options,
-)
+from sfumato.statistics.row_files import is_hidden
+from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 _METHODS = {"noise-infusion": InfusedSums.name}
 """What a release file names, and what is used: of histories, sums with factors."""
@@ -247,10 +244,8 @@ class Indicators(PanelStatistic):
         Ratios are worked out again, and what employers gained and lost where groups of their workers are put together:
         that does not add up.
         """
-        names = [dimension.name for dimension in own.dimensions]
-        place = np.ravel_multi_index(tuple(parts.codes(name) for name in names), tuple(map(len, own.dimensions)))
         sums = np.zeros(len(own), dtype=np.int64)
-        np.add.at(sums, np.searchsorted(own.positions, place), parts["value"])
+        np.add.at(sums, places_in(own, parts), parts["value"])
         value, before = (column.reshape(-1, len(CODES)) for column in (sums, own["value"]))
         at = {code: place for place, code in enumerate(CODES)}
         if any(not dimension.public for dimension in finer.by if dimension not in self.by):
@@ -262,6 +257,20 @@ class Indicators(PanelStatistic):
         )
         status = self.method.with_averages(value.reshape(-1), own["status"])
         return own.with_column("value", np.where(is_hidden(status), 0, value.reshape(-1))).with_column("status", status)
+
+
+def with_roundings(cells: Cells, finer: Cells) -> Cells:
+    """True cells with how many values that were rounded each is a sum of, as a finer table has them."""
+    parts = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(parts, places_in(cells, finer), (finer["count"] > 0).astype(np.int64))
+    return cells.with_column(ROUNDINGS, parts)
+
+
+def places_in(cells: Cells, parts: Cells) -> Integers:
+    """The cell that every part of it lies in."""
+    codes = tuple(parts.codes(dimension.name) for dimension in cells.dimensions)
+    places: Integers = np.ravel_multi_index(codes, tuple(map(len, cells.dimensions))).astype(np.int64)
+    return np.searchsorted(cells.positions, places).astype(np.int64)
 
 
 def refuse_options_of_pairs(table: Table) -> None:

@@ -12,7 +12,7 @@ from sfumato.arrays import Integers
 from sfumato.engine.connect import Tables
 from sfumato.engine.query import Rows, text, texts, total
 from sfumato.errors import DataError, ReleaseError
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.statistics.panel.graph import Bipartite
 from sfumato.statistics.panel.network import Centrality, PathLengths, measure_paths
 from sfumato.statistics.panel.question import EVERY_JOB, Selection

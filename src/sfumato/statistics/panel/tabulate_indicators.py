@@ -16,9 +16,9 @@ from sfumato.engine.connect import Tables
 from sfumato.engine.factors import factor_table
 from sfumato.engine.panel import employer_groups, panel
 from sfumato.engine.query import Rows, texts, times, total
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
+from sfumato.frame.periods import Span
 from sfumato.noise.factors import ONE, Factors
-from sfumato.periods import Span
 from sfumato.statistics.panel.indicators import CODES, INDICATORS, NAME, Indicator
 from sfumato.statistics.panel.question import IndicatorQuestion
 

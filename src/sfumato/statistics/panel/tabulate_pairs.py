@@ -18,10 +18,10 @@ from sfumato.engine.connect import Tables
 from sfumato.engine.panel import bits_of, calendar, gathered, panel, words
 from sfumato.engine.query import Rows, text, texts, times, total
 from sfumato.errors import DataError, ReleaseError
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
+from sfumato.frame.periods import Span
 from sfumato.noise.factors import CHARACTERS, Factors, takes_first
 from sfumato.noise.keyed import Keyed, hashes
-from sfumato.periods import Span
 from sfumato.statistics.panel.question import BEHIND, PairQuestion, Selection
 from sfumato.statistics.panel.tabulate_graph import employer_edges, numbered, people
 from sfumato.statistics.panel.tabulate_workers import PairSums, ends_of_workers, worker_pairs

@@ -14,7 +14,7 @@ from sfumato.arrays import Integers
 from sfumato.engine.chunks import positions_of
 from sfumato.engine.connect import Tables
 from sfumato.engine.query import Rows, text, texts
-from sfumato.frame import Frame
+from sfumato.frame.data import Frame
 from sfumato.noise.factors import ONE, Factors, chosen_employers
 from sfumato.noise.keyed import Keyed, hashes
 from sfumato.statistics.panel.graph import MOST_SHARING, Bipartite, pairs_within, parts, refuse_more_sharing

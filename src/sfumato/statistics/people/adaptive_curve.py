@@ -55,16 +55,22 @@ class AdaptiveCurve:
     bins: PublicBins
     at: tuple[Fraction, ...]
     epsilon: Fraction
+    largest: int = 1
 
     @property
     def count_noise(self) -> Geometric:
         """Of the first count."""
-        return Geometric(epsilon=self.epsilon * COUNT_SHARE)
+        return Geometric(epsilon=self.epsilon * COUNT_SHARE / self.largest)
 
     @property
     def noise(self) -> Geometric:
         """Of every group."""
-        return Geometric(epsilon=self.epsilon * (1 - COUNT_SHARE))
+        return Geometric(epsilon=self.epsilon * (1 - COUNT_SHARE) / self.largest)
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the noise of every group, in people of the largest weight."""
+        return self.noise.variance / self.largest**2
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -78,7 +84,7 @@ class AdaptiveCurve:
 
     def number_for(self, people: Integers) -> Integers:
         """How many groups cells of so many people get: the number nearest to the best one, as logarithms."""
-        best = np.log(np.maximum(people, 1)) / 2 - np.log(max(self.noise.variance, 1e-300)) / 2
+        best = np.log(np.maximum(people / self.largest, 1)) / 2 - np.log(max(self.variance, 1e-300)) / 2
         between = np.log(np.array(self.numbers[:-1]) * np.array(self.numbers[1:])) / 2
         numbers: Integers = np.array(self.numbers)[np.searchsorted(between, best)]
         return numbers
@@ -99,7 +105,7 @@ class AdaptiveCurve:
         side, bound = (np.empty((len(measured), len(self.at)), dtype=np.int64) for _ in range(2))
         for number, cells in self._by_number(measured[:, 0]):
             groups = self.bins.grouped(number)
-            found = self._of_groups(measured[cells, 1 : len(groups) + 1], groups)
+            found = self._of_groups(measured[cells, 1 : len(groups) + 1] / self.largest, groups)
             logs[cells], errors[cells], likely[cells] = found.logs, found.errors, found.likely
             side[cells], bound[cells] = found.ends.side, found.ends.bound
         people = measured[:, 1:].sum(axis=1)
@@ -122,10 +128,10 @@ class AdaptiveCurve:
         numbers = self.number_for(first)
         return [(number, np.flatnonzero(numbers == number)) for number in self.numbers]
 
-    def _of_groups(self, noisy: Integers, groups: PublicBins) -> Percentiles:
+    def _of_groups(self, noisy: Floats, groups: PublicBins) -> Percentiles:
         shares = shares_of(self.at)
-        fit = LogNormalFit.of(noisy, groups, variance=self.noise.variance)
-        people, variances = expected_bins(noisy, self.noise, fit)
+        fit = LogNormalFit.of(noisy, groups, variance=self.variance)
+        people, variances = expected_bins(noisy, self.noise, fit, largest=self.largest)
         curve = curve_of(people)
         targets, doubted = self._targets(noisy, curve, variances)
         crossings = Crossings.of(curve, targets)
@@ -146,11 +152,11 @@ class AdaptiveCurve:
             # Nothing is further off than from one end of the bins to the other, about twice this error.
             errors=np.minimum(errors, (groups.logs[-1] - groups.logs[0]) / 2),
             likely=np.sqrt(a_rank**2 * known + by_fit),
-            people=noisy.sum(axis=1),
+            people=np.rint(noisy.sum(axis=1)).astype(np.int64),
             ends=Ends.of(groups, at=crossings.bin, lowest=lowest.bin, highest=highest.bin),
         )
 
-    def _targets(self, noisy: Integers, curve: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    def _targets(self, noisy: Floats, curve: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """How many people of the posterior are to be below each percentile, and a variance for doubts in its shape.
 
         Posterior means draw people of a tail that the fitted shape does not have to where it has them. Noisy sums do
@@ -158,7 +164,7 @@ class AdaptiveCurve:
         the percentile is moved so far as that is certain (the positive part of a James-Stein estimate).
         """
         shares, total = shares_of(self.at), curve[:, -1:]
-        sums, nobody = curve_of(noisy.astype(np.float64)), np.zeros_like(variances)
+        sums, nobody = curve_of(noisy), np.zeros_like(variances)
         targets = shares * total
         usual = moved = np.zeros_like(targets)
         for _ in range(_ROUNDS):  # moving it changes what the sums say
@@ -166,7 +172,7 @@ class AdaptiveCurve:
             start, end = (np.take_along_axis(sums, crossings.bin + edge, axis=1) for edge in (0, 1))
             below = start + crossings.share * (end - start) - shares * sums[:, -1:]
             apart = below - (targets - shares * total)
-            both = (np.full_like(variances, self.noise.variance), variances)
+            both = (np.full_like(variances, self.variance), variances)
             whole, kept = (rank_variance(each, nobody, crossings, shares) for each in both)
             usual = np.maximum(whole - kept, _LEAST)
             moved = np.maximum(0.0, 1 - _DISBELIEF * usual / np.maximum(apart**2, _LEAST))
@@ -183,10 +189,10 @@ class AdaptiveCurve:
         percentile is: that matters in wide groups, above all in the open ones at either end.
         """
         slopes = fit.slopes
-        taken = slopes * (1 - np.minimum(variances / self.noise.variance, 1.0))[:, None, :]
+        taken = slopes * (1 - np.minimum(variances / self.variance, 1.0))[:, None, :]
         ranks = _below(taken, crossings) - shares_of(self.at) * taken.sum(axis=2)[:, :, None]
         moved = _moves_inside(fit, slopes, crossings, logs) - ranks * a_rank[:, None, :]
-        covariance = fit.covariance(slopes, variance=self.noise.variance)
+        covariance = fit.covariance(slopes, variance=self.variance)
         variance: Floats = np.einsum("nip,nij,njp->np", moved, covariance, moved)
         return variance
 

@@ -13,6 +13,7 @@ from sfumato.cells import Cells
 from sfumato.measures.attacks import AttackResult
 from sfumato.measures.drawing import attacks_table, table
 from sfumato.measures.formulas import by_class, mean, size_classes, size_label
+from sfumato.measures.usability import ACCURACY, Usability, measure_usability
 from sfumato.measures.utility import defined
 from sfumato.method import BOUNDS as BOUNDS_OF_VALUES
 from sfumato.method import HIDDEN
@@ -58,10 +59,18 @@ class PeopleAssessment:
     """Where noise is scaled to what is observed: the sensitivity of every group, of each statistic."""
     attacks: tuple[AttackResult, ...] = ()
     """On what is published of a group: an estimate, a number of people, and an error."""
+    usability: Usability
+    """Which values can be used, by the errors of the answer itself."""
 
 
 def assess_people(
-    planned: People, counted: Any, answer: Cells, clipped: Mapping[str, int], *, unit: str
+    planned: People,
+    counted: Any,
+    answer: Cells,
+    clipped: Mapping[str, int],
+    *,
+    unit: str,
+    accuracy: float = ACCURACY,
 ) -> PeopleAssessment:
     """Compare published estimates with those of the true data, in the unit of the measure."""
     answer = planned.shown_estimates(answer)
@@ -80,16 +89,28 @@ def assess_people(
         relative=np.divide(off, np.abs(true), out=np.full(len(off), np.nan), where=true != 0),
         covered=np.where(estimated & (answer["error"] != NO_ERROR), off <= NORMAL * error + 0.5 / parts, np.nan),
     )
-    table = planned.table
+    table, weight = planned.table, () if planned.question.weight is None else (planned.question.weight.bound,)
     return PeopleAssessment(
         name=table.name,
         title=table.title or table.name,
         unit=unit,
         by_size=tuple(SizeOfGroup(label=size_label(int(place), BOUNDS), **part) for place, part in sizes.items()),
-        clipped={name: clipped[name] for name in table.measures if name in clipped},
+        clipped={name: clipped[name] for name in (*table.measures, *weight) if name in clipped},
         tails=assess_tails(planned, counted, answer),
         envelopes=tuple(envelopes(planned, counted)),
         attacks=planned.method.attacks(counted, answer),
+        usability=measure_usability(
+            name=table.name,
+            title=table.title or table.name,
+            unit=unit,
+            sizes="people in the group",
+            size=people,
+            bounds=BOUNDS,
+            true=np.where(people > 0, np.nan_to_num(true), 0.0),
+            error=off,
+            withheld=~seen,
+            accuracy=accuracy,
+        ),
     )
 
 
@@ -149,6 +170,7 @@ def people_data(found: PeopleAssessment) -> dict[str, Any]:
         "tails": None if found.tails is None else found.tails.data(),
         "envelopes": {place: edge.data() for place, edge in found.envelopes},
         "attacks": [attack.data() for attack in found.attacks],
+        "usability": found.usability.data(),
     }
 
 

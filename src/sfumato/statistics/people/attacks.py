@@ -127,10 +127,11 @@ def _by_statistic(
             count=count[told, place].astype(np.float64),
             scale=error[told, place] * scales,
             classes=classes[told],
-            count_scale=float(1 / method.epsilon_of_count),
+            count_scale=float(method.weighed(np.array([method.heaviest]))[0] / method.epsilon_of_count),
             step=scales,
         )
-        yield shared_draw_attack(published, people=counted["count"][told], estimates=true[told, place], rounding=0.5)
+        people = method.people(counted)[told]
+        yield shared_draw_attack(published, people=people, estimates=true[told, place], rounding=0.5)
 
 
 def _solution(published: Published, own: NDArray[np.intp]) -> Integers | None:

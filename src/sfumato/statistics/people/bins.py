@@ -130,6 +130,19 @@ class PublicBins:
             )
         return cls(edges=(minimum, *(round(edge) for edge in inner.tolist()), maximum))
 
+    def between_multiples(self, step: int) -> "PublicBins":
+        """The bins with edges halfway between multiples of a step, so that a multiple is in the middle of its people.
+
+        >>> PublicBins(edges=(0, 95, 240, 260, 900)).between_multiples(100).edges
+        (0, 50, 250, 900)
+        """
+        first, last = self.edges[0], self.edges[-1]
+        moved = [edge // step * step + (step + 1) // 2 for edge in self.edges[1:-1]]
+        inner = sorted({edge for edge in moved if first < edge < last})
+        low, high = moved[self.tails[0] - 1], moved[-self.tails[1]]
+        below, above = sum(edge < low for edge in inner), sum(edge > high for edge in inner)
+        return PublicBins(edges=(first, *inner, last), tails=(below + 1, above + 1))
+
     def __len__(self) -> int:
         return len(self.edges) - 1
 
@@ -384,22 +397,33 @@ _MOST_STEPS = 200
 _LEAST = 1e-9
 
 
-def expected_bins(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple[Floats, Floats]:
+def expected_bins(
+    noisy: Integers | Floats, noise: Geometric, fit: LogNormalFit, *, largest: int = 1
+) -> tuple[Floats, Floats]:
     """The mean and the variance of the true count in every bin, given its noisy one and the fitted shape.
 
     A bin is thought to have a negative binomial number of people: the fit's λ on average, with variance
     λ(1 + people/CONCENTRATION). Times the probability of the noise and normed, that is the posterior; it is summed over
     the numbers around the noisy one. The mean is never negative, leaves large bins as they are and draws small ones to
     the fit, empty ones nearly to 0.
+
+    Noisy counts may be in people of the `largest` weight, `noise` being that of whole weights. They are then no whole
+    numbers, and the sum goes over parts of a person that are finer than the noise.
     """
-    shares = np.maximum(fit.heavy_shares, _LEAST)
-    size = CONCENTRATION * shares
-    chance = (fit.people / (fit.people + CONCENTRATION))[:, None]
-    falls = float(np.exp(-float(noise.epsilon)))
-    steps = ceil(_FAR / float(noise.epsilon))
+    a_person = float(noise.epsilon) * largest
+    parts = 1 if largest == 1 else min(largest, ceil(2 * a_person))
+    a_part = float(noise.epsilon) if largest == 1 else a_person / parts
+    steps = ceil(_FAR / a_part)
     if steps > _MOST_STEPS:
-        return _of_normal(noisy, noise, fit)
-    start = np.maximum(noisy, 0).astype(np.float64)
+        return _of_normal(noisy, noise.variance / largest**2, fit)
+    shares = np.maximum(fit.heavy_shares, _LEAST)
+    crowded = (fit.people / CONCENTRATION)[:, None]
+    # Of parts of people, whole people are there or not: the variance is `parts` times that of as many people.
+    size = CONCENTRATION * shares if parts == 1 else shares * fit.people[:, None] * parts / (parts * (1 + crowded) - 1)
+    chance = (fit.people / (fit.people + CONCENTRATION))[:, None] if parts == 1 else 1 - 1 / (parts * (1 + crowded))
+    falls = float(np.exp(-a_part))
+    start = np.maximum(np.rint(noisy * parts), 0.0)
+    beyond = np.clip(noisy * parts - start, -0.5, 0.5)
     moments = [np.ones_like(start), np.zeros_like(start), np.zeros_like(start)]
 
     def add(weight: Floats, away: int) -> None:
@@ -407,24 +431,25 @@ def expected_bins(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple
         moments[1] += weight * away
         moments[2] += weight * away**2
 
-    # Neighbouring numbers differ by a simple factor, so no logarithm or gamma function is needed.
-    weight = np.ones_like(start)
+    # Neighbouring numbers differ by a simple factor, so no logarithm or gamma function is needed. A noisy number
+    # between two whole ones is nearer to the next one on its side.
+    weight = np.exp(a_part * (np.abs(beyond) + beyond))
     for away in range(1, steps + 1):
         n = start + away
         weight = weight * (falls * chance) * (n - 1 + size) / n
         add(weight, away)
-    weight = np.ones_like(start)
+    weight = np.exp(a_part * (np.abs(beyond) - beyond))
     for away in range(1, steps + 1):
         n = np.maximum(start - away, -1.0)  # at −1 the factor is 0, and stays so
         weight = weight * (falls / chance) * (n + 1) / (np.maximum(n, 0.0) + size)
         add(weight, -away)
     shift = moments[1] / moments[0]
-    return start + shift, np.maximum(moments[2] / moments[0] - shift**2, 0.0)
+    return (start + shift) / parts, np.maximum(moments[2] / moments[0] - shift**2, 0.0) / parts**2
 
 
-def _of_normal(noisy: Integers, noise: Geometric, fit: LogNormalFit) -> tuple[Floats, Floats]:
-    """The same if counts and noise were normal."""
+def _of_normal(noisy: Integers | Floats, variance: float, fit: LogNormalFit) -> tuple[Floats, Floats]:
+    """The same if counts and noise, of this variance, were normal."""
     fitted = fit.people[:, None] * np.maximum(fit.heavy_shares, _LEAST)
     spread = fitted * (1 + fit.people / CONCENTRATION)[:, None]
-    kept = spread / (spread + noise.variance)
-    return np.maximum(fitted + kept * (noisy - fitted), 0.0), kept * noise.variance
+    kept = spread / (spread + variance)
+    return np.maximum(fitted + kept * (noisy - fitted), 0.0), kept * variance

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import isqrt
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import scipy
@@ -18,6 +18,8 @@ from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.statistics.people.bins import WITHIN, LogNormalFit, PublicBins, inverse
 from sfumato.statistics.people.small_samples import NORMAL
+
+Number = TypeVar("Number", bound=np.generic)
 
 # Percentiles from a cumulative curve over public bins, and how far off they are expected to be.
 
@@ -61,7 +63,10 @@ class Ends:
 class Curve(Protocol):
     """A way from the counts in bins to percentiles; `sfumato.statistics.people.percentiles` lists those that exist.
 
-    Only `measured` sees the data, and whatever it returns may be published; `percentiles` is post-processing.
+    Only `measured` sees the data, and whatever it returns may be published; `percentiles` is post-processing. Counts
+    may be of people with weights: noise then hides one of the `largest` weight, and what is measured is read as if it
+    were people who all weigh that much. There are more, and lighter ones, so that errors are told too large rather than
+    too small.
     """
 
     def measured(self, counts: Integers, randomness: Randomness) -> Integers:
@@ -170,11 +175,12 @@ class PlainCurve:
     bins: PublicBins
     at: tuple[Fraction, ...]
     epsilon: Fraction
+    largest: int = 1
 
     @property
     def noise(self) -> Geometric:
         """Of every bin: a person is in one, so that each may have all of ε."""
-        return Geometric(epsilon=self.epsilon)
+        return Geometric(epsilon=self.epsilon / self.largest)
 
     def measured(self, counts: Integers, randomness: Randomness) -> Integers:
         """Noisy counts of bins."""
@@ -184,20 +190,20 @@ class PlainCurve:
         """The counts."""
         return np.rint(counts).astype(np.int64)
 
-    def curve(self, measured: Integers) -> Floats:
+    def curve(self, people: Floats) -> Floats:
         """A curve from 0 to the noisy total, or higher where it was higher before."""
-        return np.maximum.accumulate(curve_of(measured.astype(np.float64)), axis=1)
+        return np.maximum.accumulate(curve_of(people), axis=1)
 
     def percentiles(self, measured: Integers) -> Percentiles:
         """By interpolation between edges on the logarithmic scale."""
-        curve = self.curve(measured)
+        people, variance = measured / self.largest, self.noise.variance / self.largest**2
         return interpolated(
-            curve,
+            self.curve(people),
             self.bins,
             at=self.at,
             people=measured.sum(axis=1),
-            fit=LogNormalFit.of(measured, self.bins, variance=self.noise.variance),
-            noise=np.full(len(self.bins), self.noise.variance),
+            fit=LogNormalFit.of(people, self.bins, variance=variance),
+            noise=np.full(len(self.bins), variance),
         )
 
 
@@ -205,9 +211,9 @@ class PlainCurve:
 class IsotonicCurve(PlainCurve):
     """The curve that does not fall, ends at the noisy total and is nearest to the noisy one by generalised squares."""
 
-    def curve(self, measured: Integers) -> Floats:
+    def curve(self, people: Floats) -> Floats:
         """The cumulative sum of bins that are not negative."""
-        return curve_of(nonnegative_bins(measured.astype(np.float64)))
+        return curve_of(nonnegative_bins(people))
 
 
 def interpolated(
@@ -255,6 +261,8 @@ def _correlated_variance(covariance: Floats, crossings: Crossings, shares: Float
 
 # Noise in the bins and in groups of them, brought together by least squares.
 
+_DIGITS = 9
+"""Of least-squares bins, after the point: far more than noise in whole people leaves."""
 LEVELS = 2
 """Bins, and √K groups of √K bins: more levels share ε among more, which pays only beyond a thousand bins."""
 
@@ -269,11 +277,12 @@ class TreeCurve:
     bins: PublicBins
     at: tuple[Fraction, ...]
     epsilon: Fraction
+    largest: int = 1
 
     @property
     def noise(self) -> Geometric:
         """Of every bin and every group."""
-        return Geometric(epsilon=self.epsilon / LEVELS)
+        return Geometric(epsilon=self.epsilon / LEVELS / self.largest)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -294,23 +303,28 @@ class TreeCurve:
 
     def measured(self, counts: Integers, randomness: Randomness) -> Integers:
         """Noisy counts of all bins, then of all groups."""
-        groups = np.add.reduceat(counts, self.starts[:-1], axis=1)
-        return with_geometric_noise(np.concatenate([counts, groups], axis=1), self.noise, randomness)
+        return with_geometric_noise(self._both(counts), self.noise, randomness)
 
     def expected(self, counts: Floats) -> Integers:
         """The counts of both."""
-        return np.rint(counts @ self._sums.T).astype(np.int64)
+        return np.rint(self._both(counts)).astype(np.int64)
+
+    def _both(self, counts: NDArray[Number]) -> NDArray[Number]:
+        """Bins, then groups, added up in one order on every machine: expected counts may be halves, which round."""
+        return np.concatenate([counts, np.add.reduceat(counts, self.starts[:-1], axis=1)], axis=1)
 
     def percentiles(self, measured: Integers) -> Percentiles:
         """From the least-squares bins, none of them negative; the count is their total, rounded."""
-        bins = measured @ (self._sums @ self._inverse)
+        # A bin that nobody is in is 0 on every processor, and no hair above or below it: the curve is flat there.
+        weighed = np.round(measured @ (self._sums @ self._inverse), _DIGITS)
+        bins, variance = weighed / self.largest, self.noise.variance / self.largest**2
         return interpolated(
             curve_of(self._nonnegative(bins)),
             self.bins,
             at=self.at,
-            people=np.rint(bins.sum(axis=1)).astype(np.int64),
-            fit=LogNormalFit.of(bins, self.bins, variance=float(self.noise.variance * self._inverse.diagonal().mean())),
-            noise=self.noise.variance * self._inverse,
+            people=np.rint(weighed.sum(axis=1)).astype(np.int64),
+            fit=LogNormalFit.of(bins, self.bins, variance=float(variance * self._inverse.diagonal().mean())),
+            noise=variance * self._inverse,
         )
 
     def _nonnegative(self, bins: Floats) -> Floats:
@@ -340,16 +354,20 @@ class ChosenBins:
     bins: PublicBins
     at: tuple[Fraction, ...]
     epsilon: Fraction
+    largest: int = 1
 
     @property
     def noise(self) -> Geometric:
         """Of the count."""
-        return Geometric(epsilon=self.epsilon / (len(self.at) + 1))
+        return Geometric(epsilon=self.epsilon / (len(self.at) + 1) / self.largest)
 
     def choice(self, place: Fraction) -> WeightedChoice:
-        """How one percentile's bin is chosen: one person more moves no cost by more than the larger of a and b − a."""
+        """How one percentile's bin is chosen: one person more moves no cost by more than the larger of a and b − a.
+
+        One with a weight moves it by as many times that.
+        """
         share = place / 100
-        moved = max(share.numerator, share.denominator - share.numerator)
+        moved = max(share.numerator, share.denominator - share.numerator) * self.largest
         return WeightedChoice(rate=self.epsilon / (len(self.at) + 1) / (2 * moved))
 
     def costs(self, counts: Integers, place: Fraction) -> Integers:
@@ -378,14 +396,14 @@ class ChosenBins:
         """The middles of the chosen bins, in order."""
         people, chosen = measured[:, 0], np.sort(measured[:, 1:], axis=1)
         logs = self.bins.middles[chosen]
-        errors = self._errors(people, logs)
+        errors = self._errors(people / self.largest, logs)
         lowest, highest = (
             np.searchsorted(self.bins.logs[1:-1], logs + side * NORMAL * errors, side="right") for side in (-1, 1)
         )
         ends = Ends.of(self.bins, at=chosen, lowest=lowest, highest=highest)
         return Percentiles(logs=logs, errors=errors, likely=errors, people=people, ends=ends)
 
-    def _errors(self, people: Integers, logs: Floats) -> Floats:
+    def _errors(self, people: Floats, logs: Floats) -> Floats:
         """What choosing would do to a log-normal cell with these percentiles, which may be anywhere in their bins."""
         shares = shares_of(self.at)
         z = scipy.special.ndtri(shares)
@@ -396,11 +414,11 @@ class ChosenBins:
             spread = np.clip((logs @ away) / (away @ away), 0.2 * usual, 2 * usual)
         fit = LogNormalFit(
             bins=self.bins,
-            people=np.maximum(people, 1).astype(np.float64),
+            people=np.maximum(people, 1.0),
             mean=logs.mean(axis=1) - spread * z.mean(),
             spread=spread,
         )
-        counts = np.rint(fit.people[:, None] * np.diff(fit.below, axis=1)).astype(np.int64)
+        counts = np.rint(self.largest * fit.people[:, None] * np.diff(fit.below, axis=1)).astype(np.int64)
         errors = np.empty_like(logs)
         for column, place in enumerate(self.at):
             chances = self.choice(place).probabilities(self.costs(counts, place))

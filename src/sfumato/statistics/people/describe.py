@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, plain
-from sfumato.privacy.meaning import belief, factor, named_tables, person_comparisons
-from sfumato.statistic import Surroundings
+from sfumato.privacy.meaning import believed, factor, named_tables, odds, person_comparisons, surest
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import NoisyQuantiles
-from sfumato.statistics.people.question import SampleQuestion
+from sfumato.statistics.people.question import SampleQuestion, Weight
 from sfumato.statistics.people.sensitivity import UNCONDITIONALLY
 from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 
 class PeopleTable(Protocol):
@@ -65,10 +65,13 @@ def _observed_leaves_open(methods: Sequence[Mose]) -> str:
     """What the scale of observed noise tells; nothing where no method observes."""
     if not methods:
         return ""
-    told = " or ".join(map(str, sorted({method.minimum for method in methods})))
+    told = " or ".join(sorted({method.withheld_below for method in methods if method.heaviest > 1}))
+    if plain_ones := sorted({method.minimum for method in methods if method.heaviest == 1}):
+        fewer = f"fewer than {' or '.join(map(str, plain_ones))} people"
+        told = f"{fewer} or {told}" if told else fewer
     text = (
         "In tables protected with mose, whether a group is withheld is decided by the true data: "
-        f'"suppressed" tells exactly that it has fewer than {told} people, "not available" that χ is no bound for it'
+        f'"suppressed" tells exactly that it has {told}, "not available" that χ is no bound for it'
     )
     if any(method.at for method in methods):
         text += ", or that its people have one value only of what is predicted from"
@@ -87,6 +90,12 @@ def operator_notes(tables: Sequence[PeopleTable], data: Microdata) -> list[str]:
     notes = []
     for planned in tables:
         asked = planned.question
+        if asked.limit is not None:
+            notes.append(
+                f"{planned.name} counts at most {asked.limit.most:,} records of one {asked.limit.column}, and its "
+                "noise hides as many. How many records that leaves out, and what another limit would cost, is "
+                "confidential: `sfumato assess` tells it."
+            )
         clipped = [b.name for b in (asked.x, asked.y) if b is not None and data.measures[b.name].outside == "clip"]
         if clipped:
             notes.append(
@@ -166,7 +175,11 @@ def people_in_words(
         return []
     there, described = (found.loss for found in person_comparisons(total))
     meant = people_meaning(
-        total, factor=factor(there.epsilon), belief=belief(there.epsilon), twice=factor(described.epsilon), only=only
+        total,
+        factor=factor(there.epsilon),
+        sure=believed(there, "it fifty-fifty", ", even knowing everything about everyone else"),
+        twice=factor(described.epsilon),
+        only=only,
     )
     return [*people_in_short(total, only=only, history=history), meant, *_beside(uncovered(plan))]
 
@@ -190,15 +203,16 @@ def people_in_short(guarantee: EmployerEmployee, *, only: Scope | None, history:
     whole = "with the whole history of the person, " if history else ""
     together = "all tables together" if only is None else f"{only.words}{only.together}"
     hidden = (
-        f"nobody can tell from {together} whether a given person is among the data, or what the person's "
-        f"record says, {whole}beyond the odds stated below, whatever they already know"
+        f"bounds what anyone can tell from {together} of whether a given person is among the data, or of what the "
+        f"person's record says, {whole}whatever they already know: of the former, "
+        f"{surest(person_comparisons(guarantee)[0].loss)}"
     )
     if not guarantee.condition:
-        return [f"{changed}, enough that {hidden}."]
+        return [f"{changed}. That {hidden}."]
     return [
         f"{changed}. **This is not differential privacy**: what is said here is "
         f"{_rests_on(guarantee.condition)}. Nobody can prove that this is met.",
-        f"Only if it is granted, {hidden}.",
+        f"Only if it is granted, the noise {hidden}.",
     ]
 
 
@@ -208,7 +222,7 @@ def _rests_on(condition: str) -> str:
 
 
 def people_meaning(
-    guarantee: EmployerEmployee, *, factor: str, belief: str, twice: str, only: Scope | None = None
+    guarantee: EmployerEmployee, *, factor: str, sure: str, twice: str, only: Scope | None = None
 ) -> str:
     """What a guarantee means for one person; `twice` is the factor where one record is exchanged for another."""
     granted = "If the condition above is granted: whether" if guarantee.condition else "Whether"
@@ -216,11 +230,56 @@ def people_meaning(
     if only is not None:
         change = f"{only.words}{only.together} change{'' if only.together else 's'}"
     return (
-        f"{granted} a given person is among the data: {change} the odds by a factor of at most {factor}. "
-        f"Someone who thought it fifty-fifty before can be at most {belief} sure afterwards, even knowing everything "
-        "about everyone else. Of someone who is known to be among the data, whether the records say one thing or "
+        f"{granted} a given person is among the data: {change} the odds by a factor of at most {factor}."
+        f"{sure} Of someone who is known to be among the data, whether the records say one thing or "
         f"another: the factor is at most {twice}."
     )
+
+
+def units_in_words(plan: Surroundings, tables: Sequence[PeopleTable]) -> list[str]:
+    """What tables tell of a whole unit whose records they hide together."""
+    said = []
+    limited = [table for table in tables if table.question.limit is not None]
+    for column in dict.fromkeys(table.question.limit.column for table in limited if table.question.limit):
+        found = {t.name: (t.question.limit, t.guarantee.bound) for t in limited}
+        used = {name: both for name, both in found.items() if both[0] is not None and both[0].column == column}
+        there, others = (
+            one.loss for one in person_comparisons(sequential([bound for _, bound in used.values() if bound]))
+        )
+        listed = " and ".join(f"{name} (at most {lim.most:,} records of one)" for name, (lim, _) in used.items() if lim)
+        more = len(used) < len(plan.tables) + len(plan.cubes)
+        said.append(
+            f"**All records of one {column} are hidden together in {listed}.** Of each {column} no more records were "
+            "counted, chosen by a secret key, and the noise is as many times as large. Whether a given "
+            f"{column} is among the data at all, with all of its records: {odds(there)}. Whether its records are these "
+            f"or quite others, which is one {column} less and one more: {odds(others)}."
+            + (" What else this release tells of its records comes on top." if more else "")
+        )
+    return said
+
+
+def weights_in_words(asked: SampleQuestion) -> str:
+    """How the records of a table count, what of them the noise hides, and what is not hidden."""
+    weight = asked.weight
+    if weight is None:
+        return ""
+    most = f"{weight.largest:,}"
+    if asked.in_steps:
+        text = f"Every record counts with its weight, rounded to {_STEPS[weight.fraction]}. "
+    else:
+        text = "Every record counts with its weight; what a cell or bin weighs is rounded to a whole number, once. "
+    text += (
+        f"Weights above {most} count as {most}, so that heavier records stand for fewer people than they should, "
+        if weight.clips
+        else f"None weighs more than {most}, "
+    )
+    return text + (
+        "and the noise hides a record of that weight. Weights are taken as given: how one record more would have "
+        "changed the weights of others is not hidden."
+    )
+
+
+_STEPS = {1: "a whole number", 10: "a tenth", 100: "a hundredth", 1_000: "a thousandth"}
 
 
 def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmployee | None, *, periods: int) -> str:
@@ -230,11 +289,14 @@ def people_text(planned: PeopleTable, data: Microdata, together: EmployerEmploye
     """
     asked, guarantee = planned.question, planned.guarantee.bound
     text = f" {planned.method.typical_error()}"
-    if asked.weight is not None:
+    if asked.limit is not None:
         text += (
-            " Every record counts with its weight, rounded to a whole number. None weighs more than "
-            f"{planned.method.largest_weight:,}, and the noise hides a record of that weight."
+            f" Of each {asked.limit.column} at most {asked.limit.most:,} records were counted, chosen by a key, and "
+            "the noise hides as many: the table tells too little where units have more, and its error figures leave "
+            "that out."
         )
+    if asked.weight is not None:
+        text += f" {weights_in_words(asked)}"
     if any(not method.bounds for method in _of_percentiles([planned])):
         text += (
             " These percentiles were drawn by version 0.1.0: in the first and the last bin, which are not marked, and "
@@ -273,6 +335,23 @@ def _wrong_guess(tables: Sequence[PeopleTable]) -> str:
     return " as long as the guess behind the bins is about right"
 
 
+def _rounding(tables: Sequence[PeopleTable]) -> str:
+    """What percentiles say of values that people round."""
+    steps = {planned.question.step for planned in tables if planned.question.edges}
+    text = ""
+    if 1 in steps:
+        text += (
+            "It is so for values that are not rounded to coarse steps: where most people tell theirs in hundreds, say, "
+            "and a bin is not much wider, intervals hold less often. "
+        )
+    if known := sorted(steps - {1}):
+        text += (
+            f"Where values are known to be rounded to multiples of {' or '.join(f'{step:,}' for step in known)} (field "
+            "`rounded`), percentiles are such multiples, and their errors hold for them. "
+        )
+    return text
+
+
 def errors_of_people(tables: Sequence[PeopleTable]) -> str:
     """How to read the error figures of tables of people."""
     statistics = {planned.table.statistic for planned in tables}
@@ -285,7 +364,8 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
         )
     if statistics - {"count"}:
         text += (
-            "`count` is a noisy number of people, and can be negative. `error` is the standard error "
+            f"`count` is a noisy number of people{_WEIGHED if any(_weights(tables)) else ''}, and can be negative. "
+            "`error` is the standard error "
             "of the protection, worked out from published numbers only: 1.96 times it to either side hold the value "
             "without protection about 95 times in 100. "
         )
@@ -293,7 +373,7 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
         text += (
             "For percentiles that is so over all groups together" + _wrong_guess(tables) + "; in "
             "single groups whose people are distributed very unevenly, or many of whom have the same value, it can be "
-            "far fewer. A percentile in the first or "
+            "far fewer. " + _rounding(tables) + "A percentile in the first or "
             'the last bin has no error: it is marked "below" or "above", and its value is the edge of the bins that it '
             "is below, or not below, in at least 95 of 100 such cases. "
         )
@@ -311,4 +391,22 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
             + (" in some of its tables" if "withheld" in shown else "")
             + ": they may be off by any amount. "
         )
+    if any(_weights(tables)):
+        text += (
+            "The data are a sample with weights, and another sample would give other numbers: **sampling errors are in "
+            "none of these figures**, and come on top of them. "
+        )
+    if any(weight.clips for weight in _weights(tables)):
+        text += (
+            "Where heavy weights count as less than they are, figures are of what the lowered weights add up to, and "
+            "do not hold what that changed. "
+        )
     return text + "These figures speak of the protection only, not of sampling or of errors in the data."
+
+
+_WEIGHED = ", those of records with weights being what they weigh"
+
+
+def _weights(tables: Sequence[PeopleTable]) -> list[Weight]:
+    """How records count, of the tables in which they have weights."""
+    return [planned.question.weight for planned in tables if planned.question.weight is not None]

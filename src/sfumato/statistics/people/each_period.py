@@ -11,17 +11,17 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, joined
 from sfumato.errors import ReleaseError
 from sfumato.measures.attacks import AttackResult, pooled
-from sfumato.method import PlannedError, PublishedFigures, published_figures
+from sfumato.method import PlannedError, PublishedFigures, method_words, published_figures
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee, plain
-from sfumato.statistic import method_words
 
 _SAME = frozenset(
     {
         *("name", "named", "description", "needs", "alpha", "worker_cells", "unbiased", "observes", "leaks"),
         *("at", "statistics", "decimals", "grid", "minimum", "chi", "clip", "tells_errors", "most_people", "bounds"),
-        *("curve", "bins", "count_epsilon"),
+        *("curve", "bins", "count_epsilon", "heaviest", "withheld_below", "weighed"),
+        *("largest_weight", "weights_above", "weight_steps"),
     }
 )
 """What does not depend on ε, and is the same in all periods."""

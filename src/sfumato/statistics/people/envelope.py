@@ -33,16 +33,18 @@ class Envelope:
     sensitivity: Floats
     chi: dict[int, float]
     """As it is used: the observed one, rounded up, or the one that was set."""
+    heaviest: int = 1
+    """With weights, `people` is what they weigh in steps, and the largest weight has so many."""
 
     @property
     def products(self) -> Floats:
         """People times sensitivity."""
-        return self.people * self.sensitivity
+        return self.people / self.heaviest * self.sensitivity
 
     @property
     def line(self) -> Floats:
         """χ/n of every group."""
-        return np.array([self.chi[int(number)] for number in self.classes]) / self.people
+        return np.array([self.chi[int(number)] for number in self.classes]) * self.heaviest / self.people
 
     @property
     def largest_share(self) -> float:
@@ -101,6 +103,7 @@ def envelopes(planned: "People", counted: Any) -> Iterator[tuple[str, Envelope]]
                     ", ".join(filter(None, (place, period))),
                     Envelope(
                         people=part["count"][taken],
+                        heaviest=of_period.heaviest,
                         classes=np.full(int(taken.sum()), -1) if method.chi else part["class"][taken],
                         names=class_names(planned.question),
                         sensitivity=found.sensitivity[taken],

@@ -24,7 +24,7 @@ from sfumato.statistics.people.sensitivity import (
     UNCOVERED,
     Estimates,
     Reach,
-    ScaledToSensitivity,
+    WeightedSensitivity,
     is_drawn,
     three_digits,
 )
@@ -113,11 +113,12 @@ def observed(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mose(ScaledToSensitivity):
+class Mose(WeightedSensitivity):
     """Laplace noise of scale χ/(n·ε) on predictions or means, and an independent draw for the number of people n.
 
     χ is the largest n·(local sensitivity) of the groups of a calibration class, rounded up; or `chi`, in people times
-    units of the data. It is not differentially private. docs/methods/small-samples.md says what holds given χ.
+    units of the data. With weights n is what people weigh, as a multiple of the largest weight. It is not
+    differentially private. docs/methods/small-samples.md says what holds given χ.
 
     >>> Mose(alpha=Fraction(1), epsilon=Fraction(8), at=(Fraction(1, 4), Fraction(3, 4))).epsilon_of_value
     Fraction(8, 3)
@@ -129,12 +130,12 @@ class Mose(ScaledToSensitivity):
         "any group of the same class and divided by the number of people (MOSE), was added to every estimate, and an "
         "independent draw to every number of people"
     )
-    needs: ClassVar[frozenset[str]] = ScaledToSensitivity.needs | {"class"}
+    needs: ClassVar[frozenset[str]] = WeightedSensitivity.needs | {"class"}
 
     chi: Fraction = Fraction(0)
     """χ for all classes, from other data or a bound that is known; 0 to take what is observed, rounded up."""
     minimum: int = LEAST_PEOPLE
-    """Groups of fewer people are withheld, and take no part in χ."""
+    """Groups of fewer people are withheld, and take no part in χ; with weights, so many of the largest."""
     clip: bool = True
     """Move a prediction outside the bounds of the outcome to them before noise is added."""
     least_groups: int = 1
@@ -145,9 +146,10 @@ class Mose(ScaledToSensitivity):
         self._refuse_unless(
             (self.chi >= 0, "chi", "a positive number, or 0 to take what is observed", plain(self.chi)),
             (
-                is_drawn(self.chi * self.grid),
+                is_drawn(self.chi * self.grid * self.heaviest),
                 "chi",
-                f"a χ below 2^61 published units, of which {self.grid:,} make one of the data",
+                f"a χ below 2^61 published units, of which {self.grid:,} make one of the data"
+                + (f", divided by {self.heaviest:,}, the steps of the largest weight" if self.heaviest > 1 else ""),
                 plain(self.chi),
             ),
             (
@@ -179,9 +181,16 @@ class Mose(ScaledToSensitivity):
         also = ", or one value only of what is predicted from" if self.at else ""
         condition = (
             f"{UNCONDITIONALLY}conditional on {given}. The scale of the noise depends on the true number of people, "
-            f"and so does whether a group is withheld (fewer than {self.minimum} people{also})"
+            f"and so does whether a group is withheld ({self.withheld_below}{also})"
         )
         return EmployerEmployee(definition="individuals", alpha=self.alpha, epsilon=self.epsilon, condition=condition)
+
+    @property
+    def withheld_below(self) -> str:
+        """Which groups are withheld, in words."""
+        if self.heaviest == 1:
+            return f"fewer than {self.minimum} people"
+        return f"people who weigh less than {self.minimum * self.largest_weight:,} together"
 
     observes: ClassVar[bool] = True
 
@@ -201,14 +210,19 @@ class Mose(ScaledToSensitivity):
             return super().typical_error()
         errors = self.planned_errors(np.array(SIZES)) / self.grid
         told = [f"{three_digits(error)} in a group of {size:,}" for size, error in zip(SIZES, errors, strict=True)]
-        return f"The noise is typically {', '.join(told[:-1])} and {told[-1]} people."
+        return f"The noise is typically {', '.join(told[:-1])} and {told[-1]} people{self._of_the_largest_weight}."
 
     def typical_by_size(self) -> tuple[str, str]:
         """The same in short, for small and for large groups."""
         if not self.chi:
             return super().typical_by_size()
         few, _, many = self.planned_errors(np.array(SIZES)) / self.grid
-        return f"{three_digits(few)} of {SIZES[0]} people", f"{three_digits(many)} of {SIZES[-1]:,} people"
+        who = f"people{self._of_the_largest_weight}"
+        return f"{three_digits(few)} of {SIZES[0]} {who}", f"{three_digits(many)} of {SIZES[-1]:,} {who}"
+
+    @property
+    def _of_the_largest_weight(self) -> str:
+        return "" if self.heaviest == 1 else f" who weigh {self.largest_weight:,} each"
 
     def planned_errors(self, people: Integers) -> Floats:
         """The mean absolute error of groups of so many people, in published units; NaN where χ is not set."""
@@ -234,16 +248,19 @@ class Mose(ScaledToSensitivity):
         return 1 - self.value_noise.survival(most + 1, self.planned_multiples(people[published]))
 
     def planned_multiples(self, people: Integers) -> Integers:
-        """χ/n in whole published units for groups of so many people, with the χ that is set: 1/ε of it is the scale."""
-        return _multiples(self.chi * self.grid, people)
+        """χ/n in whole published units for groups of so many people, with the χ that is set: 1/ε of it is the scale.
+
+        With weights, people of the largest weight.
+        """
+        return self._multiples(self.chi, people * self.heaviest)
 
     def _published_errors(self, estimate: Estimates, cells: Cells, count: Integers) -> Integers:
         """An error from the noisy number of people and χ alone: 1.96 of it cover the noise 95 times in 100."""
-        told = count >= max(self.minimum, least_count(self.count_noise))
+        told = count >= max(self.minimum * self.heaviest, least_count(self.count_noise))
         scale = np.zeros(len(count))
         for number, bound in estimate.chi.items():
             own = told & (cells["class"] == number) if number >= 0 else told
-            scale[own] = _multiples(bound * self.grid, count[own]) * np.float64(self.value_noise.unit)
+            scale[own] = self._multiples(bound, count[own]) * np.float64(self.value_noise.unit)
         told &= scale > 0
         errors = np.full(len(count), NO_ERROR, dtype=np.int64)
         widths = half_widths(scale[told], count[told], self.count_noise) / NORMAL
@@ -252,9 +269,9 @@ class Mose(ScaledToSensitivity):
 
     def _estimates(self, cells: Cells, rounded: Integers, reach: Reach, defined: NDArray[np.bool_]) -> Estimates:
         people, sensitivity = cells["count"], reach.sensitivity()
-        enough = people >= self.minimum
+        enough = people >= self.minimum * self.heaviest
         with np.errstate(invalid="ignore"):
-            products = people * sensitivity
+            products = people / self.heaviest * sensitivity
         taken = enough & defined
         if self.chi:
             # What χ does not bound is withheld: the noise would be too small for it.
@@ -264,17 +281,17 @@ class Mose(ScaledToSensitivity):
             classes = cells["class"]
             found = observed(products, classes, taken=taken, least_groups=self.least_groups)
             # What no noise of 64 bits can hide is withheld: the budget has been charged, and nothing may fail.
-            chi = {number: bound for number, bound in found.items() if is_drawn(bound * self.grid)}
+            chi = {number: bound for number, bound in found.items() if is_drawn(bound * self.grid * self.heaviest)}
             taken &= np.isin(classes, list(chi))
         scale = np.zeros(len(cells), dtype=np.int64)
         for number, bound in chi.items():
             own = taken & (classes == number)
-            scale[own] = _multiples(bound * self.grid, people[own])
+            scale[own] = self._multiples(bound, people[own])
         status = np.where(taken, 0, np.where(enough, NOT_AVAILABLE, SUPPRESSED))
         return Estimates(rounded=rounded, sensitivity=sensitivity, scale=scale, status=status, chi=chi)
 
-
-def _multiples(chi: Fraction, people: Integers) -> Integers:
-    """χ/n in whole published units, rounded up: by so much, at most, one person changes a rounded estimate."""
-    multiples: Integers = -(-ceil(chi) // people)  # rounded up twice is rounded up once, as n is whole
-    return multiples
+    def _multiples(self, chi: Fraction, people: Integers) -> Integers:
+        """χ/n in whole published units, rounded up: by so much, at most, one person changes a rounded estimate."""
+        most = ceil(chi * self.grid * self.heaviest)
+        multiples: Integers = -(-most // people)  # rounded up twice is rounded up once, as n is whole
+        return multiples

@@ -15,7 +15,7 @@ from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.jobs.smooth import LIMIT
-from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, SmallSamples
+from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, OfWeights, SmallSamples
 
 # Least squares from sums, exactly: predictions of many groups at once, as whole numbers of a published grid.
 
@@ -146,12 +146,13 @@ class NoisySums:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyRegression(SmallSamples):
+class NoisyRegression(OfWeights, SmallSamples):
     """ε privacy for individuals: five sums with geometric noise, and lines computed from nothing else.
 
     With p the share of the way from the minimum of x to its maximum and w the outcome from −1 to 1, a person adds
     p², 2p(1−p) and (1−p)² to three sums, 1 in all, and w·p and w·(1−p) to two, 1 at most in all. Noise of the three
-    together costs what noise of one would. docs/methods/small-samples.md has the proof.
+    together costs what noise of one would. With weights a person adds as many times that, and the noise is made for the
+    largest. docs/methods/small-samples.md has the proof.
 
     >>> NoisyRegression(alpha=Fraction(1), epsilon=Fraction(3), at=(Fraction(1, 2),)).guarantee().condition
     ''
@@ -168,17 +169,18 @@ class NoisyRegression(SmallSamples):
     needs: ClassVar[frozenset[str]] = frozenset({"count", "sum_x", "sum_y", "sum_xx", "sum_xy"})
 
     minimum: int = 10
-    """Groups whose noisy number of people is smaller are withheld."""
+    """Groups whose noisy number of people is smaller are withheld; with weights, so many of the largest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_weights()
         shares = self.period_epsilon * (1 - OUTCOME_SHARE), self.period_epsilon * OUTCOME_SHARE
         widths = self.width_x, self.width_y
         self._refuse_unless(
             (0 <= self.minimum <= MOST_MINIMUM, "minimum", f"from 0 to {MOST_MINIMUM:,} people", f"{self.minimum}"),
             (
                 min(share / (self.width_x * width) for share, width in zip(shares, widths, strict=True))
-                > Fraction(1, LIMIT),
+                > Fraction(self.weight_steps, LIMIT),
                 "bounds",
                 "bounds so narrow, or an epsilon so large, that the noise of sums of squares stays within 64 bits",
                 f"values from {self.low_x:,} to {self.high_x:,} to predict from, an outcome from {self.low_y:,} to "
@@ -202,18 +204,19 @@ class NoisyRegression(SmallSamples):
 
     @property
     def most_people(self) -> int:
-        """How many people a group may have, so that its five sums stay within 64 bits."""
+        """How many people, or steps of weight, a group may have, so that its five sums stay within 64 bits."""
         return LIMIT // (self.width_x * max(self.width_x, self.width_y))
 
     @cached_property
     def noise(self) -> Geometric:
-        """Of the sums of p², 2pq and q², in units of 1/width_x²."""
-        return Geometric(epsilon=self.period_epsilon * (1 - OUTCOME_SHARE) / self.width_x**2)
+        """Of the sums of p², 2pq and q², in units of 1/width_x² and steps of weight."""
+        return Geometric(epsilon=self.period_epsilon * (1 - OUTCOME_SHARE) / (self.width_x**2 * self.weight_steps))
 
     @cached_property
     def outcome_noise(self) -> Geometric:
-        """Of the sums of w·p and w·q, in units of 1/(width_x·width_y)."""
-        return Geometric(epsilon=self.period_epsilon * OUTCOME_SHARE / (self.width_x * self.width_y))
+        """Of the sums of w·p and w·q, in units of 1/(width_x·width_y) and steps of weight."""
+        widths = self.width_x * self.width_y
+        return Geometric(epsilon=self.period_epsilon * OUTCOME_SHARE / (widths * self.weight_steps))
 
     def whole_sums(self, cells: Cells) -> tuple[Integers, ...]:
         """The five sums as whole numbers: three in units of 1/width_x², two of 1/(width_x·width_y); confidential.
@@ -244,9 +247,9 @@ class NoisyRegression(SmallSamples):
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Predictions within the bounds of the outcome, numbers of people and errors, all from the noisy sums."""
         sums = self.noisy_sums(cells, randomness)
-        count = np.rint(sums.people).astype(np.int64)
+        count = np.rint(sums.people * self.largest_weight).astype(np.int64)
         status = np.where(sums.is_told(LIKELY), 0, NOT_AVAILABLE)
-        status = np.where(count < self.minimum, SUPPRESSED, status)
+        status = np.where(count < self.minimum * self.largest_weight, SUPPRESSED, status)
         predicted = [sums.predicted(self._share(rank)) for rank in self.at]
         unit = self.width_y * self.grid / 2
         middle = (self.low_y + self.high_y) * self.grid / 2
@@ -279,7 +282,9 @@ class NoisyRegression(SmallSamples):
         return np.stack(found).T.ravel()
 
     def _scaled(self, pp: Integers, twice_pq: Integers, qq: Integers, pw: Integers, qw: Integers) -> NoisySums:
-        squares, products = float(self.width_x**2), float(self.width_x * self.width_y)
+        # In people of the largest weight: a line is the same in any unit, and one of them is what the noise hides.
+        squares = float(self.width_x**2 * self.weight_steps)
+        products = float(self.width_x * self.width_y * self.weight_steps)
         return NoisySums(
             pp=pp / squares,
             pq=twice_pq / (2 * squares),

@@ -15,7 +15,7 @@ from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
 from sfumato.measures.attacks import AttackResult
-from sfumato.method import ABOVE, BELOW, SUPPRESSED, PlannedError, check_parameters, of_table
+from sfumato.method import ABOVE, ADDED, BELOW, SUPPRESSED, PlannedError, added, check_parameters, of_table
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.statistics.people.adaptive_curve import AdaptiveCurve
@@ -31,7 +31,7 @@ from sfumato.statistics.people.curves import (
     curve_of,
     shares_of,
 )
-from sfumato.statistics.people.small_samples import NO_ERROR
+from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL, OfWeights
 
 # The curves that percentiles can be read from, and which of them suits cells of a given size.
 
@@ -67,13 +67,15 @@ class PlannedCurve:
         return sum(self.errors) / len(self.errors)
 
 
-def curve_named(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction) -> Curve:
-    """The named curve at these percentiles, with so much ε for each cell."""
+def curve_named(
+    name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction, largest: int = 1
+) -> Curve:
+    """The named curve at these percentiles, with so much ε for each cell, of people of this largest weight."""
     if name not in _CLASSES:
         raise MethodError(
             "curve of percentiles", expected=f"one of {', '.join(CURVES)}", found=repr(name), do="name one of these"
         )
-    curve: Curve = _CLASSES[name](bins=bins, at=tuple(at), epsilon=epsilon)
+    curve: Curve = _CLASSES[name](bins=bins, at=tuple(at), epsilon=epsilon, largest=largest)
     return curve
 
 
@@ -148,10 +150,11 @@ _TYPICAL = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyQuantiles:
+class NoisyQuantiles(OfWeights):
     """ε privacy for persons by noisy counts in public bins; percentiles, counts and errors follow from these alone.
 
-    A person is in one cell a period and in one bin of it. Cells whose noisy count is below `minimum` are withheld.
+    A person is in one cell a period and in one bin of it. Cells whose noisy count is below `minimum` are withheld; of
+    people with weights, those that weigh less than `minimum` of the largest weight.
     docs/methods/earnings-percentiles.md has the proofs and the measured errors.
     """
 
@@ -181,12 +184,15 @@ class NoisyQuantiles:
     """Of the table: a person may be in a cell of each, so that each gets an even part of ε."""
     decimals: int = of_table(0)
     """Values are published in units of 10^−decimals of the smallest unit."""
+    step: int = added(1, of_table=True)
+    """Values are rounded to multiples of this, in the middle between edges, and percentiles are such multiples."""
 
     def true_estimates(self, counted: Cells) -> Floats:
         """The percentiles of the true counts in bins: confidential."""
         counts = counted["count"].reshape(-1, len(self.bins)).astype(np.float64)
         targets = counts.sum(axis=1, keepdims=True) * shares_of(self.at)
         values = np.exp(Crossings.of(curve_of(counts), targets).logs(self.bins))
+        values = values if self.step == 1 else np.rint(values / self.step) * self.step
         return np.where(targets > 0, values, np.nan).ravel()
 
     def people(self, counted: Cells) -> Integers:
@@ -214,6 +220,7 @@ class NoisyQuantiles:
 
     def __post_init__(self) -> None:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
+        self.check_weights()
         in_order = all(low < high for low, high in pairwise(self.at))
         rules = (
             (self.curve in CURVES, "curve", f"one of {', '.join(CURVES)}"),
@@ -240,7 +247,8 @@ class NoisyQuantiles:
 
     def __repr__(self) -> str:
         """All parameters; questions of version 0.1.0 are told as it told them, so that their answers are found."""
-        told = [part.name for part in fields(self) if self.bounds or part.name not in ("tails", "bounds")]
+        known = (part.name for part in fields(self) if not part.metadata.get(ADDED))
+        told = [name for name in known if self.bounds or name not in ("tails", "bounds")]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
 
     @cached_property
@@ -251,7 +259,13 @@ class NoisyQuantiles:
     @cached_property
     def percentile_curve(self) -> Curve:
         """How percentiles are found, with the ε that each cell has."""
-        return curve_named(self.curve, bins=self.bins, at=self.at, epsilon=self.epsilon / self.periods)
+        epsilon = self.epsilon / self.periods
+        return curve_named(self.curve, bins=self.bins, at=self.at, epsilon=epsilon, largest=self.largest_weight)
+
+    @property
+    def most_people(self) -> int:
+        """How many people, or how much weight, a bin may have, so that all arithmetic stays within 64 bits."""
+        return _LIMIT // len(self.bins)
 
     def guarantee(self) -> EmployerEmployee:
         """For individuals: one person in or out, with everything that is published about all periods."""
@@ -260,7 +274,10 @@ class NoisyQuantiles:
     def planned_error(self) -> PlannedError:
         """The mean error of a percentile of a hundred people, as a share of it."""
         plan = planned(self.curve, bins=self.bins, at=self.at, epsilon=self.epsilon / self.periods, size=_TYPICAL)
-        return PlannedError(floor=0.0, floor_size=0, share=plan.error, of=f"a percentile of {_TYPICAL} people")
+        who = f"{_TYPICAL} people"
+        if self.largest_weight > 1:
+            who = f"people who weigh {_TYPICAL * self.largest_weight:,} together"
+        return PlannedError(floor=0.0, floor_size=0, share=plan.error, of=f"a percentile of {who}")
 
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error of every percentile, NaN in the end bins, from the true counts: confidential."""
@@ -307,9 +324,17 @@ class NoisyQuantiles:
         """
         unit, side = 10**self.decimals, found.ends.side
         status = np.where(side < 0, BELOW, np.where(side > 0, ABOVE, 0))
-        status = np.where((found.people < self.minimum)[:, None], SUPPRESSED, status)
+        status = np.where((found.people < self.minimum * self.largest_weight)[:, None], SUPPRESSED, status)
         value = np.where(side == 0, np.rint(np.exp(found.logs) * unit).astype(np.int64), found.ends.bound * unit)
         error = np.maximum(np.rint(np.exp(found.logs) * found.errors * unit), 1.0).astype(np.int64)
+        if self.step > 1:
+            inside, step = np.exp(found.logs), self.step
+            nearest = np.rint(inside / step)
+            # Every multiple whose people the interval around the crossing meets; half a step where it meets no other.
+            ends = (np.rint(inside * (1 + side * NORMAL * found.errors) / step) - nearest for side in (-1, 1))
+            off = np.maximum(np.maximum.reduce([np.abs(end) for end in ends]), 0.5) * step * unit
+            value = np.where(side == 0, (nearest * step * unit).astype(np.int64), value)
+            error = np.ceil(off / NORMAL).astype(np.int64)
         return {
             "value": np.where(status == SUPPRESSED, 0, value).ravel(),
             "count": np.broadcast_to(found.people[:, None], status.shape).ravel(),
@@ -328,7 +353,7 @@ class NoisyQuantiles:
             if len(places) % len(bins) or not np.array_equal(places % len(bins), np.resize(bins, len(places))):
                 raise ValueError("every cell must list all its bins, empty ones too")
             # The error names no number: these are confidential.
-            if int(counts.min()) < 0 or int(counts.max()) >= _LIMIT // len(bins):
+            if int(counts.min()) < 0 or int(counts.max()) >= self.most_people:
                 raise MethodError(
                     self.name,
                     expected="no negative count, and fewer than 2^40 people in a cell",

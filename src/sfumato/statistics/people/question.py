@@ -6,6 +6,7 @@ from math import prod
 from typing import Literal, get_args
 
 from sfumato.cells import Dimension
+from sfumato.frame.records import UnitLimit
 
 SAMPLES = frozenset({"count", "class", "sum_x", "sum_y", "sum_xx", "sum_xy", "sum_yy", "samples"})
 """What can be told of groups of people for predictions; `samples` stands for the values themselves."""
@@ -39,6 +40,45 @@ class BoundedMeasure:
         return max(abs(self.low), abs(self.high))
 
 
+_MILLION = 10**6
+_FINE = 1_000
+"""The largest weight is so many steps at least, where values are added up times the weight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weight:
+    """How records count: by the numbers of a column, none beyond a largest one that everybody may know.
+
+    Weights are added up in whole steps of 1/`fraction`, so that sums are exact and alike on every engine.
+    """
+
+    column: str
+    largest: int
+    clips: bool = False
+    """Whether heavier records count with the largest weight; else data with one are refused."""
+    fraction: int = _MILLION
+
+    @classmethod
+    def of_values(cls, *, column: str, largest: int, clips: bool) -> "Weight":
+        """For sums of values times weights, which need room in 64 bits: in tenths, hundredths or thousandths at most.
+
+        >>> [Weight.of_values(column="w", largest=most, clips=False).steps for most in (1, 80, 500, 20_000)]
+        [1000, 8000, 5000, 20000]
+        """
+        fraction = next(of for of in (1, 10, 100, 1_000) if largest * of >= _FINE)
+        return cls(column=column, largest=largest, clips=clips, fraction=fraction)
+
+    @property
+    def steps(self) -> int:
+        """The largest weight in steps."""
+        return self.largest * self.fraction
+
+    @property
+    def bound(self) -> str:
+        """The column and the largest weight, in words."""
+        return f"{self.column} above {self.largest:,}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampleQuestion:
     """Count people in groups, and add up what a statistic of their measures needs; one record a person and period.
@@ -58,12 +98,16 @@ class SampleQuestion:
     """The ends of the bins of percentiles; a value below all of them is in the first bin, one above in the last."""
     tails: tuple[int, int] = (1, 1)
     """How many of these bins make up the first bin of equal mass, and how many the last one."""
+    step: int = 1
+    """Of percentiles: values are rounded to multiples of this."""
     classes: tuple[Dimension, ...] = ()
     """Attributes of calibration classes; every group must be in one class, whose place is the column `class`."""
     needs: frozenset[str] = frozenset({"count"})
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    weight: str | None = None
-    """The column by which records count, each with its weight rounded to a whole number; None counts each once."""
+    weight: Weight | None = None
+    """By what records count; None counts each once. Counts are whole numbers, and sums are in steps of the weight."""
+    limit: UnitLimit | None = None
+    """How many records of a larger unit are counted at most; None counts all."""
 
     @property
     def looks_at(self) -> frozenset[str]:
@@ -80,6 +124,11 @@ class SampleQuestion:
     def cells(self) -> int:
         """The number of published values."""
         return prod(map(len, self.by))
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether numbers of people, and sums of their values, are in steps of the weight."""
+        return self.weight is not None and self.statistic in ("predict", "mean")
 
     @property
     def of_values(self) -> bool:

@@ -21,7 +21,7 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.smooth import LIMIT
 from sfumato.statistics.people.noisy_regression import LineSums, rounded_mean
-from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, NORMAL, CountedSamples
+from sfumato.statistics.people.small_samples import MOST_MINIMUM, NO_ERROR, NORMAL, CountedSamples, OfWeights
 
 # By how much one more person can change a statistic of the people at hand; docs/methods/small-samples.md proves it.
 
@@ -49,8 +49,12 @@ class Reach:
         return Reach(least=least, most=most)
 
 
-def prediction_reach(line: LineSums, rank: Fraction, *, low_x: int, high_x: int, low_y: int, high_y: int) -> Reach:
+def prediction_reach(
+    line: LineSums, rank: Fraction, *, low_x: int, high_x: int, low_y: int, high_y: int, heaviest: int = 1
+) -> Reach:
     """How far one added record (x, y) of whole numbers within the bounds can move α + β·rank; NaN without a line.
+
+    Of records with weights, one that weighs as much as the `heaviest`; a lighter one moves it less.
 
     With everything centred, the change is
 
@@ -66,7 +70,7 @@ def prediction_reach(line: LineSums, rank: Fraction, *, low_x: int, high_x: int,
     spread = np.where(defined, line.spread.astype(np.float64), np.nan)
     slope = line.joint.astype(np.float64) / spread
     rho = (line.n * rank.numerator - line.x * rank.denominator).astype(np.float64) / rank.denominator
-    mass = (n + 1) * spread
+    mass = (n / heaviest + 1) * spread
 
     def change(x: Floats, u: Floats) -> Floats:
         d = n * x - line.x.astype(np.float64)
@@ -89,11 +93,15 @@ def prediction_reach(line: LineSums, rank: Fraction, *, low_x: int, high_x: int,
     return Reach(least=np.where(defined, least, np.nan), most=np.where(defined, most, np.nan))
 
 
-def mean_reach(cells: Cells, *, low_y: int, high_y: int) -> Reach:
-    """How far one added record can move a mean: (y − ȳ)/(n + 1) at the ends of y; NaN for empty groups."""
+def mean_reach(cells: Cells, *, low_y: int, high_y: int, heaviest: int = 1) -> Reach:
+    """How far one added record can move a mean: (y − ȳ)/(n + 1) at the ends of y; NaN for empty groups.
+
+    n is the number of people, or what they weigh as a multiple of the `heaviest`.
+    """
     n = cells["count"].astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(n > 0, cells["sum_y"] / n, np.nan)
+    n = n / heaviest
     return Reach(least=(low_y - mean) / (n + 1), most=(high_y - mean) / (n + 1))
 
 
@@ -153,10 +161,15 @@ class ScaledToSensitivity(CountedSamples):
         """The noise of values, whose scale is a whole multiple of 1/ε."""
         return RoundedLaplace(unit=1 / self.epsilon_of_value)
 
+    @property
+    def heaviest(self) -> int:
+        """How many tabulated people one record counts for at most: steps of the largest weight, 1 without weights."""
+        return 1
+
     @cached_property
     def count_noise(self) -> Geometric:
-        """The noise of the number of people."""
-        return Geometric(epsilon=self.epsilon_of_count)
+        """The noise of the number of people, as it is tabulated."""
+        return Geometric(epsilon=self.epsilon_of_count / self.heaviest)
 
     def estimates(self, cells: Cells) -> tuple[Estimates, ...]:
         """Every statistic with the scale of its noise: confidential."""
@@ -203,18 +216,26 @@ class ScaledToSensitivity(CountedSamples):
             value=np.stack(value),
             error=np.stack(error),
             status=np.stack(status),
-            count=count,
+            count=self.weighed(count),
         )
 
     def _statistics(self, cells: Cells) -> list[tuple[Integers, Reach, Flags]]:
         """Of every statistic the rounded values, how far one person can move them, and where they are defined."""
         low, high = self.low_y, self.high_y
         if not self.at:
-            reach = mean_reach(cells, low_y=low, high_y=high)
+            reach = mean_reach(cells, low_y=low, high_y=high, heaviest=self.heaviest)
             return [(rounded_mean(cells, grid=self.grid).astype(np.int64), reach, cells["count"] > 0)]
         line, found = LineSums.of(cells), []
         for rank in self.at:
-            reach = prediction_reach(line, rank, low_x=self.low_x, high_x=self.high_x, low_y=low, high_y=high)
+            reach = prediction_reach(
+                line,
+                rank,
+                low_x=self.low_x,
+                high_x=self.high_x,
+                low_y=low,
+                high_y=high,
+                heaviest=self.heaviest,
+            )
             rounded = line.rounded_prediction(rank, grid=self.grid)
             limits = (low * self.grid, high * self.grid) if self.clips else (-LIMIT, LIMIT)
             if self.clips:
@@ -246,10 +267,25 @@ def three_digits(number: float) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalSensitivity(ScaledToSensitivity):
+class WeightedSensitivity(OfWeights, ScaledToSensitivity):
+    """The same for records with weights, too: what a record of the largest weight can change."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_weights()
+
+    @property
+    def heaviest(self) -> int:
+        """The largest weight in steps."""
+        return self.weight_steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalSensitivity(WeightedSensitivity):
     """ε privacy for individuals: Laplace noise of what one person can change in any group whatever.
 
-    That is the whole range of the outcome for a prediction, and half of it for a mean, in groups of every size.
+    That is the whole range of the outcome for a prediction, and half of it for a mean without weights, in groups of
+    every size.
     docs/methods/small-samples.md has the proof.
 
     >>> ranks = GlobalSensitivity(alpha=Fraction(1), epsilon=Fraction(8), low_y=0, high_y=100)
@@ -265,7 +301,7 @@ class GlobalSensitivity(ScaledToSensitivity):
     has_one_error: ClassVar[bool] = True
 
     minimum: int = 10
-    """Groups whose noisy number of people is smaller are withheld."""
+    """Groups whose noisy number of people is smaller are withheld; with weights, so many of the largest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -283,7 +319,8 @@ class GlobalSensitivity(ScaledToSensitivity):
     def sensitivity(self) -> int:
         """How many published units one person can change an estimate by, whatever the data."""
         span = (self.high_y - self.low_y) * self.grid
-        return span if self.at else -(-span // 2)
+        # One heavy record beside a light one can take the mean from one end nearly to the other.
+        return span if self.at or self.heaviest > 1 else -(-span // 2)
 
     def guarantee(self) -> EmployerEmployee:
         """For individuals: a person is in one group of a period."""
@@ -316,7 +353,7 @@ class GlobalSensitivity(ScaledToSensitivity):
         )
 
     def _withheld(self, estimate: Estimates, count: Integers) -> Integers:  # noqa: ARG002
-        return np.where(count < self.minimum, SUPPRESSED, 0)
+        return np.where(count < self.minimum * self.heaviest, SUPPRESSED, 0)
 
     def _published_errors(self, estimate: Estimates, cells: Cells, count: Integers) -> Integers:  # noqa: ARG002
         return self._error_of(estimate.scale)
@@ -349,6 +386,8 @@ class LocalSensitivity(ScaledToSensitivity):
         "change in that very group. The scale is computed from the people of the group, and nothing bounds what it "
         "tells about them: whoever knows all but one of them can find out whether that one is there."
     )
+
+    why_unweighted: ClassVar[str] = "it is there for comparison with what was published without weights"
 
     accept_leak: bool = False
     """Has to be true: that the scale of the noise tells about people is known and accepted."""

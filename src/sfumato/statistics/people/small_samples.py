@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import floor, prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.errors import MethodError
+from sfumato.frame.records import MOST_RECORDS
 from sfumato.measures.attacks import AttackResult
 from sfumato.method import HIDDEN, PlannedError, added, check_parameters, of_table
 from sfumato.noise.geometric import Geometric
@@ -101,6 +102,52 @@ class Samples:
         return Cells(dimensions=self.dimensions, positions=self.listed, columns=columns)
 
 
+# Records that count with weights: none with more than a largest one, which everybody may know.
+
+MOST_WEIGHT = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfWeights:
+    """A method whose records may have weights: one of the largest is what the noise hides.
+
+    Whatever a record of weight 1 changes by 1, one of weight w changes by w at most: docs/methods/weights.md.
+    """
+
+    name: ClassVar[str]
+
+    largest_weight: int = added(1)
+    """For records with weights: none may weigh more. It is public, and not read off the data."""
+    weights_above: Literal["refuse", "clip"] = added("refuse")
+    """For records with weights: refuse data with a heavier record, or clip, count it with the largest weight."""
+    weight_steps: int = added(1, of_table=True)
+    """The largest weight as a whole number of the steps that tabulated sums are in; 1 where records have no weights."""
+
+    def check_weights(self) -> None:
+        """Refuse bounds of weights that no record could keep to, or that no noise is made for."""
+        if not 1 <= self.largest_weight <= MOST_WEIGHT:
+            raise MethodError(
+                self.name,
+                expected=f"a largest_weight from 1 to {MOST_WEIGHT:,}",
+                found=f"{self.largest_weight:,}",
+                do="state the largest weight that a record may have",
+            )
+        if self.weights_above not in ("refuse", "clip"):
+            raise MethodError(
+                f"{self.name}, weights_above",
+                expected='"refuse" or "clip"',
+                found=repr(self.weights_above),
+                do="correct the word",
+            )
+
+    def weighed(self, steps: Integers) -> Integers:
+        """Numbers of people in steps as what they weigh, rounded."""
+        if self.weight_steps == self.largest_weight:
+            return steps
+        whole: Integers = np.rint(steps * (self.largest_weight / self.weight_steps)).astype(np.int64)
+        return whole
+
+
 # What the methods for small groups share: bounds, ranks, shares of ε, and the table they publish.
 
 NO_ERROR = -1
@@ -110,7 +157,6 @@ NORMAL = 1.959963984540054
 MOST_DECIMALS = 6
 MOST_MINIMUM = 10**6
 MOST_BOUND = 2**40
-MOST_WEIGHT = 10**9
 LEAST_SHARE = Fraction(1, 10**12)
 """Of ε, for one number: noise of less would leave 64 bits."""
 
@@ -240,9 +286,12 @@ class SmallSamples(ABC):
         raise NotImplementedError
 
     def people(self, counted: Any) -> Integers:
-        """The true number of people of every group: confidential."""
-        found: Integers = counted["count"]
-        return found
+        """The true number of people of every group, or what they weigh: confidential."""
+        return self.weighed(counted["count"])
+
+    def weighed(self, steps: Integers) -> Integers:
+        """Numbers of people as they are tabulated, as numbers of people: the same without weights."""
+        return steps
 
     def typical_error(self) -> str:
         """How far a value is typically off, as far as it is known before any data are read."""
@@ -345,12 +394,13 @@ class CountedSamples(SmallSamples):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordLaplace(Laplace):
+class RecordLaplace(OfWeights, Laplace):
     """ε privacy for one person by discrete Laplace noise of ε/periods in every cell.
 
     A person is in one cell of each period: inside a period one count changes, by one, and the periods add up. Records
-    with weights count with these, in whole numbers: one changes a count by `largest_weight` at most, and noise of that
-    much less ε hides any of them.
+    with weights count with these, added up exactly and rounded once: one changes a count by `largest_weight` at most,
+    and noise of that much less ε hides any of them. With a limit of the records of a unit, noise of that much less ε
+    hides all of them: docs/methods/hypercube.md has the proof.
 
     >>> RecordLaplace(alpha=Fraction(1), epsilon=Fraction(2), periods=4).noise.epsilon
     Fraction(1, 2)
@@ -368,27 +418,32 @@ class RecordLaplace(Laplace):
 
     periods: int = of_table(1)
     """The number of periods in which the table counts a person."""
-    largest_weight: int = added(1)
-    """For records with weights: none may weigh more. It is public, and not read off the data."""
+    protects: Literal["record", "unit"] = added("record")
+    """What is hidden: a record, or all records of one unit of the last of `levels`, such as an establishment."""
+    most_records: int = added(1)
+    """For protects = "unit": how many records of a unit are counted at most, chosen by the key of the release."""
 
     def __post_init__(self) -> None:
         if self.periods < 1:
             raise MethodError(
                 self.name, expected="one period or more", found=f"{self.periods}", do="choose at least one period"
             )
-        if not 1 <= self.largest_weight <= MOST_WEIGHT:
+        least, most = {"record": (1, 1), "unit": (2, MOST_RECORDS)}.get(self.protects, (1, 0))
+        if not least <= self.most_records <= most:
             raise MethodError(
-                self.name,
-                expected=f"a largest_weight from 1 to {MOST_WEIGHT:,}",
-                found=f"{self.largest_weight:,}",
-                do="state the largest weight that a record may have",
+                f"{self.name}, protects",
+                expected=f'"record", or "unit" with most_records from 2 to {MOST_RECORDS:,}: where one record of a '
+                "unit is counted, a new one may take its place, and these are two steps",
+                found=f"{self.protects!r} with most_records = {self.most_records:,}",
+                do="state how many records of a unit are counted at most, or leave out both",
             )
+        self.check_weights()
         super().__post_init__()
 
     @cached_property
     def noise(self) -> Geometric:
         """The same noise for every cell."""
-        return Geometric(epsilon=self.epsilon / self.periods / self.largest_weight)
+        return Geometric(epsilon=self.epsilon / self.periods / self.largest_weight / self.most_records)
 
     def guarantee(self) -> EmployerEmployee:
         """For one person: parallel over the cells of a period, sequential over the periods."""

@@ -12,15 +12,26 @@ import numpy as np
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import Chunked
 from sfumato.engine.data import OpenRecords
+from sfumato.engine.units import within_limit
 from sfumato.errors import MethodError, ReleaseError
-from sfumato.frame import Codelist, Data
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.data import Data
+from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
 from sfumato.method import ERROR_UNKNOWN, Method
-from sfumato.microdata import Microdata
 from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.privacy.meaning import Comparison, about_tables, person_comparisons
-from sfumato.statistic import Surroundings
+from sfumato.statistics.column_texts import COLUMNS, NOISED
+from sfumato.statistics.fitting import (
+    classes_of,
+    epsilon_of,
+    know_measures,
+    methods_for_records,
+    named_method,
+    refuse_unknown_codes,
+    used_options,
+)
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
     SEVERAL_RECORDS,
@@ -32,14 +43,17 @@ from sfumato.statistics.people.describe import (
     people_leave_open,
     people_text,
     scope_of,
+    units_in_words,
 )
 from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.percentiles import bins_of_guess
 from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, BoundedMeasure, SampleQuestion
+from sfumato.statistics.people.section import Bins
 from sfumato.statistics.people.small_samples import NO_ERROR
 from sfumato.statistics.people.tabulate import (
     BIN,
     LARGEST_GROUP,
+    Weighing,
     clipped_values,
     is_plain_count,
     people_in_chunks,
@@ -47,21 +61,14 @@ from sfumato.statistics.people.tabulate import (
     refuse_unsuitable,
     sampled,
     samples,
+    weighed,
 )
-from sfumato.statistics.published import COLUMNS, NOISED, Columns, PublishedTable, is_hidden, number
+from sfumato.statistics.people.weights import limit_of, need_people, weight_of
+from sfumato.statistics.published import Columns, PublishedTable, number
 from sfumato.statistics.registry import build, known_of_table, needs
-from sfumato.statistics.table import (
-    Bins,
-    Table,
-    classes_of,
-    epsilon_of,
-    know_measures,
-    methods_for_records,
-    named_method,
-    need_one_period,
-    refuse_unknown_codes,
-    used_options,
-)
+from sfumato.statistics.row_files import is_hidden
+from sfumato.statistics.table import Table
+from sfumato.surroundings import Surroundings
 
 MADE = (AT, BIN, "count")
 """Columns of statistics of people; an attribute of theirs cannot have one of these names."""
@@ -106,7 +113,7 @@ class People(PublishedTable):
         know_measures(table, data)
         codes = {name: codelist.codes for name, codelist in codelists.items()}
         refuse_unknown_codes(table, codes)
-        _need_people(table, data)
+        need_people(table, data, method)
         classes = classes_of(table, data)
         for name in (*table.by, *table.where, *classes):
             if name in MADE:
@@ -124,6 +131,8 @@ class People(PublishedTable):
         summed = statistic in ("predict", "mean")
         y = None if table.measure is None else _bounded(table, data, table.measure, needed=summed)
         bins = None if table.quantiles is None or y is None else bins_of(table, table.quantiles.bins, y)
+        step = 1 if bins is None or table.measure is None else data.measures[table.measure].rounded
+        bins = bins if bins is None or step == 1 else bins.between_multiples(step)
         at = {"predict": "{}", "quantiles": "p{}", "mean": "mean"}.get(table.statistic, "")
         return SampleQuestion(
             groups=dimensions(table.by),
@@ -133,10 +142,12 @@ class People(PublishedTable):
             y=y,
             edges=() if bins is None else bins.edges,
             tails=(1, 1) if bins is None else bins.tails,
+            step=step,
             classes=dimensions(classes),
             needs=needs(method),
             where=table.where,
-            weight=data.records.weight,
+            weight=weight_of(table, data),
+            limit=limit_of(table, data),
         )
 
     @classmethod
@@ -191,6 +202,8 @@ class People(PublishedTable):
         if not is_plain_count(question):
             what = "weighted counts" if question.weight else f"the statistic {table.statistic} of people"
             return f"{what}: only counts of people are tabulated in parts"
+        if question.limit is not None:
+            return 'protects = "unit": which records are counted is looked up for the whole table'
         if reconciled:
             return "reconcile = true: each cell is changed by the values of all others, in all tables that are to agree"
         if not table.establishments:
@@ -202,8 +215,26 @@ class People(PublishedTable):
         asked = self.question
         bounds = [None if bound is None else [bound.name, bound.low, bound.high] for bound in (asked.x, asked.y)]
         classes = [[dimension.name, dimension.codes] for dimension in asked.classes]
-        weighted = [] if asked.weight is None else [["weight", asked.weight]]
+        weighted = [] if asked.weight is None else [["weight", asked.weight.column]]
+        if asked.limit is not None:
+            weighted.append(["limit", asked.limit.column, asked.limit.name])
         return ["people", asked.statistic, *bounds, list(asked.edges), *weighted, classes]
+
+    @property
+    def protects_units(self) -> bool:
+        """Whether all records of one unit are hidden together."""
+        return self.question.limit is not None
+
+    @property
+    def why_not_reconciled(self) -> str | None:
+        """A table that leaves out records of large units is about fewer records than others."""
+        if self.protects_units:
+            return "it counts only some records of large units"
+        return super().why_not_reconciled
+
+    def _note(self, data: str) -> str:
+        """None: under another key it is another question, which is charged."""
+        return "" if self.protects_units else super()._note(data)
 
     def words_in_any_order(self) -> list[Any]:
         """The same, with classes in the order of their names."""
@@ -224,8 +255,8 @@ class People(PublishedTable):
         if quantiles is None or of is None:
             return None
         bins, question = quantiles.bins, None
-        if self.table.protect.by_period:
-            return None  # version 0.1.0 had one ε for all periods
+        if self.table.protect.by_period or self.question.step > 1:
+            return None  # version 0.1.0 had one ε for all periods, and knew of no rounding
         if bins.median is None or bins.sigma is None or bins.number is None:
             question = self.question
         else:
@@ -243,20 +274,23 @@ class People(PublishedTable):
         """Refuse groups in several calibration classes, and values whose squares may not add up in 64 bits."""
         for name, one in batch.items():
             most = getattr(one.method, "most_people", LARGEST_GROUP)
-            refuse_unsuitable(data.tables, name, one.question, most=most)
             if one.question.weight is not None:
-                refuse_heavy(data.tables, name, one.question.weight, one.method.largest_weight)
+                refuse_heavy(data.tables, name, one.question.weight, most=LARGEST_GROUP if one.question.sums else most)
+            refuse_unsuitable(data.tables, name, one.question, most=most)
 
     @classmethod
     def tabulate(
         cls,
         batch: Mapping[str, Self],
         data: OpenRecords,
-        secret: Secret | None,  # noqa: ARG003 (there is no key)
+        secret: Secret | None,
     ) -> Iterator[tuple[str, Any]]:
         """Sums of groups of people, or the values themselves where a method asks for them."""
         summed = {name: one.question for name, one in batch.items() if not one.question.of_values}
-        sums = sampled(data.tables, summed) if summed else {}
+        sums: dict[str, Cells] = {}
+        for limit in dict.fromkeys(question.limit for question in summed.values()):
+            with within_limit(data, limit, secret) as kept:
+                sums |= sampled(kept.tables, {name: asked for name, asked in summed.items() if asked.limit == limit})
         for name, one in batch.items():
             yield name, sums[name] if name in sums else samples(data.tables, one.question)
 
@@ -277,6 +311,12 @@ class People(PublishedTable):
     def clipped(cls, batch: Mapping[str, Self], data: OpenRecords) -> dict[str, int]:
         """How many records count with a bound instead of their value, by measure: confidential."""
         return clipped_values(data.tables, {name: one.question for name, one in batch.items()})
+
+    @classmethod
+    def weighing(cls, batch: Mapping[str, Self], data: OpenRecords) -> dict[str, Weighing]:
+        """What the weights of the records mean for the noise of each table: confidential."""
+        asked = {name: one.question.weight for name, one in batch.items()}
+        return {name: weighed(data.tables, weight) for name, weight in asked.items() if weight is not None}
 
     @property
     def is_additive(self) -> bool:
@@ -319,8 +359,11 @@ class People(PublishedTable):
         asked = self.question
         bounds = {bound.name: [bound.low, bound.high] for bound in (asked.x, asked.y) if bound is not None}
         return {
+            **self.noise_facts([dimension.name for dimension in self.by]),
             **({"bounds": bounds} if bounds else {}),
+            **({} if asked.limit is None else asked.limit.described()),
             **({"edges": list(asked.edges)} if asked.edges else {}),
+            **({"rounded": asked.step} if asked.step > 1 else {}),
             **({"unknown_errors": self.table.unknown_errors} if asked.statistic in ("predict", "mean") else {}),
             **({"classes": [dimension.name for dimension in asked.classes]} if asked.classes else {}),
             **({"period_epsilons": self._period_epsilons} if self.table.protect.by_period else {}),
@@ -368,7 +411,8 @@ class People(PublishedTable):
     def in_short(cls, plan: Surroundings) -> list[str]:
         """What tables of people protect, and what others do that are published with them."""
         history = plan.release.records.records.period is not None
-        return people_in_words(plan, cls._together(plan), only=cls._only(plan), history=history)
+        said = people_in_words(plan, cls._together(plan), only=cls._only(plan), history=history)
+        return [*said, *units_in_words(plan, plan.of_kind(cls))]
 
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
@@ -380,7 +424,7 @@ class People(PublishedTable):
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What tables of people do not protect."""
-        several = plan.release.records.records.levels
+        several = plan.release.records.records.levels and not all(one.protects_units for one in plan.of_kind(cls))
         return [people_leave_open(plan.of_kind(cls)) + (f" {SEVERAL_RECORDS}" if several else "")]
 
     @classmethod
@@ -443,6 +487,8 @@ def _known(table: Table, data: Microdata, question: SampleQuestion, name: str) -
         "periods": periods_of(data, question),
         "edges": question.edges,
         "tails": question.tails,
+        "step": question.step,
+        "weight_steps": question.weight.steps if question.in_steps and question.weight is not None else 1,
         "classes": prod(map(len, question.classes)),
         **{f"low_{letter}": bound.low for letter, bound in bounds.items() if bound is not None},
         **{f"high_{letter}": bound.high for letter, bound in bounds.items() if bound is not None},
@@ -451,46 +497,3 @@ def _known(table: Table, data: Microdata, question: SampleQuestion, name: str) -
     if facts["periods"] > 1 and "periods" not in asked:
         raise ValueError(f"{name!r} does not say what several periods of a person cost")
     return {fact: value for fact, value in facts.items() if fact in asked}
-
-
-def _is_weighted_count(table: Table, data: Microdata) -> bool:
-    """Whether records count with their weights, up to a largest one that the release states."""
-    stated = table.protect.options.get("largest_weight") is not None
-    if stated and data.records.weight is None:
-        raise ReleaseError(
-            f"table '{table.name}', largest_weight",
-            expected="records with a `weight`: without one every record counts once",
-            found="no `weight` in [data.records]",
-            do="leave out `largest_weight`, or name the weight",
-        )
-    return stated and table.count == "records" and not (data.records.consent or table.totals)
-
-
-def _need_people(table: Table, data: Microdata) -> None:
-    """Refuse records that are not one a person and period, or a table that adds up several periods of a person."""
-    records = data.records
-    if _is_weighted_count(table, data):
-        return
-    if table.count == "records" and records.weight is not None and not (records.consent or table.totals):
-        raise ReleaseError(
-            f"table '{table.name}', method '{table.protect.method}'",
-            expected="a `largest_weight`: the noise of a weighted count hides a record of that weight",
-            found=f"the weight '{records.weight}' in [data.records], and no `largest_weight`",
-            do="state it in `protect`, and under [live] for questions to a server, or use the method top-contributors",
-        )
-    kept = [key for key in ("weight", "levels", "consent") if getattr(records, key)]
-    if kept:
-        raise ReleaseError(
-            f"table '{table.name}', method '{table.protect.method}'",
-            expected="records of people that count once each and are all protected",
-            found=f"`{kept[0]}` in [data.records]",
-            do="leave it out, state `largest_weight` for a weighted count, or use the method top-contributors",
-        )
-    if table.totals:
-        raise ReleaseError(
-            f"table '{table.name}', totals",
-            expected="a table without totals: each would be one more statistic about every person",
-            found="totals = true",
-            do="ask for the total as a table of its own",
-        )
-    need_one_period(table, data, "a person has a record in each")

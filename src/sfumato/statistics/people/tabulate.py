@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 import numpy as np
@@ -14,7 +14,7 @@ from sfumato.engine.chunks import Chunked, ChunkLayout, located, number_of_chunk
 from sfumato.engine.query import Rows, texts, times, total
 from sfumato.engine.records import HOLDER, RecordTables
 from sfumato.errors import DataError
-from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
+from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion, Weight
 from sfumato.statistics.people.small_samples import Samples
 
 # What statistics of small samples need of records: exact sums by group, histograms, or the values themselves.
@@ -53,19 +53,17 @@ def samples(tables: RecordTables, question: SampleQuestion) -> Samples:
 
 
 def clipped_values(tables: RecordTables, questions: Mapping[str, SampleQuestion]) -> dict[str, int]:
-    """How many records have a value beyond a bound, by measure: confidential."""
-    measures = {bound.name: bound for question in questions.values() for bound in (question.x, question.y) if bound}
-    if not measures:
-        return {}
+    """How many records have a value beyond a bound, by measure, or a weight above one: confidential."""
     records = tables.records
     asked = {}
-    for at, (name, bound) in enumerate(measures.items()):
-        value, ends = records.engine.q(name), {"<": bound.low, ">": bound.high}
+    for bound in (bound for question in questions.values() for bound in (question.x, question.y) if bound):
+        value, ends = records.engine.q(bound.name), {"<": bound.low, ">": bound.high}
         beyond = [f"{value} {side} {end}" for side, end in ends.items() if end is not None]
-        if beyond:
-            asked[f"_{at}"] = times(" OR ".join(beyond))
-    row = records.row(**asked) if asked else {}
-    return {name: int(row.get(f"_{at}", 0)) for at, name in enumerate(measures)}
+        asked[bound.name] = times(" OR ".join(beyond) or "1 = 0")
+    for weight in (question.weight for question in questions.values() if question.weight and question.weight.clips):
+        asked[weight.bound] = times(f"{records.engine.q(weight.column)} > {weight.largest}")
+    row = records.row(**{f"_{at}": counted for at, counted in enumerate(asked.values())}) if asked else {}
+    return {name: int(row[f"_{at}"]) for at, name in enumerate(asked)}
 
 
 def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion, *, most: int = LARGEST_GROUP) -> None:
@@ -78,14 +76,15 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion,
     if not question.sums:
         return
     largest = max(prod(bound.largest for of in word if (bound := bounds[of])) for word in question.sums)
-    records = tables.records.number()
+    records = tables.records.number(_people(tables.records, question))
     if records * largest < _LIMIT and records <= most:
         return
     rows = coded(tables.records, question)
     if _most_people(chosen(rows, question), question) > most:
         raise DataError(
             f"table '{name}', {' and '.join(bound.name for bound in bounds.values() if bound)}",
-            expected=f"at most {most:,} people in a group: with these bounds, sums of more may leave 64 bits",
+            expected=f"at most {most:,} {'steps of weight' if question.in_steps else 'people'} in a group: with these "
+            "bounds, sums of more may leave 64 bits",
             found="a group that exceeds this",
             do="store the measure in a larger unit, such as dollars instead of cents, or state narrower bounds",
         )
@@ -99,9 +98,17 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: SampleQuestion,
         )
 
 
+def _people(records: Rows, question: SampleQuestion) -> str:
+    """The number of people of some rows, or what they weigh together in steps."""
+    if question.weight is None:
+        return "count(*)"
+    return total(in_steps(records, question.weight))
+
+
 def _most_people(rows: Rows, question: SampleQuestion) -> int:
-    """The number of people of the largest group: confidential."""
-    return rows.group([d.name for d in question.groups], _count="count(*)").number("max(_count)")
+    """The number of people of the largest group, or the most that one weighs: confidential."""
+    counted = "count(*)" if question.weight is None else total(_WEIGHT)
+    return rows.group([d.name for d in question.groups], _count=counted).number("max(_count)")
 
 
 class _Scan:
@@ -112,20 +119,22 @@ class _Scan:
         self._values = {bound: f"_value_{at}" for at, bound in enumerate(dict.fromkeys(_bounds(questions)))}
         binned = [(q.y, q.edges) for q in questions if q.statistic == "quantiles" and q.y is not None]
         self._bins = {key: f"_bin_{at}" for at, key in enumerate(dict.fromkeys(binned))}
-        sums = dict.fromkeys(term for question in questions for term in self._terms(question).values())
+        weights = dict.fromkeys(question.weight for question in questions if question.weight is not None)
+        self._weights = {weight: f"_weight_{at}" for at, weight in enumerate(weights)}
+        sums = dict.fromkeys(
+            term for question in questions for term in (*self._people(question), *self._terms(question).values())
+        )
         self._sums = {term: f"_sum_{at}" for at, term in enumerate(sums)}
-        self._weight = next((question.weight for question in questions if question.weight), None)
 
     def finest(self, records: Rows) -> Rows:
         """The records counted and summed by everything that any question tells apart."""
         rows = records.select(
             **texts(records, self._attributes),
             **{column: clipped(records, bound) for bound, column in self._values.items()},
-            **({} if self._weight is None else {"_weight": whole_weight(records, self._weight)}),
+            **{column: in_steps(records, weight) for weight, column in self._weights.items()},
         )
         bins = {column: _bin(self._values[bound], edges) for (bound, edges), column in self._bins.items()}
         sums = {column: total(" * ".join(term)) for term, column in self._sums.items()}
-        sums |= {} if self._weight is None else {"_weighted": total("_weight")}
         return rows.with_columns(**bins).group([*self._attributes, *bins], _count="count(*)", **sums)
 
     def cells(self, finest: Rows, question: SampleQuestion) -> Cells:
@@ -140,13 +149,13 @@ class _Scan:
         terms = self._terms(question)
         found = rows.group(
             names,
-            _count=total("_count" if question.weight is None else "_weighted"),
+            _count=total(next((self._sums[term] for term in self._people(question)), "_count")),
             **{f"_class_{at}": f"min({rows.engine.q(of.name)})" for at, of in enumerate(outside)},
             **{f"_total_{name}": total(self._sums[term]) for name, term in terms.items()},
         ).fetch()
         dimensions = (*question.groups, *bins)
         places = _places(found, question.groups, bins)
-        filled = {"count": found["_count"].to_numpy()}
+        filled = {"count": _whole(found["_count"].to_numpy(), question)}
         filled |= {name: found[f"_total_{name}"].to_numpy() for name in terms}
         size = prod(map(len, dimensions))
         columns = {name: _spread(size, places, column) for name, column in filled.items()}
@@ -154,12 +163,29 @@ class _Scan:
             columns["class"] = _spread(size, places, _classes(found, question, places), empty=-1)
         return Cells(dimensions=dimensions, positions=np.arange(size, dtype=np.int64), columns=columns)
 
+    def _people(self, question: SampleQuestion) -> list[tuple[str, ...]]:
+        """What is added up for the number of people: their weights, or nothing where each counts once."""
+        return [] if question.weight is None else [(self._weights[question.weight],)]
+
     def _terms(self, question: SampleQuestion) -> dict[str, tuple[str, ...]]:
         """The sums a question needs, each of a value or of a product of two."""
         bounds = {"x": question.x, "y": question.y}
+        weight = () if question.weight is None else (self._weights[question.weight],)
         return {
-            f"sum_{word}": tuple(self._values[bound] for of in word if (bound := bounds[of])) for word in question.sums
+            f"sum_{word}": (*(self._values[bound] for of in word if (bound := bounds[of])), *weight)
+            for word in question.sums
         }
+
+
+def _whole(counts: Integers, question: SampleQuestion) -> Integers:
+    """Counts as whole numbers: what people weigh is added up exactly and rounded once, halves upwards.
+
+    The largest weight is whole. Nobody moves a rounded sum by more than that: docs/methods/weights.md.
+    """
+    if question.weight is None or question.in_steps:
+        return counts
+    whole: Integers = (counts + question.weight.fraction // 2) // question.weight.fraction
+    return whole
 
 
 def clipped(records: Rows, bound: BoundedMeasure) -> str:
@@ -172,23 +198,88 @@ def clipped(records: Rows, bound: BoundedMeasure) -> str:
     return f"CAST({value} AS BIGINT)"
 
 
-def whole_weight(records: Rows, column: str) -> str:
-    """Weights as whole numbers, halves upwards."""
-    return f"CAST(floor(CAST({records.engine.q(column)} AS DOUBLE) + 0.5) AS BIGINT)"
+_WEIGHT = "_weight"
 
 
-def refuse_heavy(tables: RecordTables, name: str, weight: str, largest: int) -> None:
-    """Refuse records that weigh more than the noise of a table is made for, and sums that may leave 64 bits."""
-    column = f"CAST({tables.engine.q(weight)} AS DOUBLE)"
+def in_steps(records: Rows, weight: Weight) -> str:
+    """Weights in whole steps, halves rounded up: by products and sums of floats, which are alike everywhere."""
+    column = f"CAST({records.engine.q(weight.column)} AS DOUBLE)"
+    column = f"least({column}, CAST({weight.largest} AS DOUBLE))" if weight.clips else column
+    return f"CAST(floor({column} * CAST({weight.fraction} AS DOUBLE) + CAST(0.5 AS DOUBLE)) AS BIGINT)"
+
+
+def refuse_heavy(tables: RecordTables, name: str, weight: Weight, *, most: int = LARGEST_GROUP) -> None:
+    """Refuse records that weigh more than the noise of a table is made for, and sums that a method has no room for."""
+    column = f"CAST({tables.engine.q(weight.column)} AS DOUBLE)"
     row = tables.records.row(_most=f"max({column})", _sum=f"sum({column})")
-    if float(row["_most"] or 0) > largest or float(row["_sum"] or 0) >= LARGEST_GROUP:
+    if float(row["_most"] or 0) > weight.largest and not weight.clips:
         raise DataError(
             f"table '{name}', weights",
-            expected=f"no weight above largest_weight = {largest:,}, which the noise is made for, and a sum below 2^61",
-            found="more",
+            expected=f"no weight above largest_weight = {weight.largest:,}, which the noise is made for",
+            found="a heavier record",
             do="raise largest_weight to what the design of the sample allows (the fewer records stand for a "
-            "population, the more each weighs), or trim the weights",
+            'population, the more each weighs), or write weights_above = "clip": heavier records then count with '
+            "largest_weight, and what that costs is told by `sfumato check` and `sfumato assess`",
         )
+    if float(row["_sum"] or 0) >= most:
+        raise DataError(
+            f"table '{name}', weights",
+            expected=f"weights that are together below {most:,}",
+            found="a larger sum",
+            do="divide all weights by the same number, or use fewer bins",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighing:
+    """What the weights of some records mean for a table whose noise is made for a largest one: confidential."""
+
+    largest: int
+    average: float
+    heavier: int
+    """How many records weigh more than the largest weight."""
+    lost: float
+    """The share of all weight that is lost where these count with the largest weight."""
+
+    def figures(self) -> dict[str, float]:
+        """As numbers."""
+        return {
+            "largest_weight": self.largest,
+            **{name: getattr(self, name) for name in ("average", "heavier", "lost")},
+        }
+
+    def in_words(self) -> str:
+        """For whoever checks a release."""
+        many = self.largest / self.average if self.average else 1.0
+        text = (
+            f"a record weighs {self.average:,.4g} on average, and the noise is made for {self.largest:,}: it is as "
+            f"large as if {many:,.3g} records of the average weight were to be hidden. "
+        )
+        if self.heavier:
+            text += (
+                f"{self.heavier:,} records are heavier and count as {self.largest:,}, which loses {self.lost:.2%} of "
+                "all weight. That is a bias, and no published error has it. "
+            )
+        return f"{text}These figures are confidential."
+
+
+def weighed(tables: RecordTables, weight: Weight) -> Weighing:
+    """What is to be known of the weights of records."""
+    column = f"CAST({tables.engine.q(weight.column)} AS DOUBLE)"
+    above = f"{column} > {weight.largest}"
+    row = tables.records.row(
+        _average=f"avg({column})",
+        _sum=f"sum({column})",
+        _heavier=times(above),
+        _beyond=f"sum(CASE WHEN {above} THEN {column} - {weight.largest} ELSE 0 END)",
+    )
+    whole = float(row["_sum"] or 0)
+    return Weighing(
+        largest=weight.largest,
+        average=float(row["_average"] or 0),
+        heavier=int(row["_heavier"]),
+        lost=float(row["_beyond"] or 0) / whole if whole else 0.0,
+    )
 
 
 def bin_dimension(edges: Sequence[int]) -> Dimension:
@@ -218,8 +309,9 @@ def _bin(value: str, edges: Sequence[int]) -> str:
 
 
 def coded(records: Rows, question: SampleQuestion) -> Rows:
-    """The attributes of a question as text."""
-    return records.select(**texts(records, _attributes(question)))
+    """The attributes of a question as text, and the weight where it has one."""
+    weight = {} if question.weight is None else {_WEIGHT: in_steps(records, question.weight)}
+    return records.select(**texts(records, _attributes(question)), **weight)
 
 
 def chosen(rows: Rows, question: SampleQuestion) -> Rows:

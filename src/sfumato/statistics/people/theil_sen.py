@@ -145,6 +145,8 @@ class TheilSen(CountedSamples):
 
     needs: ClassVar[frozenset[str]] = frozenset({"samples"})
 
+    why_unweighted: ClassVar[str] = "pairs of people are made by chance, and no proof says what a heavy one changes"
+
     partners: int = 4
     """With how many of those who follow on the circle everybody makes a pair."""
     width: Fraction = Fraction(1, 400)

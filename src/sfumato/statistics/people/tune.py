@@ -1,6 +1,6 @@
 """What to expect before any data are read: the least ε of an employee report, and errors of percentiles.
 
-docs/tune-report.md says under which assumptions.
+docs/tune.md says under which assumptions.
 """
 
 import csv
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats, Integers
+from sfumato.description import exact
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
-from sfumato.frame import exact
 from sfumato.privacy.guarantee import plain
-from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People, periods_of
+from sfumato.surroundings import Surroundings
 
 # The cells that an employee report is tuned for: assumed, declared in a file, or the true ones if that is told.
 
@@ -224,6 +224,13 @@ def reported(plan: Surroundings) -> tuple[People, ...]:
             found="no such table",
             do="describe one, such as `sfumato economy university` writes",
         )
+    if any(table.question.weight is not None for table in tables):
+        raise ReleaseError(
+            "release",
+            expected="records that count once each: cells are tuned by their number of people",
+            found="records with weights",
+            do="use `sfumato check`, which tells the error of weighted counts and what their weights do to it",
+        )
     return tables
 
 
@@ -399,7 +406,7 @@ def chosen_table(plan: Surroundings, name: str | None, statistics: Sequence[str]
             found=f"a release that has no {' or '.join(statistics)} table",
             do="add one, or tune another part of the release",
         )
-    chosen = [table for table in found if name in (None, table.name)]
+    chosen: list[People] = [table for table in found if name in (None, table.name)]
     if len(chosen) != 1:
         raise ReleaseError(
             "table",

@@ -10,11 +10,11 @@ from typing import Any
 
 from sfumato.errors import DataError, MethodError
 from sfumato.privacy.guarantee import plain
-from sfumato.statistic import Surroundings
 from sfumato.statistics.jobs.tune import LADDER
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.people.tails import THRESHOLDS, Classified, Tails
 from sfumato.statistics.people.tune import chosen_table
+from sfumato.surroundings import Surroundings
 
 _TAIL_VALUES = 5_000
 """Noise is drawn so often that as many values take part, and once at least: shares are then right to a point or two."""

@@ -203,7 +203,8 @@ def _differences(tables: Sequence[Attacked], level: int, named: str) -> AttackRe
         target = one.weighted(level, 1)[cells]
         near = attack.within * np.abs(target)
         # The difference is off by P − P′, since the true totals differ by the target exactly.
-        risk = difference(one, cells, other, without).probability(-near, near)
+        noise = difference(one.moves, cells, other.moves, without, spread=one.method.spread_of_noise)
+        risk = noise.probability(-near, near)
         published, true = (getattr(one, kind)[cells] - getattr(other, kind)[without] for kind in ("published", "total"))
         figures += zip(target, published, true, risk, strict=True)
         for cell, less in zip(cells, without, strict=True):
@@ -237,13 +238,12 @@ def _pairs(one: Attacked, other: Attacked, level: int) -> tuple[list[int], list[
 
 
 def difference(
-    one: Attacked, cells: Integers, other: Attacked, others: Integers, *, times: float | Floats = 1.0
+    first: Moves, cells: Integers, second: Moves, others: Integers, *, spread: float, times: float | Floats = 1.0
 ) -> NoiseSum:
     """P less so many times P′ of pairs of cells.
 
     A unit that moves both has one direction, and one noise if the cells have one key.
     """
-    first, second = one.moves, other.moves
     by = np.broadcast_to(np.asarray(times, dtype=np.float64), cells.shape)
     own = np.concatenate([first.scales[cells], np.zeros_like(second.scales[others])], axis=1)
     beside = np.zeros_like(own)
@@ -258,7 +258,7 @@ def difference(
     # Of two sums with one noise, what both have in common cancels.
     squares = first.normal[cells] ** 2, (by * second.normal[others]) ** 2
     normal = np.sqrt(np.where(alike, np.abs(squares[0] - squares[1]), squares[0] + squares[1]))
-    return NoiseSum(own=own, other=beside, spread=one.method.spread_of_noise, normal=normal)
+    return NoiseSum(own=own, other=beside, spread=spread, normal=normal)
 
 
 def attack_rest(table: Attacked) -> tuple[AttackResult, ...]:

@@ -74,7 +74,7 @@ def read_numbers(where: str, text: str) -> tuple[float, ...]:
 LEAST_RELIEF = 0.5
 """Sampling error never takes the place of more than half of the perturbation."""
 
-# The perturbation of a total by its largest contributors; docs/tune-top-contributors.md says how it is chosen.
+# The perturbation of a total by its largest contributors; docs/methods/magnitudes.md says how it is chosen.
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 

@@ -57,6 +57,8 @@ class ContributorQuestion:
     """The names of the levels of units that are protected, that of a record first."""
     noise: ValueNoise | None = None
     """Asks for the total of values that were perturbed one by one, too."""
+    weighted: bool = True
+    """Whether records have weights: without them there is no sampling error to compare perturbation with."""
 
     @property
     def looks_at(self) -> frozenset[str]:

@@ -8,22 +8,19 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from sfumato.arrays import Floats
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.data import OpenRecords
 from sfumato.errors import ReleaseError, naming
-from sfumato.frame import Codelist
+from sfumato.frame.codelists import Codelist
+from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
 from sfumato.measures.attacks import AttackResult
-from sfumato.method import Method
-from sfumato.microdata import Microdata
+from sfumato.method import CONFIDENCE, MOSTLY_PERTURBATION, Method
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.statistic import Surroundings
-from sfumato.statistics.published import CONFIDENCE, Columns, PublishedTable, typical
-from sfumato.statistics.registry import build
-from sfumato.statistics.table import (
-    FOR_TOTALS,
-    Table,
+from sfumato.statistic import LEVELS_NOTED
+from sfumato.statistics.column_texts import typical
+from sfumato.statistics.fitting import (
     epsilon_of,
     know_measures,
     methods_for_records,
@@ -32,6 +29,9 @@ from sfumato.statistics.table import (
     refuse_unknown_codes,
     used_options,
 )
+from sfumato.statistics.published import Columns, PublishedTable
+from sfumato.statistics.registry import build
+from sfumato.statistics.table import FOR_TOTALS, Table
 from sfumato.statistics.totals.attacks import (
     Attacked,
     attack_differences,
@@ -40,11 +40,14 @@ from sfumato.statistics.totals.attacks import (
     attack_totals,
     cell_risks,
 )
-from sfumato.statistics.totals.growth import GrowthUtility, measure_growth
+from sfumato.statistics.totals.growth import GrowthUtility, attack_growth, measure_growth
+from sfumato.statistics.totals.quality import UNKNOWN
 from sfumato.statistics.totals.question import TOTAL, ContributorQuestion
+from sfumato.statistics.totals.section import LABELS
 from sfumato.statistics.totals.tabulate import contributors
-from sfumato.statistics.totals.top_contributors import UNKNOWN, TopContributors
+from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.statistics.totals.values import PerturbedValues
+from sfumato.surroundings import Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,7 @@ class Totals(PublishedTable):
             ratio=table.mean is not None,
             where=table.where,
             noise=method.noise if table.measure is not None else None,
+            weighted=data.records.weight is not None,
         )
 
     @classmethod
@@ -123,7 +127,11 @@ class Totals(PublishedTable):
         name = cls.method_name(table, data)
         epsilon_of(table, name)
         decimals = table.decimals if table.statistic == "mean" else 0
-        known = {"statistic": table.statistic, "levels": len(data.units), "decimals": decimals}
+        known = {
+            "statistic": "total" if table.growth else table.statistic,
+            "levels": len(data.units),
+            "decimals": decimals,
+        }
         built = build(name, options=used_options(table, "form"), of_table=known)  # refuses options that it has not
         if table.protect.options.get("sampling_relief") and data.records.replicates is None:
             raise ReleaseError(
@@ -166,7 +174,8 @@ class Totals(PublishedTable):
 
     def noted(self, data: str) -> str:  # noqa: ARG002 (other kinds look at them)
         """The perturbation: two of the same records, made of the same directions and sizes, disclose them."""
-        return self.noise
+        levels = len(self.question.units)
+        return self.noise if levels == 1 else f"{self.noise}{LEVELS_NOTED}{levels}"
 
     @classmethod
     def tabulate(
@@ -182,11 +191,20 @@ class Totals(PublishedTable):
         """Values with the quality that the method itself published; means have digits after the point."""
         mean = self.table.statistic == "mean"
         unit = 10 ** (self.table.decimals if mean else 0)
-        columns: Columns = {"value": answer["value"] / unit if mean else answer["value"], "status": answer["status"]}
+        columns: Columns = {
+            "value": answer["value"] / unit if mean else answer["value"],
+            "status": self._status(answer),
+        }
         columns["rse"] = np.where(answer["rse"] < 0, np.nan, answer["rse"] / 10)
         for end in ("low", "high"):
             columns[end] = np.where(answer[end] == UNKNOWN, np.nan, answer[end] / unit)
         return columns
+
+    def _status(self, answer: Cells) -> Integers:
+        """The status of every cell; that most of an error is perturbation says nothing where all of it is."""
+        if self.question.weighted:
+            return answer["status"]
+        return np.where(answer["status"] == MOSTLY_PERTURBATION, 0, answer["status"])
 
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: what would be published without protection."""
@@ -202,7 +220,8 @@ class Totals(PublishedTable):
         if self.table.total is None:
             return ()
         table = self._attacked(counted, answer)
-        return (*attack_totals(table, self.question.units), *attack_directions(table), *attack_rest(table))
+        grown = attack_growth(table, str(self.question.period)) if self.question.period in self.table.by else ()
+        return (*attack_totals(table, self.question.units), *attack_directions(table), *attack_rest(table), *grown)
 
     def _attacked(self, counted: Cells, answer: Cells) -> Attacked:
         return Attacked(name=self.name, counted=counted, answer=answer, method=self.method)
@@ -219,12 +238,16 @@ class Totals(PublishedTable):
             found += [replace(result, attack=f"{measure}: {result.attack}") for result in results]
         return tuple(found)
 
-    def growth(self, counted: Cells, answer: Cells) -> GrowthUtility | None:
-        """How far growth from period to period is off, where the table has periods: confidential."""
+    def growth(self, counted: Cells, answer: Cells) -> tuple[GrowthUtility, ...]:
+        """How far growth from period to period, and over a year, is off, where the table has periods: confidential."""
         period = self.question.period
         if self.table.total is None or period not in self.table.by:
-            return None
-        return measure_growth(self._attacked(counted, answer), str(period), title=self.title, confidence=CONFIDENCE)
+            return ()
+        table = self._attacked(counted, answer)
+        found = (
+            measure_growth(table, str(period), title=self.title, confidence=CONFIDENCE, since=since) for since in LABELS
+        )
+        return tuple(one for one in found if one is not None)
 
     def cell_risks(self, counted: Cells, answer: Cells) -> dict[str, Floats]:
         """The probability of each attack on each cell, over all keys: confidential."""
@@ -269,32 +292,43 @@ class Totals(PublishedTable):
 
         Where other kinds are published of the same records, these speak for all.
         """
-        if len(plan.kinds) > 1:
+        if any(not issubclass(kind, Totals) for kind in plan.kinds):
             return []
         hidden = all(table.method.suppress for table in plan.of_kind(cls))
         guarded = all(table.method.guarded for table in plan.of_kind(cls))
+        period = plan.release.records.records.period
+        growth = (
+            " A unit is moved alike in every period: where one unit makes up most of a cell, its growth from one "
+            "period to another is published nearly as it is."
+            if any(period in table.table.by for table in plan.tables)
+            else ""
+        )
         live = _beside_live(refuses=plan.release.live.guard == "refuse", hidden=hidden) if guarded else ""
         if hidden:
             return [
                 "Codes of attributes are regarded as public. Whether a unit is in the data is not: cells without any "
-                "record and cells with very few look the same." + live
+                "record and cells with very few look the same." + growth + live
             ]
         return [
             "Codes of attributes are regarded as public, and so is whether there is any unit in a cell: cells of a "
-            "single one are published. What is said of its figure is all that protects it." + live
+            "single one are published. What is said of its figure is all that protects it." + growth + live
         ]
 
     @classmethod
-    def reading_errors(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (other kinds look at it)
+    def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of totals, means and counts of records."""
+        marked = (
+            ' Values marked "mostly perturbation" owe more of their error to it than to sampling.'
+            if any(table.question.weighted for table in plan.of_kind(cls))
+            else ""
+        )
         return [
             "`rse` is the relative standard error of sampling and perturbation together, rounded up to a coarse scale. "
             "Of totals and means it is made of contributors as they are after perturbation, so that it tells no more "
             "of anyone than perturbed values do. (Answers that earlier versions gave keep their errors, which tell "
             "more.) "
             f"`low` and `high` enclose the figure with a probability of about {CONFIDENCE:.0%}; they come from the "
-            "distribution of the perturbation that was used, which has two humps, and are rounded outward. Values "
-            'marked "mostly perturbation" owe more of their error to it than to sampling.'
+            "distribution of the perturbation that was used, which has two humps, and are rounded outward." + marked
         ]
 
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)

@@ -13,8 +13,8 @@ from sfumato.cells import Cells
 from sfumato.engine.factors import PRIME, modulo_prime, split, unbounded, wide_product, wide_sum
 from sfumato.engine.query import Rows
 from sfumato.engine.records import RecordTables
+from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.microdata import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed
 from sfumato.statistics.totals.question import ContributorQuestion

@@ -17,7 +17,7 @@ from sfumato.engine.chunks import strides
 from sfumato.engine.factors import KEYS, PRIME, UnitKeys, unit_keys
 from sfumato.engine.query import Rows, text
 from sfumato.engine.records import RecordTables
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.noise.keyed import Keyed
 
@@ -203,10 +203,10 @@ def prepared_rows(
         for name in attributes:
             codes[name], numbered = _numbered(records, name)
             rows = _joined(rows, stack.enter_context(tables.lent(numbered)), [f"_written_{name}"])
-        for level, column in enumerate(data.units):
+        for level in range(len(data.units)):
             if level == 0 and passing:
                 continue
-            described, named = _named(records, column, level, keyed, data.records.period)
+            described, named = _named(records, data, level, keyed)
             levels.append(described)
             by = [name for name in (f"_id_{level}", _AT) if name in named.column_names]
             rows = _joined(rows, stack.enter_context(tables.lent(named)), by)
@@ -261,7 +261,7 @@ def _numbered(records: Rows, name: str) -> tuple[tuple[str, ...], pa.Table]:
 
 def _laid(rows: pa.Table, data: Microdata, keyed: Keyed, measures: Iterable[str]) -> tuple[Level, pa.Table]:
     """The records' own units, and the rows with their keys in place of their names."""
-    made = unit_keys(rows["_id_0"], level=data.records.unit, keyed=keyed)
+    made = unit_keys(rows["_id_0"], level=data.records.units[0], keyed=keyed)
     numbered = not _are_told_by_value(rows, data, measures)
     laid = dict(zip(rows.column_names, rows.columns, strict=True))
     for name in ("_id_0", _AT):
@@ -282,16 +282,16 @@ def _are_told_by_value(rows: pa.Table, data: Microdata, measures: Iterable[str])
     return all((end["min"] or 0) >= 0 and (end["max"] or 0) < 2**63 // KEYS - 2 for end in ends)
 
 
-def _named(records: Rows, column: str, level: int, keyed: Keyed, period: str | None) -> tuple[Level, pa.Table]:
+def _named(records: Rows, data: Microdata, level: int, keyed: Keyed) -> tuple[Level, pa.Table]:
     """The units of a level, and a table that gives each of them its number and keys.
 
     Of the records' own units each period is listed by itself: numbers tell records apart, and keys units.
     """
-    q = records.engine.q
-    told = {f"_id_{level}": q(column)} | ({_AT: q(period)} if level == 0 and period is not None else {})
+    q, period = records.engine.q, data.records.period
+    told = {f"_id_{level}": q(data.units[level])} | ({_AT: q(period)} if level == 0 and period is not None else {})
     names = records.select(**told)
     found = (names if level == 0 else names.group([f"_id_{level}"], _records="count(*)")).fetch()
-    made = unit_keys(found[f"_id_{level}"], level=column, keyed=keyed)
+    made = unit_keys(found[f"_id_{level}"], level=data.records.units[level], keyed=keyed)
     named = {name: found[name] for name in told} | {f"_unit_{level}": made.numbers}
     named |= {f"_key_{level}": made.keys.astype(np.int64), f"_guard_{level}": made.guards}
     if level == 0:

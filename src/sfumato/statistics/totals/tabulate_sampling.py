@@ -14,7 +14,7 @@ from sfumato.engine.factors import split, unbounded, wide_sum
 from sfumato.engine.query import Rows, text, texts
 from sfumato.engine.records import RecordTables, replicate_columns
 from sfumato.errors import DataError
-from sfumato.microdata import Microdata
+from sfumato.frame.records import Microdata
 from sfumato.noise.factors import ONE
 from sfumato.statistics.totals.question import ContributorQuestion
 from sfumato.statistics.totals.tabulate_rows import Grid, Pair, added_pair, millionths

@@ -1,6 +1,6 @@
 """Keyed perturbation of totals, means and counts by the largest contributors; docs/methods/top-contributors.md."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import ADDED, MOSTLY_PERTURBATION, SUPPRESSED, PlannedError, of_table, rounded_up
+from sfumato.method import ADDED, CONFIDENCE, SUPPRESSED, of_table
 from sfumato.noise.factors import ONE, directions, triangular
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
@@ -29,13 +29,8 @@ from sfumato.statistics.totals.perturbation import (
     perturbation_variance,
     published_optima,
 )
+from sfumato.statistics.totals.quality import KeyedFigures, as_changed, blur, published_cells, whole
 
-CONFIDENCE = 0.9
-"""How often the published interval holds the estimate before perturbation, and what was sampled from, at the least."""
-UNKNOWN = np.iinfo(np.int64).min
-"""Stands for a limit that is not told."""
-MOSTLY = 0.5
-"""A cell is marked when perturbation makes up more than this share of its variance."""
 STATEMENT = (
     "every published figure was changed by an amount that follows from its largest contributors and a secret key, the "
     "same whenever the same contributors are asked about. Nothing about it can be proved; what can be computed is how "
@@ -58,7 +53,7 @@ class Level:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopContributors:
+class TopContributors(KeyedFigures):
     """A total is moved by Σ m·d·h·y·w over its largest contributors, d and h coming from a secret key.
 
     The magnitudes and the number of contributors are secrets: the text of the object, every error and all that is
@@ -75,10 +70,6 @@ class TopContributors:
     for_others: ClassVar[str] = (
         "where none of the largest contributors of a cell asked, its total is published as it is"
     )
-    keyed: ClassVar[bool] = True
-    """It takes its chance from a key file and costs no budget: it has no formal guarantee."""
-    unbiased: ClassVar[bool] = False
-    needs: ClassVar[frozenset[str]] = frozenset({"records"})
 
     statistic: Literal["total", "mean", "count"] = of_table("total")
     levels: int = of_table(1)
@@ -169,10 +160,6 @@ class TopContributors:
         """How many of the largest contributors are looked at: a secret."""
         return len(self.magnitudes)
 
-    def planned_error(self) -> PlannedError:
-        """It depends on the magnitudes, which are secret."""
-        return PlannedError(floor=0.0, floor_size=0, share=None, of="its total")
-
     def expected_error(self, cells: Cells) -> Floats:
         """The mean size of the perturbation over all keys, from the contributors: confidential."""
         if self.statistic == "count":
@@ -181,11 +168,6 @@ class TopContributors:
         moved = self.moves(cells).scales
         error = NoiseSum(own=moved, other=np.zeros_like(moved), spread=float(self.spread)).mean_magnitude()
         return self._as_published(error, cells) if self.statistic == "mean" else error
-
-    def expected_bias(self, cells: Cells) -> Floats:
-        """What the key does to each cell, the same in every release: confidential."""
-        bias: Floats = self._value(cells) - self.true_value(cells)
-        return bias
 
     def true_value(self, cells: Cells) -> Floats:
         """The figure without perturbation, in the unit of what is published: confidential."""
@@ -217,16 +199,6 @@ class TopContributors:
             blurred=blur(cells),
             hidden=np.where(hidden, SUPPRESSED, 0),
         )
-
-    def published_error(self, values: Integers) -> Floats:
-        """Nothing may be told but what `protect` publishes."""
-        return np.full(len(values), np.nan)
-
-    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
-        """Nothing may be told but what `protect` publishes."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        return np.full(len(values), -np.inf), np.full(len(values), np.nan)
 
     @cached_property
     def _table(self) -> CellKeyTable:
@@ -336,11 +308,6 @@ class TopContributors:
             moved = np.where(decisive == place, amount, moved)
         return moved
 
-    @property
-    def spread_of_noise(self) -> float:
-        """The b of the noise on 1 ± b."""
-        return float(self.spread)
-
     def moves(self, cells: Cells) -> Moves:
         """What moves each total, unit by unit: confidential."""
         levels, magnitudes, decisive = self._decisive(cells)
@@ -352,6 +319,11 @@ class TopContributors:
             scales = np.where(chosen, m * level.weighted * turned, scales)
             words = np.where(chosen, level.words, words)
         return Moves(scales=scales, words=words, keys=cells["cell_key_0"], normal=np.zeros(len(cells)))
+
+    def published_moves(self, cells: Cells) -> Moves:
+        """The same of contributors after perturbation, of which alone published errors are made."""
+        moves = self.moves(cells)
+        return replace(moves, scales=moves.scales * self._changed(cells))
 
     def _changed(self, cells: Cells) -> Floats:
         """What each of the contributors that move a total is after perturbation, as a share of what it was."""
@@ -375,7 +347,7 @@ class TopContributors:
             scales = np.zeros((len(cells), self.contributors))
             scales[:, 0] = weight * np.sqrt(float(self.count_variance))
             return scales
-        scales = self.moves(cells).scales * (self._changed(cells) if changed else 1.0)
+        scales = (self.published_moves(cells) if changed else self.moves(cells)).scales
         return (
             np.stack([self._as_published(c, cells) for c in scales.T], axis=1) if self.statistic == "mean" else scales
         )
@@ -404,95 +376,8 @@ class TopContributors:
         return error * error, perturbing, moved * moved
 
 
-def as_changed(error: Floats, true: Floats, value: Floats) -> Floats:
-    """The error by sampling of what was perturbed: the same share of it, so that it does not tell how it was moved."""
-    size = np.abs(true)
-    return np.divide(error * np.abs(value), size, out=error.astype(np.float64), where=size > 0)
-
-
-def published_cells(
-    cells: Cells,
-    *,
-    value: Floats,
-    by_shares: bool,
-    sampling: Floats,
-    deviation: Floats,
-    width: Floats,
-    blurred: Floats,
-    hidden: Integers,
-) -> Cells:
-    """The answer: values, their status, and errors on a coarse scale, raised by a secret of the largest contributor.
-
-    `sampling` and `deviation` are the standard errors by sampling and by perturbation, `width` is half of the interval,
-    and `hidden` the status of cells of which nothing is told. Errors are made of contributors after perturbation, and
-    are shares of the published figure: so errors tell of true contributors no more than perturbed ones do, whichever
-    cells are compared. `low` and `high` follow from the value and the told share alone, and enclose a figure that was
-    moved by shares of itself, or by amounts.
-    """
-    shown, seen = np.abs(value), (hidden == 0) & (value != 0)
-    whole = np.sqrt(sampling**2 + deviation**2)
-    mostly = deviation**2 > MOSTLY * whole**2
-    rse, apart = (rounded_up(_relative(blurred * error, shown)) for error in (whole, width))
-    known = seen & (apart < 1 if by_shares else np.isfinite(apart))
-    share = np.where(known, apart, 0.0)
-    low, high = interval_before(value, share) if by_shares else (value - share * shown, value + share * shown)
-    columns = {
-        "value": np.where(seen, value, 0),
-        "status": np.where(seen & mostly, MOSTLY_PERTURBATION, hidden),
-        "rse": np.rint(1000 * np.where(np.isfinite(rse) & seen, rse, -0.001)),
-        "low": np.where(known, np.floor(low), UNKNOWN),
-        "high": np.where(known, np.ceil(high), UNKNOWN),
-    }
-    return Cells(
-        dimensions=cells.dimensions,
-        positions=cells.positions,
-        columns={name: column.astype(np.int64) for name, column in columns.items()},
-    )
-
-
-def interval_before(value: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """Where the figure before perturbation lies if the published one is off by no more than a share q < 1 of it.
-
-    Moved by up to q of itself, a figure v was between v/(1 + q) and v/(1 − q); with an error by sampling of up to q of
-    the estimate, between v·(1 − q) and v·(1 + q). From v·(1 − q) to v/(1 − q) is both, whichever it is.
-
-    >>> [end.tolist() for end in interval_before(np.array([100.0, -100.0]), np.array([0.5, 0.5]))]
-    [[50.0, -200.0], [200.0, -50.0]]
-    """
-    ends = value * (1 - share), value / (1 - share)
-    return np.minimum(*ends), np.maximum(*ends)
-
-
-def blur(cells: Cells) -> Floats:
-    """By how much published errors of each cell are raised: a secret of its largest contributor, from 1 to 1.5.
-
-    The relative error of a cell tells the size of its leader up to the scale. A reader who asks about many cells with
-    the same leader would narrow that down; what comes out is the product with this number, which never changes for a
-    unit.
-    """
-    words = cells["unit_word_0_1"].view(np.uint64)
-    raised: Floats = 1 + 0.5 * (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return raised
-
-
-def _relative(error: Floats, value: Floats) -> Floats:
-    """An error as a share of its value; infinite where that is 0."""
-    share: Floats = np.divide(error, value, out=np.full(len(value), np.inf), where=value > 0)
-    return share
-
-
 def _shape(weighted: Floats, total: Floats) -> Floats:
     """The sizes of the largest contributors, and of all others together."""
     sizes = np.abs(weighted)
     rest = np.maximum(np.abs(total) - sizes.sum(axis=1), 0.0)
     return np.column_stack([sizes, rest])
-
-
-def whole(cells: Cells, name: str, rank: int | None = None) -> Floats:
-    """A sum kept in whole units and millionths, as a number; of the contributor of a rank, where one is named."""
-    sums, parts = (f"{name}", f"{name}_part")
-    if rank is not None:
-        stem, level = name.rsplit("_", 1)
-        sums, parts = f"{stem}_{level}_{rank}", f"{stem}_part_{level}_{rank}"
-    joined: Floats = cells[sums] + cells[parts] / ONE
-    return joined

@@ -9,17 +9,17 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy
 
-from sfumato.arrays import Floats, Integers
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import NOT_AVAILABLE, PlannedError, of_table
+from sfumato.method import CONFIDENCE, NOT_AVAILABLE, of_table
 from sfumato.noise.factors import ONE
 from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee
 from sfumato.statistics.totals.calibration import ATTACKS, risks
 from sfumato.statistics.totals.perturbation import Moves, NoiseSum, Shape
+from sfumato.statistics.totals.quality import KeyedFigures, as_changed, blur, published_cells, whole
 from sfumato.statistics.totals.question import ValueNoise
-from sfumato.statistics.totals.top_contributors import CONFIDENCE, as_changed, blur, published_cells, whole
 
 CONTRIBUTORS = 3
 """How many of the largest that asked are looked at, for the confidential report alone."""
@@ -27,7 +27,7 @@ _STEP = 5  # percent: finer figures would tell the magnitude
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerturbedValues:
+class PerturbedValues(KeyedFigures):
     """Each value of a unit that asked is moved by a keyed share of it, once and for ever; all tables add up.
 
     This is approach III of Chipperfield and others (2019), whose totals are those of approach I, a file of perturbed
@@ -35,12 +35,8 @@ class PerturbedValues:
     """
 
     name: ClassVar[str] = "perturbed-values"
-    keyed: ClassVar[bool] = True
-    """It takes its chance from a key file and costs no budget: it has no formal guarantee."""
-    unbiased: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     """Whether answers that differ by few units must be kept apart: here such a difference is a perturbed value."""
-    needs: ClassVar[frozenset[str]] = frozenset({"records"})
     suppress: ClassVar[int] = 0
     parity: ClassVar[bool] = False
     adding_up: ClassVar[str] = (
@@ -120,10 +116,6 @@ class PerturbedValues:
         """Everything that decides by how much a value is moved: one set of data must never be perturbed by two."""
         return ("values", self.magnitude, self.spread)
 
-    def planned_error(self) -> PlannedError:
-        """It depends on the magnitude, which is secret."""
-        return PlannedError(floor=0.0, floor_size=0, share=None, of="its total")
-
     def expected_error(self, cells: Cells) -> Floats:
         """The mean size of the perturbation over all keys, from those who asked: confidential."""
         if self.statistic == "count":
@@ -133,11 +125,6 @@ class PerturbedValues:
             own=moves.scales, other=np.zeros_like(moves.scales), spread=float(self.spread), normal=moves.normal
         )
         return self._as_published(noise.mean_magnitude(), cells)
-
-    def expected_bias(self, cells: Cells) -> Floats:
-        """What the key does to each cell, the same in every release: confidential."""
-        bias: Floats = self._value(cells) - self.true_value(cells)
-        return bias
 
     def true_value(self, cells: Cells) -> Floats:
         """The figure without perturbation, in the unit of what is published: confidential."""
@@ -158,21 +145,6 @@ class PerturbedValues:
             blurred=blur(cells),
             hidden=np.where(none, NOT_AVAILABLE, 0),
         )
-
-    def published_error(self, values: Integers) -> Floats:
-        """Nothing may be told but what `protect` publishes."""
-        return np.full(len(values), np.nan)
-
-    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
-        """Nothing may be told but what `protect` publishes."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        return np.full(len(values), -np.inf), np.full(len(values), np.nan)
-
-    @property
-    def spread_of_noise(self) -> float:
-        """The b of the noise on 1 ± b."""
-        return float(self.spread)
 
     def moves(self, cells: Cells) -> Moves:
         """What moves each total: the largest that asked, one by one, and all others together; confidential."""

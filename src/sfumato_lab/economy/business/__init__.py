@@ -1,1 +1,1 @@
-"""A synthetic survey of businesses with dominant firms; docs/economy-business.md describes it."""
+"""A synthetic survey of businesses with dominant firms; docs/economies.md describes it."""

@@ -1,1 +1,1 @@
-"""A synthetic federal workforce with the published shape of the real one; docs/economy-federal.md describes it."""
+"""A synthetic federal workforce with the published shape of the real one; docs/economies.md describes it."""

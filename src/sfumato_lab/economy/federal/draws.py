@@ -169,7 +169,7 @@ def _presence(employers: Integers, *, quarters: int, rng: np.random.Generator) -
     came = np.where(there_before, 0, 1 + np.floor(rng.random(len(employers)) * (quarters - 1)).astype(np.int64))
     left = np.minimum(came + rng.geometric(LEAVING, len(employers)), quarters) - 1
     # The greatest of as many uniform draws as employers: times are handed out in this order, none is changed.
-    shortest, fewest = np.argsort(left - came), np.argsort(rng.random(len(employers)) ** (1 / employers))
+    shortest, fewest = np.argsort(left - came, kind="stable"), np.argsort(rng.random(len(employers)) ** (1 / employers))
     came[fewest], left[fewest] = came[shortest], left[shortest]
     return came, left
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.errors import SfumatoError
-from sfumato.periods import Span, number_of
+from sfumato.frame.periods import Span, number_of
 from sfumato_lab.economy import files
 from sfumato_lab.economy.federal import agencies
 from sfumato_lab.economy.federal.agencies import AGENCY, INDUSTRY

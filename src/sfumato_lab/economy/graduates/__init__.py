@@ -1,1 +1,1 @@
-"""Synthetic graduates or veterans with earnings years after; docs/economy-graduates.md describes them."""
+"""Synthetic graduates or veterans with earnings years after; docs/economies.md describes them."""

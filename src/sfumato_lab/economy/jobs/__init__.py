@@ -1,1 +1,1 @@
-"""A synthetic employer-employee economy; docs/economy.md describes it."""
+"""A synthetic employer-employee economy; docs/economies.md describes it."""

@@ -1,1 +1,1 @@
-"""Synthetic children with income ranks of their parents and their own; docs/economy-opportunity.md describes them."""
+"""Synthetic children with income ranks of their parents and their own; docs/economies.md describes them."""

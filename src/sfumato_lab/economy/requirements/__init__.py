@@ -1,1 +1,1 @@
-"""A synthetic survey of what jobs require, by occupation; docs/economy-requirements.md describes it."""
+"""A synthetic survey of what jobs require, by occupation; docs/economies.md describes it."""

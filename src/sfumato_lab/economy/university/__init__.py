@@ -1,1 +1,1 @@
-"""Synthetic people who left a university, with what they earned since; docs/economy-university.md describes them."""
+"""Synthetic people who left a university, with what they earned since; docs/economies.md describes them."""

@@ -48,6 +48,12 @@ function searchNear(field, words) {
     const text = `${box.value} ${box.closest("label").textContent}`.toLowerCase();
     box.closest("li").hidden = !words.every((word) => text.includes(word));
   }
+  // What codes lie in is shown above those that are left.
+  for (const head of field.querySelectorAll("[data-above]")) {
+    let next = head.nextElementSibling;
+    while (next && next.hidden && !next.matches("[data-above]")) next = next.nextElementSibling;
+    head.hidden = !next || next.matches("[data-above]");
+  }
 }
 
 let waiting = 0;

@@ -1,0 +1,1 @@
+"""A register with headcounts: the part `registers`."""

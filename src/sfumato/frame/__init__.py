@@ -1,0 +1,1 @@
+"""The frame: what the confidential data are, as a release file describes them."""

@@ -1,0 +1,102 @@
+"""The catalogue as its bundles are now: opened again when one is published anew, and the same throughout a request."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sfumato.errors import SfumatoError
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.figures import BoundedCache
+
+SECONDS = 2.0
+"""How often somebody looks whether a bundle was published anew."""
+_log = logging.getLogger("uvicorn.error")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Edition:
+    """A catalogue, and finished answers from it."""
+
+    catalogue: Catalogue
+    cache: BoundedCache[Any] = field(repr=False)
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What routers make of the catalogue once, by their names."""
+
+
+class Editions:
+    """The newest edition; a request that began with an earlier one ends with it."""
+
+    def __init__(self, catalogue: Catalogue, *, cache_bytes: int) -> None:
+        self._bytes = cache_bytes
+        self._newest = self._edition(catalogue)
+        self._of_request: ContextVar[Edition | None] = ContextVar("edition", default=None)
+        self._refused: object = None
+
+    def _edition(self, catalogue: Catalogue) -> Edition:
+        return Edition(catalogue=catalogue, cache=BoundedCache(self._bytes))
+
+    @property
+    def current(self) -> Edition:
+        """The edition of the request that is worked on; outside of requests the newest."""
+        return self._of_request.get() or self._newest
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """What is inside sees one edition, whatever is published meanwhile."""
+        token = self._of_request.set(self._newest)
+        try:
+            yield
+        finally:
+            self._of_request.reset(token)
+
+    def renew(self) -> bool:
+        """Open the bundles again if one was published anew; one that cannot be read leaves all as it is."""
+        before = self._newest.catalogue
+        stamps = before.stamps_now()
+        if stamps in (before.stamps, self._refused):
+            return False
+        try:
+            found = before.opened_again()
+        except (SfumatoError, OSError, ValueError, KeyError) as error:
+            if before.stamps_now() == stamps:  # and not replaced while it was read
+                self._refused = stamps
+                _log.error("A bundle was published anew and cannot be served; the earlier one still is. %s", error)
+            return False
+        if found.stamps != found.stamps_now():
+            return False  # replaced again while it was read: the next look finds it
+        self._newest, self._refused = self._edition(found), None
+        return True
+
+    @contextmanager
+    def watched(self, renewed: Callable[[Catalogue], None]) -> Iterator[None]:
+        """Look for what is published anew from time to time, in a thread of its own; `renewed` is told."""
+        end = Event()
+
+        def watch() -> None:
+            while not end.wait(SECONDS):
+                if self.renew():
+                    renewed(self._newest.catalogue)
+
+        Thread(target=watch, name="editions", daemon=True).start()
+        try:
+            yield
+        finally:
+            end.set()
+
+
+class OneEdition:
+    """An application in which every request sees one edition."""
+
+    def __init__(self, app: ASGIApp, *, editions: Editions) -> None:
+        self._app, self._editions = app, editions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        with self._editions.one():
+            await self._app(scope, receive, send)
