@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from sfumato.frame.data import Frame
+from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato_lab.economy.jobs.generate import Economy, generate
 from tests.tiny import TINY
 
@@ -38,6 +40,7 @@ IN_FULL = frozenset({"reproduce"})
 """Folders whose tests take minutes: the papers' evaluations done again."""
 WHOLE = frozenset({"golden", "contracts", "test_architecture.py", "test_quartic.py"})
 """Folders and files whose grids run whole in every round."""
+_PATCHED = pytest.StashKey[pytest.MonkeyPatch]()
 OF_A_GRID = 2
 """So many cases of a test run in every round, spread over its parameters; the whole grid runs in `make test-all`."""
 
@@ -58,6 +61,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, case in enumerate(cases):
             if len(cases) > OF_A_GRID and place not in kept:
                 case.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures that publish
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let noise and new keys in this process be the same in every run of a test: chance is no reason to fail.
+
+    What a scale, a distribution or a guarantee is, other tests prove with many draws. A test marked `fresh_draws` has
+    those of the operating system, and so has every command that a test starts as a process of its own.
+    """
+    patch = item.stash[_PATCHED] = pytest.MonkeyPatch()
+    if item.get_closest_marker("fresh_draws") is None:
+        seed = int.from_bytes(sha256(item.nodeid.encode()).digest()[:8])
+        stream, keys = Seeded(seed), Random(seed)
+        patch.setattr(OperatingSystem, "words", lambda _self, n, /: stream.words(n))
+        patch.setattr("sfumato.keys.secrets", SimpleNamespace(token_bytes=keys.randbytes, randbelow=keys.randrange))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Give the operating system's draws back."""
+    item.stash[_PATCHED].undo()
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ FILES = {
 def planned(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """The plan of a release file, whose key is always the same; no data file is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr("secrets.token_bytes", lambda length: bytes(range(length)))
+    monkeypatch.setattr("sfumato.keys.secrets.token_bytes", lambda length: bytes(range(length)))
     if not (folder / "sfumato.key").exists():
         new_key(folder / "sfumato.key", a=Fraction("1.1"), b=Fraction("1.2"))
     (folder / "totals.csv").write_text(TOTALS, encoding="utf-8")

@@ -3,6 +3,8 @@ import pytest
 
 from sfumato.noise.randomness import OperatingSystem, Randomness, Repeatable, Seeded
 
+pytestmark = pytest.mark.fresh_draws
+
 
 @pytest.mark.parametrize("source", [OperatingSystem(), Seeded(1)])
 def test_words_are_as_many_as_asked_and_never_repeat(source: Randomness) -> None:
