@@ -23,8 +23,12 @@ cli.main()
 
 
 def holding(held: str, *, temporary: Path, ignored: tuple[int, ...] = ()) -> "subprocess.Popen[str]":
-    """Start the command with a temporary folder of its own, and wait until it holds what the `held` statement opens."""
-    begin = "".join(f"import signal; signal.signal({number}, signal.SIG_IGN)\n" for number in ignored)
+    """Start the command with a temporary folder of its own, and wait until it holds what the `held` statement opens.
+
+    Only `ignored` signals are, whatever those who run the tests ignore: `nohup make test &` ignores two of them.
+    """
+    begin = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    begin += "".join(f"signal.signal({number}, signal.SIG_IGN)\n" for number in ignored)
     child = subprocess.Popen(
         [sys.executable, "-c", begin + COMMAND.format(held=held)],
         stdin=subprocess.PIPE,
