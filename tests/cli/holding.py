@@ -27,7 +27,8 @@ def holding(held: str, *, temporary: Path, ignored: tuple[int, ...] = ()) -> "su
 
     Only `ignored` signals are, whatever those who run the tests ignore: `nohup make test &` ignores two of them.
     """
-    begin = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    begin = "import signal\n"
+    begin += "signal.signal(signal.SIGINT, signal.default_int_handler)\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     begin += "".join(f"signal.signal({number}, signal.SIG_IGN)\n" for number in ignored)
     child = subprocess.Popen(
         [sys.executable, "-c", begin + COMMAND.format(held=held)],
