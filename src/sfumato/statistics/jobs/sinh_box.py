@@ -109,7 +109,7 @@ class AutoBell(Auto):
 
     >>> method = AutoBell(alpha=Fraction("0.1"), epsilon=Fraction(2), worker_cells=8)
     >>> print(method.describe_choice())
-    1 establishment: vector-bell; 2 to 13 establishments: sinh-box; 14 or more establishments: box-bell
+    1 establishment: vector-bell; 2 to 19 establishments: sinh-box; 20 or more establishments: box-bell
     """
 
     name: ClassVar[str] = "auto-bell"
@@ -121,11 +121,10 @@ class AutoBell(Auto):
         sinh = SinhBox(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells)
         if not exists(alpha=alpha, epsilon=epsilon, cells=self.cells):
             return (sinh,)
-        return (
-            VectorBell(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells),
-            sinh,
-            BoxBell(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells),
-        )
+        vector = VectorBell(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells)
+        if self.cells == 1:
+            return (vector,)  # strong, and hardly ever the worst
+        return vector, sinh, BoxBell(alpha=alpha, epsilon=epsilon, worker_cells=worker_cells)
 
     def model_error(self, mechanism: Mechanism, establishments: int) -> float:
         """The mean error of a worker cell under the public model of ordinary workplace cells."""
