@@ -68,7 +68,11 @@ def test_one_draw_for_all_worker_cells_beats_sharing_epsilon_among_them(found: R
     assert ratio(found, 3, "auto") <= 3.9
     assert ratio(found, 3, "auto", (BASE[0], Fraction(4))) <= 1.5
     assert ratio(found, 3, "auto", (twentieth, Fraction(2))) <= 1.9
+    assert ratio(found, 3, "vector-bell") <= 4
+    assert ratio(found, 3, "auto-bell") <= 2.0
     for setting in (BASE, (twentieth, Fraction(2)), (twentieth, Fraction(4))):
+        assert ratio(found, 3, "vector-bell", setting) < ratio(found, 3, "vector-pareto", setting)
+        assert ratio(found, 3, "auto-bell", setting) < ratio(found, 3, "auto", setting)
         assert ratio(found, 3, "auto", setting) < ratio(found, 3, "smooth-laplace", setting)
 
 
