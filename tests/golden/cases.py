@@ -143,6 +143,14 @@ tenure | count = "jobs"; by = ["place", "tenure"] | method = "smooth-gamma", eps
 tenure_where | count = "jobs"; by = ["place"]; where = { tenure = ["long"], age = ["3", "2"] } | \
 method = "smooth-laplace", epsilon = 20
 """
+BELL = """
+vector_bell | count = "jobs"; by = ["sex", "place"] | method = "vector-bell", epsilon = 20
+box_bell | count = "jobs"; by = ["sex", "place"] | method = "box-bell", epsilon = 20
+sinh_box | count = "jobs"; by = ["sex", "place"] | method = "sinh-box", epsilon = 20
+auto_bell | count = "jobs"; by = ["sex", "place"] | method = "auto-bell", epsilon = 20
+vector_bell_scale | count = "jobs"; by = ["place", "sex"] | method = "vector-bell", epsilon = 2, error_epsilon = 0.2
+auto_bell_size | count = "jobs"; by = ["place", "industry"] | method = "auto-bell", epsilon = 2, mean_size = 50
+"""
 OF_INDIVIDUALS = """
 laplace | count = "jobs"; by = ["place", "industry"] | method = "laplace", epsilon = 1
 laplace_sex | count = "jobs"; by = ["place", "sex", "age"] | method = "laplace", epsilon = 1
@@ -543,6 +551,7 @@ KEPT_CUBES = "".join(
 CASES: Mapping[str, Case] = {
     "jobs_strong": jobs(STRONG, FORMAL),
     "jobs_weak": jobs(WEAK, BY_WORKERS),
+    "jobs_bell": jobs(WEAK, BELL),
     "jobs_individuals": jobs(INDIVIDUALS, OF_INDIVIDUALS),
     "jobs_agreeing": jobs(WEAK + "\nreconcile = true", AGREEING),
     "jobs_silent": jobs(STRONG, SILENT),

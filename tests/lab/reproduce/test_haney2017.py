@@ -68,7 +68,11 @@ def test_one_draw_for_all_worker_cells_beats_sharing_epsilon_among_them(found: R
     assert ratio(found, 3, "auto") <= 3.9
     assert ratio(found, 3, "auto", (BASE[0], Fraction(4))) <= 1.5
     assert ratio(found, 3, "auto", (twentieth, Fraction(2))) <= 1.9
+    assert ratio(found, 3, "vector-bell") <= 4
+    assert ratio(found, 3, "auto-bell") <= 2.0
     for setting in (BASE, (twentieth, Fraction(2)), (twentieth, Fraction(4))):
+        assert ratio(found, 3, "vector-bell", setting) < ratio(found, 3, "vector-pareto", setting)
+        assert ratio(found, 3, "auto-bell", setting) < ratio(found, 3, "auto", setting)
         assert ratio(found, 3, "auto", setting) < ratio(found, 3, "smooth-laplace", setting)
 
 
@@ -146,7 +150,7 @@ def test_the_same_seed_gives_the_same_figures_with_any_number_of_threads(folder:
 @pytest.mark.slow
 def test_every_aim_is_reached_on_as_many_jobs_as_were_published() -> None:
     aims = [line for line in reproduce(grid=QUICK).findings if line.source == "aim"]
-    assert len(aims) == 11
+    assert len(aims) == 13
     assert all(line.holds for line in aims), aims
 
 

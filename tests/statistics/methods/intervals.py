@@ -19,7 +19,7 @@ SMALL, SIZES = (0, 1, 2, 5, 10), (1, 10, 100, 1_000)
 """True counts whose coverage, and whose width, docs/bundle.md shows."""
 BLOCK = 4
 """Worker cells of a workplace cell, where a method draws them together."""
-IN_BLOCKS = ("vector-pareto", "smooth-box", "log-box", "auto")
+IN_BLOCKS = ("vector-pareto", "smooth-box", "log-box", "auto", "vector-bell", "box-bell", "sinh-box", "auto-bell")
 OPTIONS: dict[str, dict[str, Any]] = {
     "smooth-laplace": {"delta": Fraction(1, 2000)},
     "node-laplace": {"threshold": 20},
@@ -27,7 +27,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 FORMAL = (
     *("smooth-pareto", "vector-pareto", "smooth-gamma", "smooth-laplace", "log-laplace", "smooth-box", "log-box"),
-    *("auto", "laplace", "node-laplace", "laplace-records"),
+    *("auto", "vector-bell", "box-bell", "sinh-box", "auto-bell"),
+    *("laplace", "node-laplace", "laplace-records"),
 )
 
 

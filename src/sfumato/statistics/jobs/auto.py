@@ -1,6 +1,6 @@
 """Auto: the mechanism with the least expected error, chosen by public figures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +51,12 @@ class ReferenceCells:
     def jobs_in_a_cell(self, establishments: int) -> float:
         """The expected count of one worker cell."""
         return establishments * self.mean_size / self.worker_cells
+
+    def mean_of(self, establishments: int, error: Callable[[Floats], Floats]) -> float:
+        """The mean of an error that follows the count of one worker cell: the largest establishment, and the rest."""
+        largest = self._largest(establishments)
+        rest = max(establishments * self.mean_size - float(largest.mean()), 0.0)
+        return float(error((largest + rest) / self.worker_cells).mean())
 
     def largest_at_least(self, establishments: int, *, share: float, least: float) -> float:
         """E[max(share·X, least)] with X the largest of so many establishments."""

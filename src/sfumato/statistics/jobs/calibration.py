@@ -163,6 +163,15 @@ def block_loss(ball: Ball, *, alpha: Fraction, cells: int, tail: Fraction, scale
         return max(alone, gamma * (1 + a / growth).ln() + cells * g, far)
 
 
+def bell_rate(method: str, *, alpha: Fraction, epsilon: Fraction, cells: int) -> Fraction:
+    """e = ε/ln(1+α), rounded down, which has to be above the number of cells; docs/methods/bell.md."""
+    check_parameters(method, alpha=alpha, epsilon=epsilon, worker_cells=cells)
+    check_cells(method, cells, most=MOST_SIMPLEX_CELLS)
+    if not exists(alpha=alpha, epsilon=epsilon, cells=cells):
+        raise _does_not_exist(method, alpha=alpha, epsilon=epsilon, cells=cells)
+    return _excess(alpha, epsilon, 0)
+
+
 def exists(*, alpha: Fraction, epsilon: Fraction, cells: int) -> bool:
     """Whether ε > d·ln(1+α), by at least what one step of the parameters' grid needs."""
     return _excess(alpha, epsilon, cells) > 0

@@ -247,7 +247,7 @@ class LogBox:
     def __post_init__(self) -> None:
         check_parameters(self.name, alpha=self.alpha, epsilon=self.epsilon, worker_cells=self.worker_cells)
         check_cells(self.name, self.worker_cells)
-        if _scale(self.alpha, self.epsilon) > _LARGEST_SCALE:
+        if log_scale(self.alpha, self.epsilon) > _LARGEST_SCALE:
             raise self._no_mean()
 
     @property
@@ -258,7 +258,7 @@ class LogBox:
     @cached_property
     def noise(self) -> BoxLaplace:
         """The noise of scale b ≥ g/ε, so that one step within [0, g] in every cell costs at most ε."""
-        return BoxLaplace(scale=_scale(self.alpha, self.epsilon), cells=self.cells)
+        return BoxLaplace(scale=log_scale(self.alpha, self.epsilon), cells=self.cells)
 
     @cached_property
     def correction(self) -> Fraction:
@@ -348,8 +348,8 @@ class LogBox:
         with localcontext(PRECISE):
             bound = (1 + decimal(self.alpha)).ln()
             widest = decimal(self.epsilon).exp() - 1
-        least = smallest_from(bound, lambda epsilon: _scale(self.alpha, epsilon) <= _LARGEST_SCALE)
-        finest = largest_alpha_to(widest, lambda alpha: _scale(alpha, self.epsilon) <= _LARGEST_SCALE)
+        least = smallest_from(bound, lambda epsilon: log_scale(self.alpha, epsilon) <= _LARGEST_SCALE)
+        finest = largest_alpha_to(widest, lambda alpha: log_scale(alpha, self.epsilon) <= _LARGEST_SCALE)
         other = f", or alpha = {finest} or less" if finest is not None else ""
         return MethodError(
             self.name,
@@ -360,7 +360,7 @@ class LogBox:
         )
 
 
-def _scale(alpha: Fraction, epsilon: Fraction) -> Fraction:
+def log_scale(alpha: Fraction, epsilon: Fraction) -> Fraction:
     """b = g/ε, rounded up."""
     with localcontext(PRECISE):
         exact = (1 + decimal(alpha)).ln() / decimal(epsilon)

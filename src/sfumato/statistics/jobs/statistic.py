@@ -33,7 +33,7 @@ from sfumato.statistics.registry import METHODS, build, is_keyed, needs
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
 
-WHOLE_WORKFORCES = frozenset({"vector-pareto", "auto"})
+WHOLE_WORKFORCES = frozenset({"vector-pareto", "vector-bell", "auto", "auto-bell"})
 """Methods whose published error figures need all workers of an establishment in the table."""
 ESTABLISHMENTS = (1, 10)
 """Whether there is an establishment is compared for one of so many workers."""

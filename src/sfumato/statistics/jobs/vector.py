@@ -199,6 +199,11 @@ class VectorPareto(BuysScale):
         return self.calibration.variance
 
     @property
+    def least(self) -> Fraction:
+        """The least S there is."""
+        return Fraction(self.floor)
+
+    @property
     def error_in_scales(self) -> float:
         """E|Z_c|/S before rounding, which rounding only lowers: k/(γ − d − 1)."""
         return float(self.calibration.scale / (self.calibration.tail - 1))
@@ -209,9 +214,10 @@ class VectorPareto(BuysScale):
 
     def planned_error(self) -> PlannedError:
         """The error where no establishment of the workplace cell exceeds 1/α workers, and its share above that."""
+        nobody = np.zeros(1, dtype=np.int64)
         return PlannedError(
-            floor=float(self.noise.marginal.expected_magnitude(np.array([self.alpha.denominator * self.floor]))[0]),
-            floor_size=int(self.floor / self.alpha),
+            floor=float(self._rounded_error(nobody)[0]),
+            floor_size=int(self.least / self.alpha),
             share=float(self.alpha) * self.error_in_scales,
             of="the largest establishment of its workplace cell",
         )
@@ -219,15 +225,15 @@ class VectorPareto(BuysScale):
     def expected_error(self, cells: Cells) -> Floats:
         """The mean absolute error of every cell from the true largest employer: confidential."""
         blocks = self._blocks(cells)
-        error = self.noise.marginal.expected_magnitude(self._multiples(blocks))
+        error = self._rounded_error(blocks["largest_employer"][:, 0])
         return laid_back(blocks.order, np.repeat(error, self.cells))
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every count plus noise: whole numbers, possibly negative; zeros get noise like any other count."""
         blocks = self._blocks(cells)
-        multiples = self._multiples(blocks)
-        answer = blocks.published(blocks["count"] + self.noise.sample(multiples, randomness))
-        return self.with_scale(answer, multiples, randomness)
+        employer = blocks["largest_employer"][:, 0]
+        answer = blocks.published(blocks["count"] + self._noise(employer, randomness))
+        return self.with_scale(answer, self._multiples(employer), randomness)
 
     def published_error(self, values: Integers) -> Floats:
         """The error as if each value were a workplace cell of its own, which it is when workers are not told apart."""
@@ -238,8 +244,8 @@ class VectorPareto(BuysScale):
         """All counts that a test at this confidence does not reject, each value a workplace cell of its own."""
         self._alone()
         check_confidence(confidence)
-        width = float(self.calibration.scale) * self.noise.marginal.quantile(confidence)
-        return counts_within(values, width=width * self.floor, slope=float(self.alpha) * width)
+        width = self.reach(confidence)
+        return counts_within(values, width=width * float(self.least), slope=float(self.alpha) * width)
 
     def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
         """The figures from all published values of a workplace cell: the largest employer is at most their true sum.
@@ -273,6 +279,15 @@ class VectorPareto(BuysScale):
         numbers, law = np.unique(cells, return_inverse=True)
         return replace(pieces, laws=tuple(map(self.noise_law, numbers.tolist())), law=law, scale=pieces.scale / cells)
 
+    def reach(self, confidence: float) -> float:
+        """The number of S that the noise of one cell stays below with this probability."""
+        return float(self.calibration.scale) * self.noise.marginal.quantile(confidence)
+
+    def sum_reach(self, miss: float) -> float:
+        """The number of S that the noises of a workplace cell add up to more than with this probability."""
+        k, tail = float(self.calibration.scale), float(self.calibration.tail)
+        return k * sum_tail(self.cells).mixed_quantile(1 - miss, tail)
+
     def noise_law(self, cells: int) -> Law:
         """The noise in the sum of so many cells of a workplace cell, in units of S."""
         k, tail, together = float(self.calibration.scale), float(self.calibration.tail), sum_tail(cells)
@@ -281,29 +296,27 @@ class VectorPareto(BuysScale):
 
     def _most(self, totals: Integers, miss: float) -> Floats:
         """The most jobs of workplace cells, going by their published sums; NaN where there is no limit."""
-        k, tail = float(self.calibration.scale), float(self.calibration.tail)
-        together = k * sum_tail(self.cells).mixed_quantile(1 - miss, tail)
+        together = self.sum_reach(miss)
         # Half a job of rounding in every cell, on the side that makes the bound larger.
         slope = float(self.alpha) * together
-        _, most = counts_within(totals + self.cells // 2, width=together * self.floor, slope=slope)
+        _, most = counts_within(totals + self.cells // 2, width=together * float(self.least), slope=slope)
         return most
 
     def _figures(self, answer: Cells, confidence: float, largest: Floats) -> PublishedFigures:
         """The figures at a confidence of the own noise, given how large an establishment of each cell can be."""
         check_confidence(confidence)
-        order, alpha, floor = answer.blocks(), float(self.alpha), float(self.floor)
+        order, alpha, floor = answer.blocks(), float(self.alpha), float(self.least)
         likely, largest = (found[order][:, 0] for found in (self.likely_largest(answer, largest), largest))
         totals = answer["value"][order].sum(axis=1)
         at_most = np.minimum(np.maximum(totals, 0), likely)
         error = laid_back(order, np.repeat(self.error_in_scales * np.maximum(alpha * at_most, floor), self.cells))
-        k = float(self.calibration.scale)
         if self.cells == 1:
             low, high = self.published_interval(answer["value"], confidence)
-            reach = k * self.noise.marginal.quantile(confidence) * np.maximum(alpha * largest, floor)
+            reach = self.reach(confidence) * np.maximum(alpha * largest, floor)
             low, high = within_reach(answer["value"], low, high, laid_back(order, reach))
             return PublishedFigures(error=error, low=low, high=high)
         missed = 1 - confidence
-        own = k * self.noise.marginal.quantile(1 - (1 - _FOR_THE_EMPLOYER) * missed)
+        own = self.reach(1 - (1 - _FOR_THE_EMPLOYER) * missed)
         most = self._most(totals, _FOR_THE_EMPLOYER * missed)
         reach = (own * np.maximum(alpha * np.fmin(most, largest), floor) + 0.5)[:, None]
         values = answer["value"][order].astype(np.float64)
@@ -320,7 +333,7 @@ class VectorPareto(BuysScale):
         Its mean is never below the true mean error: the published total is unbiased, the largest employer is at most
         the true total, and the figure is a convex function of the published one (Jensen's inequality).
         """
-        scale = np.maximum(float(self.alpha) * np.maximum(totals, 0), float(self.floor))
+        scale = np.maximum(float(self.alpha) * np.maximum(totals, 0), float(self.least))
         error: Floats = self.error_in_scales * scale
         return error
 
@@ -331,10 +344,18 @@ class VectorPareto(BuysScale):
     def _blocks(self, cells: Cells) -> Blocks:
         return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)
 
-    def _multiples(self, blocks: Blocks) -> Integers:
+    def _noise(self, employer: Integers, randomness: Randomness) -> Integers:
+        """The noise of every block, a row each, by its largest employer."""
+        return self.noise.sample(self._multiples(employer), randomness)
+
+    def _rounded_error(self, employer: Integers) -> Floats:
+        """The mean absolute error of a cell of every block after rounding, by its largest employer."""
+        return self.noise.marginal.expected_magnitude(self._multiples(employer))
+
+    def _multiples(self, employer: Integers) -> Integers:
         """The scale S = max(αx, B) of every block in units of 1/q, where α = p/q: max(p·x, q·B), exactly."""
         p, q = self.alpha.numerator, self.alpha.denominator
-        multiples: Integers = np.maximum(blocks["largest_employer"][:, 0] * p, q * self.floor)
+        multiples: Integers = np.maximum(employer * p, q * self.floor)
         return multiples
 
 
@@ -426,7 +447,7 @@ class SmoothBox:
     def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
         """All counts that a test at this confidence does not reject, whatever their largest contribution."""
         check_confidence(confidence)
-        scales = float(self.calibration.scale) * self.noise.quantile(confidence)
+        scales = self.reach(confidence)
         return counts_within(values, width=scales * float(1 + self.alpha), slope=scales * float(self.alpha))
 
     def most_jobs(self, answer: Cells, miss: float) -> Floats:
@@ -441,7 +462,7 @@ class SmoothBox:
         values, alpha = answer["value"], float(self.alpha)
         confidence += FOR_THE_LARGEST
         low, high = self.published_interval(values, confidence)
-        scales = float(self.calibration.scale) * self.noise.quantile(confidence)
+        scales = self.reach(confidence)
         low, high = within_reach(values, low, high, scales * np.maximum(alpha * largest, 1 + alpha))
         at_most = np.minimum(np.maximum(values, 0), largest)
         error: Floats = self.error_in_scales * np.maximum(alpha * at_most, 1 + alpha)
@@ -452,10 +473,16 @@ class SmoothBox:
 
         Their noise was drawn together, and mostly moves them to the same side; no sum can be further off on average.
         """
-        law = symmetric(
-            lambda x: self.noise.survival(x / float(self.calibration.scale)), self.error_in_scales, float(self.alpha)
-        )
+        law = symmetric(self.beyond, self.error_in_scales, float(self.alpha))
         return NoiseParts.of_blocks(law, answer.blocks(), sums, error / self.error_in_scales)[0]
+
+    def reach(self, confidence: float) -> float:
+        """The number of max(αx_c, 1+α) that the noise of one cell stays below with this probability."""
+        return float(self.calibration.scale) * self.noise.quantile(confidence)
+
+    def beyond(self, x: Floats) -> Floats:
+        """The probability that its noise is more than so many of them."""
+        return self.noise.survival(x / float(self.calibration.scale))
 
     def _blocks(self, cells: Cells) -> Blocks:
         return Blocks.of(cells, needs=self.needs, method=self.name, width=self.cells, alpha=self.alpha)

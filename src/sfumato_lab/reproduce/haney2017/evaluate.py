@@ -187,6 +187,8 @@ ENTRANTS = (
     Entrant(name="log-box", kind=OURS),
     Entrant(name="smooth-box", kind=OURS),
     Entrant(name="auto", kind=OURS, single_cells=False),
+    Entrant(name="vector-bell", kind=OURS, single_cells=False),
+    Entrant(name="auto-bell", kind=OURS, single_cells=False),
 )
 
 

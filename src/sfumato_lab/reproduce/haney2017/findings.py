@@ -131,6 +131,8 @@ AIMS = (
     _ratio("aim", (3, "auto"), _BASE, "at most", 3.9),
     _ratio("aim", (3, "auto"), (BASE_ALPHA, Fraction(4)), "at most", 1.5),
     _ratio("aim", (3, "auto"), (_TWENTIETH, Fraction(2)), "at most", 1.9),
+    _ratio("aim", (3, "vector-bell"), _BASE, "at most", 4),
+    _ratio("aim", (3, "auto-bell"), _BASE, "at most", 2.0),
 )
 """What the methods of this package are meant to reach on the same work."""
 LEAST_GAIN = 1.8

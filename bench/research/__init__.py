@@ -1,0 +1,1 @@
+"""Figures of docs/research.md, measured again."""
