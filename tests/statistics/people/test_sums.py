@@ -155,7 +155,11 @@ REFUSED = {
         asked(TOTAL),
         "'year' in `by`",
     ),
-    "whole units": (PLAIN, asked(TOTAL, 'epsilon = 1, protects = "unit", most_records = 3'), "levels"),
+    "whole units": (
+        PLAIN.replace("ledger =", 'key = "sfumato.key"\nledger ='),
+        asked(TOTAL, 'epsilon = 1, protects = "unit", most_records = 3'),
+        "counts alone whole units",
+    ),
     "another method": (PLAIN, asked(TOTAL).replace('"laplace"', '"mose"'), "top-contributors or perturbed-values or"),
     "an attribute called total": (
         PLAIN.replace("school =", "total ="),
@@ -174,6 +178,7 @@ REFUSED = {
 def test_what_cannot_be_protected_is_refused_before_anything_is_read(
     head: str, table: str, expected: str, tmp_path: Path
 ) -> None:
+    new_key(tmp_path / "sfumato.key")
     path = tmp_path / "release.toml"
     path.write_text(head + table, encoding="utf-8")
     with pytest.raises(SfumatoError) as refused:

@@ -22,6 +22,7 @@ from sfumato.statistics.people.question import BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import RecordLaplace
 from sfumato.statistics.people.statistic import People
 from sfumato.statistics.people.tabulate import Clipping, clipping
+from sfumato.statistics.people.weights import hides_units
 from sfumato.statistics.published import Columns
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
@@ -38,6 +39,18 @@ class PeopleTotals(People):
     def fits(cls, table: Table, data: Any) -> bool:
         """Whether a table of these data is of this kind."""
         return not data.of_jobs and table.statistic == "total" and table.protect.method == RecordLaplace.named
+
+    @classmethod
+    def method_name(cls, table: Table, data: Microdata) -> str:
+        """The method as it is used; whole units of several records are hidden in counts alone."""
+        if hides_units(table):
+            raise ReleaseError(
+                f"table '{table.name}', protects",
+                expected=f"nothing of it: a {table.statistic} of people hides one person, and counts alone whole units",
+                found='protects = "unit"',
+                do='leave out `protects` and `most_records`, or write count = "records"',
+            )
+        return super().method_name(table, data)
 
     @classmethod
     def scanned_as(cls) -> type[People]:
