@@ -52,8 +52,9 @@ def test_errors_of_pay_are_told_for_every_table_method_and_class(paid: Pay) -> N
     again = list(pay.errors(paid, FEW, 1, lambda *_: None))
     assert found == again, "the same seed gives the same figures"
     for table in pay.TABLES:
-        own = {one.method: one.ours for one in found if (one.table, one.size_class) == (table, ALL)}
-        assert set(own) == set(METHODS)
+        own = {(one.quantity, one.method): one.ours for one in found if (one.table, one.size_class) == (table, ALL)}
+        assert {method for _, method in own} == set(METHODS)
+        assert own["error_share_with_cut", FORMAL] > 0.5 * own["error_share", FORMAL]
     legacy = [one.ours for one in found if one.method == LEGACY and one.size_class == ALL]
     assert all(share is not None and 0.005 < share < 0.2 for share in legacy)
     finest = {one.size_class: one.ours for one in found if one.quantity == "error_share" and one.method == FORMAL}
@@ -134,7 +135,15 @@ def found(folder: Path) -> Reproduction:
 def test_page_file_and_object_have_every_figure(found: Reproduction, tmp_path: Path) -> None:
     data, text = written(found, write_reproduction, reproduction_summary, tmp_path, paper="totals", charts=3)
     assert {row["quantity"] for row in data["rows"]} == {
-        *("error_share", "error_ratio", "growth_off", "growth_off_90", "attack_success", "share_cut")
+        *(
+            "error_share",
+            "error_share_with_cut",
+            "error_ratio",
+            "growth_off",
+            "growth_off_90",
+            "attack_success",
+            "share_cut",
+        )
     }
     assert "Growth from quarter to quarter" in text
 

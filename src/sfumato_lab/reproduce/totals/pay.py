@@ -32,6 +32,7 @@ LEAST, MOST = Fraction("0.1"), Fraction("0.25")
 """How far factors are from one."""
 CAP_AT = 0.999
 """The share of jobs that earn no more than the cap: an office takes a number that it knows without the data."""
+_WITH_CUT = "with the cut"
 _SPREAD = 0.1
 """Of the logarithm of what establishments pay in a period, over what they paid in the one before."""
 
@@ -134,30 +135,32 @@ class Pay:
 def errors(pay: Pay, setting: Setting, seed: int, progress: Progress) -> Iterator[Measured]:
     """How far totals are off, all cells together and by the jobs of a cell, as a share of what is paid there.
 
-    Errors are against all pay: what the cap cuts off is among those of the formal method.
+    Those of the formal method are of what noise does, and with what the cap cuts off besides.
     """
     names = hashes([str(unit) for unit in range(len(pay.jobs))])
     paid, left = (column.sum(axis=1) for column in (pay.pay, pay.cut))
     for table, attributes in TABLES.items():
         cell = pay.cells(attributes)
         true, jobs = _added(paid, cell), _added(pay.jobs, cell)
-        off = {method: np.zeros(len(true)) for method in (FORMAL, LEGACY)}
+        off = {method: np.zeros(len(true)) for method in (FORMAL, LEGACY, _WITH_CUT)}
         formal = SmoothPareto(alpha=setting.alpha, epsilon=setting.epsilon, floor=pay.cap)
         counted = _as_cells(_added(left, cell), largest=_largest(left, cell))
         chance = Repeatable(seed, "totals", table)
         for trial in range(setting.trials):
             progress(f"pay by {table}", trial, setting.trials)
             drawn = formal.protect(counted, chance)["value"]
-            off[FORMAL] += np.abs(drawn - true) / setting.trials
+            off[FORMAL] += np.abs(drawn - counted["count"]) / setting.trials
+            off[_WITH_CUT] += np.abs(drawn - true) / setting.trials
             factors = Factors(key=Repeatable(seed, "key", trial).key, least=LEAST, most=MOST).of(names) / ONE
             off[LEGACY] += np.abs(np.bincount(cell, weights=paid * factors) - true) / setting.trials
         for label, some in _classes(jobs):
             whole = float(true[some].sum())
             shares = {method: float(error[some].sum()) / whole for method, error in off.items() if whole}
             figure = partial(Measured, part=PART, table=table, size_class=label, cells=int(some.sum()))
-            for method, share in shares.items():
-                yield figure(quantity="error_share", method=method, ours=share)
+            for method in (FORMAL, LEGACY) if shares else ():
+                yield figure(quantity="error_share", method=method, ours=shares[method])
             if shares:
+                yield figure(quantity="error_share_with_cut", method=FORMAL, ours=shares[_WITH_CUT])
                 yield figure(quantity="error_ratio", method=FORMAL, ours=shares[FORMAL] / shares[LEGACY])
 
 
