@@ -16,6 +16,7 @@ from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
+from sfumato.serve.core.bundle import table_metrics
 from tests.running.same_draws import same_draws
 from tests.statistics.people.survey import HEAD, drawn, write
 
@@ -201,6 +202,9 @@ def test_sums_of_published_totals_have_errors_and_those_of_means_are_not_made(tm
     assert about["sums"]["noise"]["parameters"]["high_y"] == 500_000
     assert not about["means"]["additive"]
     assert "noise" not in about["means"]
+    schema = pq.read_schema(done.bundle / "tables/means.parquet")
+    labels = {metric.code: metric.label for metric in table_metrics(about["means"], schema)}
+    assert "Standard" not in labels["error"], "it is a mean absolute error"
     assert open_bundle(done.bundle) is not None
 
 
@@ -225,3 +229,24 @@ def test_formal_sums_beside_a_table_with_a_key_are_named_as_what_is_covered(tmp_
     assert "`sums`" in short
     assert "`means`" in short
     assert "`keyed`" not in short
+
+
+def test_the_report_expects_the_errors_that_means_and_totals_have(tmp_path: Path) -> None:
+    columns = drawn(3_000)
+    text = HEAD + "".join(
+        asked(statistic, "epsilon = 4, largest_weight = 500", name=name)
+        for name, statistic in (("totals", TOTAL), ("means", MEAN))
+    )
+    release = load(write(tmp_path, columns, text, head=""))
+    run(release)
+    found = assess(release)
+    people = by_cell(columns, columns["final wt."])
+    means = next(one for one in found.utilities if one.name == "means")
+    assert means.cells == 6
+    cells = pq.read_table(found.report.with_name("means.parquet")).to_pandas()
+    most = 500_000 * 500 / 4 / people * 100  # in hundredths
+    assert (cells["expected_error"] <= most * 1.01).all()
+    assert (cells["expected_error"] >= 0.74 * most).all()
+    assert cells["true"].to_numpy() / 100 == pytest.approx(
+        by_cell(columns, columns["final wt."] * columns["pay"]) / people, rel=0.001
+    )

@@ -29,6 +29,8 @@ from sfumato.surroundings import Surroundings
 
 TOTAL, COUNT = "total", "count"
 """The columns with the total and the number of people that a mean goes with."""
+_PEOPLE = "people"
+"""The true number of people, where `count` is the mean that would be published without protection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,12 +224,14 @@ class PeopleMeans(PeopleTotals):
 
     def expected_errors(self, counted: Cells) -> Floats:
         """How far means are off on average, in parts of the unit: confidential."""
-        return super().expected_errors(counted) * self._unit
+        people = counted[_PEOPLE] if _PEOPLE in counted.columns else counted["count"]
+        return super().expected_errors(counted.with_column("count", people)) * self._unit
 
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: the true mean, in parts of the unit; 0 where nobody is."""
         true = np.nan_to_num(self.method.true_value(counted)) * self._unit
-        return counted.with_column("count", np.rint(true).astype(np.int64))
+        kept = counted.with_column(_PEOPLE, counted["count"])
+        return kept.with_column("count", np.rint(true).astype(np.int64))
 
     def interval(self, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:
         """The interval as it is published, in parts of the unit."""
