@@ -618,6 +618,8 @@ OF_JOBS = (
 )
 
 _COUNT = 'count = "records"'
+_TOTAL = 'total = "pay"'
+_MEAN = 'mean = "pay"\ndecimals = 2'
 _PREDICT = 'predict = { outcome = "pay", on = "rank", at = [20, 80] }\ndecimals = 1'
 _SHOWN = f'{_PREDICT}\nunknown_errors = "published"'
 _QUANTILES = 'quantiles = { of = "pay", at = [25, 50, 75], bins = [0, 20, 40, 60, 80, 100] }\ndecimals = 0'
@@ -690,6 +692,88 @@ OF_PEOPLE = (
         neighbour=HISTORY,
         budget=PEOPLE,
         tables=table("block year", method("laplace", '{ "1" = 0.5, "2" = 0.25, "3" = 1 }'), statistic=_COUNT),
+    ),
+    Case(
+        name="total of people, one with the maximum",
+        before=group(*people(3)),
+        after=group(*people(3), Record(person=3, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace"), statistic=_TOTAL),
+    ),
+    Case(
+        name="total of people, another record",
+        quick=False,
+        before=group(*people(3), Record(person=3, pay=0)),
+        after=group(*people(3), Record(person=3, pay=100)),
+        neighbour=ANSWER,
+        steps=2,
+        budget=PEOPLE,
+        tables=table("block", method("laplace"), statistic=_TOTAL),
+    ),
+    Case(
+        name="weighted total of people",
+        before=group(*people(3, weight=2.0), weighted=True),
+        after=group(*people(3, weight=2.0), Record(person=3, pay=100, weight=3.6), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace", largest_weight="4"), statistic=_TOTAL),
+    ),
+    Case(
+        name="total of people, an epsilon for each year",
+        quick=False,
+        before=group(*people(2, year="1"), yearly=True),
+        after=group(*people(2, year="1"), *(replace(one, pay=100) for one in _THREE_YEARS), yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("laplace", '{ "1" = 0.5, "2" = 0.25, "3" = 1 }'), statistic=_TOTAL),
+    ),
+    Case(
+        name="mean of people, one with the maximum",
+        before=group(*people(6, pay=60)),
+        after=group(*people(6, pay=60), Record(person=6, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace", "1.5"), statistic=_MEAN),
+    ),
+    *(
+        Case(
+            name=f"mean of people, one with {pay}",
+            quick=False,
+            before=group(*people(12, pay=50)),
+            after=group(*people(12, pay=50), Record(person=12, pay=pay)),
+            neighbour=PERSON,
+            budget=PEOPLE,
+            tables=table("block", method("laplace"), statistic=_MEAN),
+        )
+        for pay in (0, 50)
+    ),
+    Case(
+        name="mean of people, the first one",
+        quick=False,
+        before=group(),
+        after=group(Record(person=0, pay=100)),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace", "2"), statistic=_MEAN),
+    ),
+    Case(
+        name="weighted mean of people, a heavier record clipped",
+        quick=False,
+        before=group(*people(12, weight=2.6), weighted=True),
+        after=group(*people(12, weight=2.6), Record(person=12, pay=100, weight=50.0), weighted=True),
+        neighbour=PERSON,
+        budget=PEOPLE,
+        tables=table("block", method("laplace", **_CLIPPED), statistic=_MEAN),
+    ),
+    Case(
+        name="mean of people by year",
+        quick=False,
+        before=group(*people(8, year="1"), yearly=True),
+        after=group(*people(8, year="1"), *(replace(one, pay=100) for one in _THREE_YEARS), yearly=True),
+        neighbour=HISTORY,
+        budget=PEOPLE,
+        tables=table("block year", method("laplace", "3"), statistic=_MEAN),
     ),
     Case(
         name="noisy-regression",

@@ -12,6 +12,7 @@ from sfumato.method import Biased, Method
 from sfumato.noise.randomness import OperatingSystem, Seeded
 from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee
 from sfumato.statistics.jobs.sparse_laplace import SparseLaplace
+from sfumato.statistics.people.laplace_sums import LaplaceMean
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
@@ -29,7 +30,8 @@ COUNTS = {"an empty cell": (0, 0), "one worker": (1, 1), "a mixed cell": (250, 6
 # Predictions, means and percentiles are several values of a group with errors of their own, tested in
 # tests/statistics/methods. Sparse tables are made of workforces, and not of cells one by one; tested there too.
 ESTIMATED = {
-    method.name for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity)
+    method.name
+    for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity, LaplaceMean)
 }
 DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name, SparseLaplace.name} - ESTIMATED)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -50,6 +52,7 @@ def cells_for(method: Method, count: int, largest: int, n: int = DRAWS) -> Cells
     """The same cell many times over, with the columns the method declared and no others."""
     supply = {
         "count": count,
+        "sum_y": count,
         "largest": largest,
         "largest_employer": largest,
         "establishments": 1 if largest == count else 5,

@@ -454,6 +454,21 @@ method = "theil-sen", epsilon = {{ 2001 = 2, 2002 = 3 }}
 quartiles_each | {QUARTILES}; by = ["title", "year"]; decimals = 0 | \
 method = "noisy-quantiles", epsilon = {{ 2001 = 0.5, 2002 = 1 }}
 """
+SUMS = """
+total | total = "earnings"; by = ["title", "sector", "year"] | method = "laplace", epsilon = 2
+total_one | total = "score"; by = ["title"]; where = { year = ["2001"] } | method = "laplace", epsilon = 2
+total_each | total = "earnings"; by = ["title", "year"] | method = "laplace", epsilon = { 2001 = 0.5, 2002 = 1 }
+mean | mean = "earnings"; by = ["title", "year"] | method = "laplace", epsilon = 4
+mean_one | mean = "score"; by = ["sector"]; where = { year = "2002" }; decimals = 1 | method = "laplace", epsilon = 3
+mean_each | mean = "earnings"; by = ["year", "title"]; decimals = 0 | \
+method = "laplace", epsilon = { 2001 = 2, 2002 = 3 }
+"""
+WEIGHED_SUMS = """
+total | total = "pay"; by = ["region"] | method = "laplace", epsilon = 2, largest_weight = 80
+mean | mean = "pay"; by = ["region", "job"] | method = "laplace", epsilon = 2, largest_weight = 80
+mean_clipped | mean = "pay"; by = ["region"]; decimals = 0 | \
+method = "laplace", epsilon = 1, largest_weight = 5, weights_above = "clip"
+"""
 
 
 def survey(records: str, text: str, asked: str = "") -> Case:
@@ -478,6 +493,12 @@ hours = {{}}
 
 """
     return Case(data="survey", text=head + cubes(text) + tables(asked))
+
+
+def bounded(case: Case) -> Case:
+    """The same with bounds of pay, which sums of people need."""
+    limits = 'pay = { unit = "dollars", minimum = 100, maximum = 60000, outside = "clip" }'
+    return Case(data=case.data, text=case.text.replace('pay = { unit = "dollars" }', limits))
 
 
 CUBES = """
@@ -577,6 +598,7 @@ CASES: Mapping[str, Case] = {
     ),
     "people": people('path = "once.parquet", unit = "person"', "", ONCE),
     "people_years": people('path = "people.parquet", unit = "person", period = "year"', YEAR, YEARS),
+    "people_sums": people('path = "people.parquet", unit = "person", period = "year"', YEAR, SUMS),
     "cubes": survey("", CUBES),
     "cubes_weighted": survey(', weight = "weight"', FEW + OF_WEIGHTS),
     "cubes_jackknife": survey(REPLICATES["jackknife"], CUBES),
@@ -584,6 +606,7 @@ CASES: Mapping[str, Case] = {
     "cubes_shared": survey(', weight = "weight"', OF_ONE_DRAW),
     "survey_tables": survey(', weight = "weight"', "", ONE_BY_ONE),
     "survey_persons": survey(', weight = "weight"', "", OF_PERSONS),
+    "survey_sums": bounded(survey(', weight = "weight"', "", WEIGHED_SUMS)),
     "cubes_bootstrap": survey(REPLICATES["bootstrap"], FEW),
     "cubes_units": of_enterprises(UNITS),
 }

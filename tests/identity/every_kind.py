@@ -9,7 +9,7 @@ from sfumato.checking import _declared_codes
 from sfumato.keys import new_key
 from sfumato.plan import Plan, make_plan
 from sfumato.release import load
-from tests.release.people import ALL
+from tests.release.people import ALL, HEAD
 from tests.statistics.cube.survey import CUBE, RELEASE
 
 JOBS = """
@@ -230,12 +230,35 @@ growth = { of = "turnover", since = ["previous", "year"] }
 by = ["month", "state"]
 protect = { method = "top-contributors" }
 """
+SUMS = (
+    HEAD
+    + """
+[[table]]
+name = "total"
+total = "earnings"
+by = ["sector", "title", "year"]
+protect = { method = "laplace", epsilon = 2 }
+
+[[table]]
+name = "mean"
+mean = "score"
+by = ["title", "year"]
+protect = { method = "laplace", epsilon = { 2001 = 1, 2002 = 2 } }
+
+[[table]]
+name = "counted"
+count = "records"
+by = ["title", "year"]
+protect = { method = "laplace", epsilon = 1 }
+"""
+)
 FILES = {
     "jobs": JOBS,
     "pay": PAY,
     "panel": PANEL,
     "businesses": BUSINESSES,
     "people": ALL,
+    "people_sums": SUMS,
     "cubes": CUBES,
     "months": MONTHS,
 }

@@ -129,8 +129,8 @@ ONCE = HEAD.replace(', period = "year"', "")
 WORDS = {
     "bins that do not increase": (HEAD + PERCENTILES, (BINS, "[0, 9, 9, 20]"), "increasing edges"),
     "which of them": (HEAD + PERCENTILES, (BINS, "[0, 9, 9, 20]"), "not 9 and then 9"),
-    "a mean": (HEAD + EARNINGS, (MEAN, '"noisy-regression", epsilon = 3'), 'method = "mose"'),
-    "a mean of one record a person": (ONCE + EARNINGS, (MEAN, '"noisy-regression", epsilon = 3'), 'method = "mose"'),
+    "a mean": (HEAD + EARNINGS, (MEAN, '"noisy-regression", epsilon = 3'), 'method = "laplace"'),
+    "a mean of one record a person": (ONCE + EARNINGS, (MEAN, '"noisy-regression", epsilon = 3'), 'method = "laplace"'),
 }
 
 

@@ -326,7 +326,7 @@ class Measure(Described):
     outside: Literal["refuse", "clip"] = Field(
         "refuse",
         description="whether rows with a value outside the bounds are refused before anything is charged, or count "
-        "with the nearest bound (winsorising), in predictions, means and percentiles of people",
+        "with the nearest bound (winsorising), in predictions, means, percentiles and formal totals of people",
     )
     cap: int | None = Field(
         None,

@@ -74,6 +74,8 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "log-laplace": "jobs.logarithms:LogLaplace",
         "laplace": "jobs.laplace:Laplace",
         "laplace-records": "people.small_samples:RecordLaplace",
+        "laplace-total": "people.laplace_sums:LaplaceTotal",
+        "laplace-mean": "people.laplace_sums:LaplaceMean",
         "node-laplace": "jobs.laplace:NodeLaplace",
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",

@@ -140,8 +140,8 @@ class Table(Described):
     )
     total: str | None = Field(
         None,
-        description="measure whose total is published: of jobs, with a `cap` and a guarantee, or weighted, of "
-        "businesses or a survey",
+        description="measure whose total is published: of jobs, with a `cap` and a guarantee, of people with bounds "
+        "and a guarantee, or weighted, of businesses or a survey",
     )
     mean: str | None = Field(
         None,

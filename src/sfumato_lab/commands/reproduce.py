@@ -131,3 +131,22 @@ def schmutte2020(
 
     asked = {"data": data, "tracts": tracts, "draws": QUICK_DRAWS if quick else DRAWS, "seed": seed}
     _reproduced("schmutte2020", reproduce, write, summary, **asked, out=out, as_json=as_json)
+
+
+@reproduce_app.command()
+def totals(
+    quick: Annotated[bool, typer.Option("--quick", help="5 draws instead of 20, on as much data.")] = False,
+    jobs: Annotated[int, typer.Option(help="Number of jobs in the economy.")] = 1_000_000,
+    persons: Annotated[int, typer.Option(help="Number of persons in the panel, from 5,000 on.")] = 200_000,
+    data: Data = None,
+    out: Out = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Totals and indicators: formal ones beside the legacy protection, their errors, growth and attacks on both."""
+    from sfumato_lab.reproduce.totals.reproduction import QUICK, WHOLE, reproduce
+    from sfumato_lab.reproduce.totals.reproduction import reproduction_summary as summary
+    from sfumato_lab.reproduce.totals.reproduction import write_reproduction as write
+
+    asked = {"data": data, "jobs": jobs, "persons": persons, "setting": QUICK if quick else WHOLE, "seed": seed}
+    _reproduced("totals", reproduce, write, summary, **asked, out=out, as_json=as_json)

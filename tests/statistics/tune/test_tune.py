@@ -16,7 +16,7 @@ from sfumato.statistics.registry import METHODS, build, for_people, is_keyed
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
-ESTIMATES = {name for statistic in ("mean", "predict", "quantiles") for name in for_people(statistic).values()}
+ESTIMATES = {name for statistic in ("mean", "predict", "quantiles", "total") for name in for_people(statistic).values()}
 TELLING = sorted(name for name in METHODS if not is_keyed(name) and name not in ESTIMATES | {"sparse-laplace"})
 """Methods whose error follows from the parameters; that of `sparse-laplace` is refused, and told by its thresholds."""
 

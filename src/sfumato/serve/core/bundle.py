@@ -76,7 +76,7 @@ def table_metrics(about: Mapping[str, Any], schema: pa.Schema) -> tuple[Metric, 
     for name, text in about["columns"].items():
         if name in (known := _KINDS | _OF_MEANS):
             kind, label = known[name]
-            if name == "error" and {"mean", "predict", "quantiles"} & about["statistic"].keys() and not _of_jobs(about):
+            if name == "error" and "low" not in about["columns"]:  # an estimate of people, without an interval
                 label = "Standard error of the protection"
             elif name == "error" and about.get("sparse"):
                 label = "Error"  # the scale of the noise is public, so it is no estimate

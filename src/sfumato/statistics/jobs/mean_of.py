@@ -101,8 +101,8 @@ class MeanOf:
             reach = self._together(one, mean * two, self._quantiles(confidence)) + 0.5 * (1 + mean)
             return np.abs(np.maximum(total, 0.0) - mean * jobs) > reach
 
-        low = _edge(np.zeros_like(middle), middle, beyond)
-        high = _edge(np.full_like(middle, most), middle, beyond)
+        low = edge(np.zeros_like(middle), middle, beyond)
+        high = edge(np.full_like(middle, most), middle, beyond)
         one, two = self._scales(middle, total, jobs, other)
         error = self._together(one, middle * two, self._means) / jobs
         shown = total / jobs
@@ -239,7 +239,7 @@ def beside(total: Cells, jobs: Cells) -> Cells:
     return Cells(dimensions=total.dimensions, positions=total.positions, columns=columns)
 
 
-def _edge(end: Floats, inside: Floats, beyond: Any) -> Floats:
+def edge(end: Floats, inside: Floats, beyond: Any) -> Floats:
     """Where what is not rejected ends, between a value inside and an end; the end itself where it is not rejected."""
     far = beyond(end)
     inner, outer = inside, end

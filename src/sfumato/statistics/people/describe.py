@@ -16,6 +16,21 @@ from sfumato.statistics.people.sensitivity import UNCONDITIONALLY
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
 
+ESTIMATED = {
+    "value": "protected value",
+    "count": "noisy number of people in the group, the same in all its rows",
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "value without protection about 95 times in 100; empty: not known",
+}
+BOUNDED = {
+    "value": 'percentile; with the status "below" or "above", an edge of the bins that it is below, or not below',
+    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
+    "percentile without protection about 95 times in 100; empty: the value is a bound, or withheld",
+}
+COUNTED = {
+    "error": "mean absolute error of the value; of a negative one at least the value without its sign",
+}
+
 
 class PeopleTable(Protocol):
     """What is said of a table of people follows from this."""
@@ -352,8 +367,8 @@ def _rounding(tables: Sequence[PeopleTable]) -> str:
     return text
 
 
-def errors_of_people(tables: Sequence[PeopleTable]) -> str:
-    """How to read the error figures of tables of people."""
+def errors_of_people(tables: Sequence[PeopleTable], family: Sequence[PeopleTable]) -> str:
+    """How to read the error figures of tables of people; `family` are all of the release, of whatever kind."""
     statistics = {planned.table.statistic for planned in tables}
     text = ""
     if "count" in statistics:
@@ -391,6 +406,12 @@ def errors_of_people(tables: Sequence[PeopleTable]) -> str:
             + (" in some of its tables" if "withheld" in shown else "")
             + ": they may be off by any amount. "
         )
+    return text + errors_of_protection(family)
+
+
+def errors_of_protection(tables: Sequence[PeopleTable]) -> str:
+    """What is so of the error figures of all tables of people, above all of records with weights."""
+    text = ""
     if any(_weights(tables)):
         text += (
             "The data are a sample with weights, and another sample would give other numbers: **sampling errors are in "

@@ -103,6 +103,12 @@ class EachPeriod:
     def _quietest(self) -> Any:
         return max((method for _, method in self.methods), key=lambda method: method.epsilon)
 
+    @property
+    def fewest(self) -> int:
+        """The least published number of people that has a mean in every period."""
+        found: int = self._loudest.fewest
+        return found
+
     def planned_error(self) -> PlannedError:
         """Of the period that spends least: no other is less accurate."""
         found: PlannedError = self._loudest.planned_error()

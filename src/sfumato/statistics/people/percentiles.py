@@ -31,6 +31,8 @@ from sfumato.statistics.people.curves import (
     curve_of,
     shares_of,
 )
+from sfumato.statistics.people.question import BoundedMeasure
+from sfumato.statistics.people.section import Bins
 from sfumato.statistics.people.small_samples import NO_ERROR, NORMAL, OfWeights
 
 # The curves that percentiles can be read from, and which of them suits cells of a given size.
@@ -95,6 +97,17 @@ def bins_of_guess(
     """
     made = PublicBins.of_guess if name == "adaptive" else PublicBins.equal_mass
     return made(median=median, sigma=sigma, number=number, minimum=minimum, maximum=maximum)
+
+
+def bins_of(bins: Bins, of: BoundedMeasure, *, curve: CurveName) -> PublicBins:
+    """The public bins of percentiles: those that are listed, or of a guess within the bounds of the measure."""
+    if bins.edges is not None:
+        return PublicBins(edges=bins.edges)
+    if bins.median is None or bins.sigma is None or bins.number is None:
+        raise ValueError("bins are a list of edges or a guess")
+    return bins_of_guess(
+        curve, median=bins.median, sigma=bins.sigma, number=bins.number, minimum=of.low, maximum=of.high
+    )
 
 
 def planned(name: CurveName, *, bins: PublicBins, at: Sequence[Fraction], epsilon: Fraction, size: int) -> PlannedCurve:

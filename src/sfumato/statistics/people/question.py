@@ -12,11 +12,13 @@ SAMPLES = frozenset({"count", "class", "sum_x", "sum_y", "sum_xx", "sum_xy", "su
 """What can be told of groups of people for predictions; `samples` stands for the values themselves."""
 
 
-PeopleStatistic = Literal["count", "predict", "mean", "quantiles"]
+PeopleStatistic = Literal["count", "predict", "mean", "quantiles", "total"]
 
 
 STATISTICS: tuple[PeopleStatistic, ...] = get_args(PeopleStatistic)
 """What can be asked of groups of people."""
+SUMMED: tuple[PeopleStatistic, ...] = ("predict", "mean", "total")
+"""Those that need sums of values, which weights multiply."""
 
 
 AT = "at"
@@ -128,7 +130,7 @@ class SampleQuestion:
     @property
     def in_steps(self) -> bool:
         """Whether numbers of people, and sums of their values, are in steps of the weight."""
-        return self.weight is not None and self.statistic in ("predict", "mean")
+        return self.weight is not None and self.statistic in SUMMED
 
     @property
     def of_values(self) -> bool:
@@ -139,7 +141,7 @@ class SampleQuestion:
     def sums(self) -> tuple[str, ...]:
         """What is added up of each group: words of x and y such as `xy`, the sum of their products."""
         measures = {"x": self.x, "y": self.y}
-        if self.of_values or self.statistic not in ("predict", "mean"):
+        if self.of_values or self.statistic not in SUMMED:
             return ()
         words = ("x", "y", "xx", "xy", "yy")
         return tuple(word for word in words if f"sum_{word}" in self.needs and all(measures[of] for of in word))

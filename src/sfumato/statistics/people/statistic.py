@@ -34,6 +34,9 @@ from sfumato.statistics.fitting import (
 )
 from sfumato.statistics.people.bins import PublicBins
 from sfumato.statistics.people.describe import (
+    BOUNDED,
+    COUNTED,
+    ESTIMATED,
     SEVERAL_RECORDS,
     Scope,
     errors_of_people,
@@ -46,9 +49,8 @@ from sfumato.statistics.people.describe import (
     units_in_words,
 )
 from sfumato.statistics.people.each_period import each_period
-from sfumato.statistics.people.percentiles import bins_of_guess
-from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, BoundedMeasure, SampleQuestion
-from sfumato.statistics.people.section import Bins
+from sfumato.statistics.people.percentiles import bins_of
+from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, SUMMED, BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR
 from sfumato.statistics.people.tabulate import (
     BIN,
@@ -72,20 +74,6 @@ from sfumato.surroundings import Surroundings
 
 MADE = (AT, BIN, "count")
 """Columns of statistics of people; an attribute of theirs cannot have one of these names."""
-ESTIMATED = {
-    "value": "protected value",
-    "count": "noisy number of people in the group, the same in all its rows",
-    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
-    "value without protection about 95 times in 100; empty: not known",
-}
-BOUNDED = {
-    "value": 'percentile; with the status "below" or "above", an edge of the bins that it is below, or not below',
-    "error": "standard error of the protection, from published numbers only; 1.96 times it to either side hold the "
-    "percentile without protection about 95 times in 100; empty: the value is a bound, or withheld",
-}
-COUNTED = {
-    "error": "mean absolute error of the value; of a negative one at least the value without its sign",
-}
 _PLACES = {"predict": "Predicted at {}", "quantiles": "Percentile {}", "mean": "Mean"}
 
 
@@ -128,9 +116,13 @@ class People(PublishedTable):
             return tuple(Dimension(name=name, codes=table.kept(name, codes[name])) for name in names)
 
         statistic = next(known for known in STATISTICS if known == table.statistic)  # the method knows no other
-        summed = statistic in ("predict", "mean")
+        summed = statistic in SUMMED
         y = None if table.measure is None else _bounded(table, data, table.measure, needed=summed)
-        bins = None if table.quantiles is None or y is None else bins_of(table, table.quantiles.bins, y)
+        bins = (
+            None
+            if table.quantiles is None or y is None
+            else bins_of(table.quantiles.bins, y, curve=table.protect.options.get("curve", "adaptive"))
+        )
         step = 1 if bins is None or table.measure is None else data.measures[table.measure].rounded
         bins = bins if bins is None or step == 1 else bins.between_multiples(step)
         at = {"predict": "{}", "quantiles": "p{}", "mean": "mean"}.get(table.statistic, "")
@@ -398,39 +390,52 @@ class People(PublishedTable):
         return self.what_was_done() + people_text(self, data, together, periods=periods_of(data, self.question))
 
     @classmethod
+    def family(cls, plan: Surroundings) -> tuple["People", ...]:
+        """All tables of people of a release, whatever they tell of them."""
+        return tuple(one for kind in plan.kinds if issubclass(kind, People) for one in plan.of_kind(kind))
+
+    @classmethod
+    def _speaks(cls, plan: Surroundings) -> bool:
+        """Whether no kind of tables of people before it says what all have in common."""
+        return next(kind for kind in plan.kinds if issubclass(kind, People)) is cls
+
+    @classmethod
     def _together(cls, plan: Surroundings) -> EmployerEmployee | None:
         """What all tables, and cubes, reveal together of one person; where some bound nothing, tables of people."""
-        return plan.guarantee.bound or people_guarantee(plan.of_kind(cls), plan.release.budget)
+        return plan.guarantee.bound or people_guarantee(cls.family(plan), plan.release.budget)
 
     @classmethod
     def _only(cls, plan: Surroundings) -> Scope | None:
         """What is spoken of, where something else in the release is not covered."""
-        return scope_of(plan, [one for one in plan.tables if type(one) is cls])
+        return scope_of(plan, [one for one in plan.tables if issubclass(type(one), People)])
 
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:
         """What tables of people protect, and what others do that are published with them."""
+        if not cls._speaks(plan):
+            return []
         history = plan.release.records.records.period is not None
         said = people_in_words(plan, cls._together(plan), only=cls._only(plan), history=history)
-        return [*said, *units_in_words(plan, plan.of_kind(cls))]
+        return [*said, *units_in_words(plan, cls.family(plan))]
 
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
         """What tables of people bound."""
         total, only = cls._together(plan), cls._only(plan)
         some = () if only is None or plan.guarantee.bound is not None else only.tables
-        return () if total is None else about_tables(person_comparisons(total), some)
+        return () if total is None or not cls._speaks(plan) else about_tables(person_comparisons(total), some)
 
     @classmethod
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What tables of people do not protect."""
-        several = plan.release.records.records.levels and not all(one.protects_units for one in plan.of_kind(cls))
-        return [people_leave_open(plan.of_kind(cls)) + (f" {SEVERAL_RECORDS}" if several else "")]
+        family = cls.family(plan)
+        several = plan.release.records.records.levels and not all(one.protects_units for one in family)
+        return [people_leave_open(family) + (f" {SEVERAL_RECORDS}" if several else "")] if cls._speaks(plan) else []
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
         """How to read the error figures of tables of people."""
-        return [errors_of_people(plan.of_kind(cls))]
+        return [errors_of_people(plan.of_kind(cls), cls.family(plan))]
 
     @classmethod
     def operator_notes(cls, plan: Surroundings) -> list[str]:
@@ -446,22 +451,6 @@ class People(PublishedTable):
 def periods_of(data: Microdata, question: SampleQuestion) -> int:
     """In how many periods a table publishes a person."""
     return next((len(dimension) for dimension in question.groups if dimension.name == data.records.period), 1)
-
-
-def bins_of(table: Table, bins: Bins, of: BoundedMeasure) -> PublicBins:
-    """The public bins of percentiles: those that are listed, or of a guess within the bounds of the measure."""
-    if bins.edges is not None:
-        return PublicBins(edges=bins.edges)
-    if bins.median is None or bins.sigma is None or bins.number is None:
-        raise ValueError("bins are a list of edges or a guess")
-    return bins_of_guess(
-        table.protect.options.get("curve", "adaptive"),
-        median=bins.median,
-        sigma=bins.sigma,
-        number=bins.number,
-        minimum=of.low,
-        maximum=of.high,
-    )
 
 
 def _bounded(table: Table, data: Microdata, name: str, *, needed: bool) -> BoundedMeasure:

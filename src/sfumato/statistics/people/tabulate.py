@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,8 @@ BIN = "bin"
 LARGEST_GROUP = 2**61 - 1
 """As many people as any method has room for."""
 _LIMIT = 2**63
+_SCALED = repr(2.0**64)
+"""What amounts are divided by, exactly, so that sums of the largest binary numbers are finite."""
 
 
 def sampled(tables: RecordTables, questions: Mapping[str, SampleQuestion]) -> dict[str, Cells]:
@@ -279,6 +282,47 @@ def weighed(tables: RecordTables, weight: Weight) -> Weighing:
         average=float(row["_average"] or 0),
         heavier=int(row["_heavier"]),
         lost=float(row["_beyond"] or 0) / whole if whole else 0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clipping:
+    """What the bounds of a measure change of its total over all records: confidential."""
+
+    measure: BoundedMeasure
+    records: float
+    """The share of records whose value counts with a bound instead."""
+    total: float
+    """By how much that raises the sum of all sizes of values, as a share of it; below 0 where it lowers it."""
+
+    def figures(self) -> dict[str, Any]:
+        """As numbers."""
+        bounds = {"minimum": self.measure.low, "maximum": self.measure.high}
+        return {**bounds, "share_of_records": self.records, "share_of_total": self.total}
+
+    def in_words(self) -> str:
+        """For whoever checks a release."""
+        return (
+            f"Bounds of {self.measure.name}: values below {self.measure.low:,} or above {self.measure.high:,} count as "
+            f"these. That is so of {self.records:.2%} of records, and changes the total of all, without weights, by "
+            f"{self.total:+.2%}. Confidential: these two shares are not protected."
+        )
+
+
+def clipping(tables: RecordTables, of: BoundedMeasure) -> Clipping:
+    """What is to be known of the values beyond the bounds of a measure."""
+    value = f"CAST({tables.engine.q(of.name)} AS DOUBLE)"
+    within = f"least(greatest({value}, {of.low}), {of.high})"
+    row = tables.records.row(
+        _number="count(*)",
+        _beyond=times(f"{value} < {of.low} OR {value} > {of.high}"),
+        _whole=f"sum(abs({value}) / {_SCALED})",
+        _changed=f"sum(({within} - {value}) / {_SCALED})",
+    )
+    return Clipping(
+        measure=of,
+        records=int(row["_beyond"] or 0) / (int(row["_number"] or 0) or 1),
+        total=float(row["_changed"] or 0) / (float(row["_whole"] or 0) or 1.0),
     )
 
 

@@ -396,6 +396,9 @@ def tune_percentiles(
     )
 
 
+_KNOWN = " but those by laplace, whose errors `sfumato check` tells without any data"
+
+
 def chosen_table(plan: Surroundings, name: str | None, statistics: Sequence[str], kind: str) -> People:
     """The one table of a kind, or the one that is named."""
     found = [table for table in plan.of_kind(People) if table.table.statistic in statistics]
@@ -403,7 +406,7 @@ def chosen_table(plan: Surroundings, name: str | None, statistics: Sequence[str]
         raise ReleaseError(
             "[[table]]",
             expected=f"{kind}: one with {' or '.join(f'`{statistic}`' for statistic in statistics)}",
-            found=f"a release that has no {' or '.join(statistics)} table",
+            found=f"a release that has no {' or '.join(statistics)} table{_KNOWN if 'mean' in statistics else ''}",
             do="add one, or tune another part of the release",
         )
     chosen: list[People] = [table for table in found if name in (None, table.name)]

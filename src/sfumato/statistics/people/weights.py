@@ -3,7 +3,7 @@
 from sfumato.errors import ReleaseError
 from sfumato.frame.records import Microdata, UnitLimit
 from sfumato.statistics.fitting import need_one_period
-from sfumato.statistics.people.question import Weight
+from sfumato.statistics.people.question import SUMMED, Weight
 from sfumato.statistics.registry import METHODS, for_people, options_of
 from sfumato.statistics.table import Table
 
@@ -21,7 +21,7 @@ def weight_of(table: Table, data: Microdata) -> Weight | None:
     if column is None or not isinstance(largest, int) or largest < 1:
         return None  # a bound that is none is refused where the method is built
     clips = table.protect.options.get(WEIGHTS_ABOVE) == "clip"
-    if table.statistic in ("predict", "mean"):
+    if table.statistic in SUMMED:
         return Weight.of_values(column=column, largest=largest, clips=clips)
     return Weight(column=column, largest=largest, clips=clips)
 
