@@ -21,6 +21,7 @@ from sfumato.release import load
 from sfumato.report.published import on_trial
 from sfumato.running import run
 from sfumato.statistics.jobs.auto import Auto
+from sfumato.statistics.jobs.bell import BoxBell, VectorBell
 from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from sfumato_lab.economy.jobs.generate import generate
@@ -256,6 +257,9 @@ METHODS = [
     VectorPareto(alpha=ALPHA, epsilon=TWO, worker_cells=2),
     SmoothBox(alpha=ALPHA, epsilon=TWO),
     SmoothBox(alpha=ALPHA, epsilon=TWO, worker_cells=2),
+    VectorBell(alpha=ALPHA, epsilon=TWO),
+    VectorBell(alpha=ALPHA, epsilon=TWO, worker_cells=2),
+    BoxBell(alpha=ALPHA, epsilon=TWO, worker_cells=2),
     Auto(alpha=ALPHA, epsilon=Fraction(4), worker_cells=2),
 ]
 

@@ -213,7 +213,7 @@ def expected_deviation(
     for j in range(_DIRECT_TERMS):
         over += _above(noise, _logs(n + shift + j + 0.5, median))
         under += 1 - _above(noise, _logs(n + shift - j - 0.5, median))
-    over += median * _integral_above(noise, _logs(n + shift + _DIRECT_TERMS, median))
+    over += median * integral_above(noise, _logs(n + shift + _DIRECT_TERMS, median))
     under += median * _integral_below(noise, _logs(n + shift - _DIRECT_TERMS, median))
     return over, under
 
@@ -221,7 +221,7 @@ def expected_deviation(
 def relative_deviation(noise: BoxLaplace) -> float:
     """E|e^z/E[e^z] − 1|, the mean absolute error before rounding as a share of the base."""
     at = np.log(np.array(noise.growth))
-    return float(_integral_above(noise, at) + _integral_below(noise, at)) / noise.growth
+    return float(integral_above(noise, at) + _integral_below(noise, at)) / noise.growth
 
 
 def _logs(level: Floats, median: Floats) -> Floats:
@@ -235,21 +235,21 @@ def _above(noise: BoxLaplace, r: Floats) -> Floats:
     return np.where(r >= 0, half, 1 - half)
 
 
-def _integral_above(noise: BoxLaplace, r: Floats) -> Floats:
+def integral_above(noise: BoxLaplace, r: Floats) -> Floats:
     """∫ P(z ≥ t)·e^t dt from r on."""
     positive, negative = np.maximum(r, 0), np.minimum(r, 0)
-    inside = -np.expm1(negative) - (_tilted(noise, np.zeros_like(r), -1) - _tilted(noise, -negative, -1))
-    return _tilted(noise, positive, 1) + inside
+    inside = -np.expm1(negative) - (tilted(noise, np.zeros_like(r), -1) - tilted(noise, -negative, -1))
+    return tilted(noise, positive, 1) + inside
 
 
 def _integral_below(noise: BoxLaplace, r: Floats) -> Floats:
     """∫ P(z < t)·e^t dt up to r."""
     positive, negative = np.maximum(r, 0), np.minimum(r, 0)
-    inside = np.expm1(positive) - (_tilted(noise, np.zeros_like(r), 1) - _tilted(noise, positive, 1))
-    return _tilted(noise, -negative, -1) + inside
+    inside = np.expm1(positive) - (tilted(noise, np.zeros_like(r), 1) - tilted(noise, positive, 1))
+    return tilted(noise, -negative, -1) + inside
 
 
-def _tilted(noise: BoxLaplace, r: Floats, sign: int) -> Floats:
+def tilted(noise: BoxLaplace, r: Floats, sign: int) -> Floats:
     """∫ P(z ≥ t)·e^(±t) dt from r ≥ 0 on."""
     b = float(noise.scale)
     rate = 1 - sign * b

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.noise.box_laplace import BoxLaplace, relative_deviation
+from sfumato.noise.box_laplace import BoxLaplace, integral_above, relative_deviation, tilted
 from sfumato.noise.box_pareto import HullPoints, coordinate_bounds
 from sfumato.noise.passes import FIRST_BITS, Uniforms, block_chunks, heads_of, settled_rows, word_blocks
 from sfumato.noise.randomness import Randomness
@@ -18,7 +18,6 @@ from sfumato.noise.refinement import VectorBounds, exactly, many_digits, minus_l
 _WIDENED = 1 + 2.0**-30
 _UNIT = 2.0**-52
 _DIRECT_TERMS = 64
-_NODES = 96
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,20 +151,12 @@ class BoxSinh:
         return over + self._rest(n, n + _DIRECT_TERMS, 1), under + self._rest(n, n - _DIRECT_TERMS, -1)
 
     def _rest(self, n: Floats, level: Floats, side: int) -> Floats:
-        """∫ P(V beyond v) dv from a level on, away from n: over z, whose density has a kink at zero."""
+        """∫ P(V beyond v) dv from a level on, away from n: with v = size·factor·sinh(a + z), over z."""
         start, height = np.arcsinh(n / float(self.size)), float(self.size * self.factor)
         first = side * (np.arcsinh(level / height) - start)
-        before, after = np.minimum(first, 0.0), np.maximum(first, 0.0)
-        length = 60 * float(self.scale) / (1 - float(self.scale))
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        total = np.zeros(n.shape)
-        for low, high in ((before, np.zeros(n.shape)), (after, after + length)):
-            half = (high - low) / 2
-            t = low[..., None] + half[..., None] * (nodes + 1)
-            tail = self.logarithm.one_cell.at(np.abs(t) / float(self.scale)) / 2
-            beyond = np.where(t >= 0, tail, 1 - tail)
-            total += (beyond * np.cosh(start[..., None] + side * t) * weights).sum(axis=-1) * half * height
-        return total
+        rising, falling = integral_above(self.logarithm, first), _falling_above(self.logarithm, first)
+        found: Floats = height / 2 * (np.exp(side * start) * rising + np.exp(-side * start) * falling)
+        return found
 
     def _above(self, n: Floats, level: Floats) -> Floats:
         """P(V ≥ level)."""
@@ -180,9 +171,13 @@ class BoxSinh:
         It is E|τ(cosh z − M) + sinh z|/M with M = E[cosh z] and τ = n/√(n² + size²): a convex function of τ, so at most
         what it is at τ = 0 or τ = 1.
         """
-        b, mean = float(self.scale), self.logarithm.growth
-        nodes, weights = np.polynomial.legendre.leggauss(1_000)
-        x = 30 / (1 - b) * (nodes + 1)
-        tail = self.logarithm.one_cell.at(x)
-        small = float((tail * np.cosh(b * x) * b * weights).sum()) * 30 / (1 - b) / mean
+        zero, mean = np.zeros(1), self.logarithm.growth
+        small = float(integral_above(self.logarithm, zero)[0] + _falling_above(self.logarithm, zero)[0]) / mean
         return max(small, relative_deviation(self.logarithm))
+
+
+def _falling_above(noise: BoxLaplace, r: Floats) -> Floats:
+    """∫ P(z ≥ t)·e^(−t) dt from r on."""
+    positive, negative = np.maximum(r, 0), np.minimum(r, 0)
+    inside = np.expm1(-negative) - (tilted(noise, np.zeros_like(r), 1) - tilted(noise, -negative, 1))
+    return tilted(noise, positive, -1) + inside

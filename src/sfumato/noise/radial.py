@@ -24,6 +24,7 @@ Bend = Literal[-1, 0, 1]
 
 _UNIT = 2.0**-52
 _WIDENED = 1 + 2.0**-30
+_NODES, _PANELS = 24, 3  # of the quadrature, between knots
 _NEAR = 2.0**-40  # of a threshold, where floating point does not decide which piece is chosen
 
 
@@ -268,12 +269,12 @@ class Radii:
         else:
             knots.append(high)
         knots = sorted({knot for knot in knots if knot <= high} | {high})
-        base, weight = np.polynomial.legendre.leggauss(48)
+        base, weight = np.polynomial.legendre.leggauss(_NODES)
         nodes, weights = [], []
         for left, right in pairwise(knots):
-            for piece in range(4):
-                begin = left + (right - left) * piece / 4
-                end = left + (right - left) * (piece + 1) / 4
+            for piece in range(_PANELS):
+                begin = left + (right - left) * piece / _PANELS
+                end = left + (right - left) * (piece + 1) / _PANELS
                 first = np.minimum(np.maximum(start, begin), end)
                 half = (end - first) / 2
                 nodes.append(first[:, None] + half[:, None] * (base + 1))

@@ -12,8 +12,10 @@ from sfumato.errors import SfumatoError
 from sfumato.method import Method, bought_steps, public_parameters, published_figures
 from sfumato.noise.randomness import Seeded
 from sfumato.statistics.jobs.auto import Auto
+from sfumato.statistics.jobs.bell import BoxBell, VectorBell
 from sfumato.statistics.jobs.laplace import Laplace
 from sfumato.statistics.jobs.logarithms import LogBox, LogLaplace
+from sfumato.statistics.jobs.sinh_box import SinhBox
 from sfumato.statistics.jobs.smooth import SmoothGamma, SmoothLaplace, SmoothPareto
 from sfumato.statistics.jobs.vector import SmoothBox, VectorPareto
 from sfumato.statistics.registry import built_again
@@ -32,6 +34,9 @@ METHODS: list[Method] = [
     *(SmoothPareto(alpha=ALPHA, epsilon=TWO, error_epsilon=Fraction(bought)) for bought in ("0.05", "0.2", "20")),
     SmoothGamma(alpha=ALPHA, epsilon=TWO, tight=True, error_epsilon=Fraction("0.2")),
     VectorPareto(alpha=ALPHA, epsilon=TWO, worker_cells=WORKERS, error_epsilon=Fraction("0.2")),
+    VectorBell(alpha=ALPHA, epsilon=TWO, worker_cells=WORKERS),
+    BoxBell(alpha=ALPHA, epsilon=FOUR, worker_cells=WORKERS),
+    SinhBox(alpha=ALPHA, epsilon=TWO, worker_cells=WORKERS),
     LogLaplace(alpha=ALPHA, epsilon=TWO, debias=True),
     LogBox(alpha=ALPHA, epsilon=TWO, worker_cells=WORKERS),
     Auto(alpha=ALPHA, epsilon=FOUR, worker_cells=WORKERS),
