@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, cast
 
@@ -15,8 +16,11 @@ from sfumato.errors import ReleaseError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Frame
 from sfumato.method import CONFIDENCE, NOT_AVAILABLE, Method, PublishedFigures
+from sfumato.privacy.guarantee import EmployerEmployee, caps_together
 from sfumato.statistics.column_texts import typical
 from sfumato.statistics.fitting import epsilon_of, used_options
+from sfumato.statistics.jobs.at_periods import counted, shared_options
+from sfumato.statistics.jobs.at_periods import share as of_one
 from sfumato.statistics.jobs.mean_of import (
     CERTAINTY,
     JOBS,
@@ -73,12 +77,13 @@ class JobMeans(JobTotals):
     @classmethod
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The two methods that share the epsilon of a table: of its total, and of its count."""
-        name, epsilon = cls.method_name(table, data), epsilon_of(table, cls.method_name(table, data))
+        name, periods = cls.method_name(table, data), len(question.periods)
+        epsilon = of_one(epsilon_of(table, name), periods)
         share = _share(table)
         common: dict[str, Any] = {
             "alpha": alpha if table.protect.alpha is None else table.protect.alpha,
             "worker_cells": question.worker_cells(data),
-            "options": used_options(table, "form", COUNT_SHARE),
+            "options": shared_options(used_options(table, "form", COUNT_SHARE), periods),
         }
         spent = None if epsilon is None else epsilon * (1 - share)
         total = build(name, epsilon=spent, of_table={"floor": question.cap}, **common)
@@ -86,6 +91,12 @@ class JobMeans(JobTotals):
         if not allows_means(jobs):
             raise _no_means(table, cast(Fraction, epsilon), share, jobs, cast(Any, total))
         return cast(Method, MeanOf(total=cast(Any, total), jobs=jobs))
+
+    @cached_property
+    def guarantee(self) -> EmployerEmployee:
+        """For neighbours whose part of the total, and number of jobs, grow alike."""
+        whole = super().guarantee
+        return replace(whole, caps=caps_together([whole.caps, counted(self.question)]))
 
     @classmethod
     def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:  # noqa: ARG003
