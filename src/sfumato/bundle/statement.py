@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,7 @@ from sfumato.privacy.meaning import (
     surest,
     why_revealing_less,
 )
+from sfumato.privacy.panel_meaning import over_panel
 from sfumato.statistics.column_texts import number_left_out
 from sfumato.statistics.registry import METHODS
 
@@ -172,7 +174,7 @@ def _first(plan: Plan, spent: OverPeriods | None) -> list[str]:
     windows = spent.windows if formal and spent is not None else ()
     in_time = [in_all_periods(one, jobs=plan.release.data.of_jobs) for one in windows]
     if not apart:
-        return [_in_short(plan), *in_time, *_once(plan), *_meaning(plan.guarantee)]
+        return [_in_short(plan), *in_time, *_once(plan), *_at_periods(plan), *_meaning(plan.guarantee)]
     first, *rest = [*([_in_short(plan)] if plan.guarantee.bound is None else []), *apart]
     return [first, *in_time, *rest]
 
@@ -185,6 +187,18 @@ def _once(plan: Plan) -> list[str]:
         "An establishment has one code of each public attribute, so that the others do not depend on its workforce."
     )
     return [" ".join([*map(why_revealing_less, plan.charged_once), reason])]
+
+
+def _at_periods(plan: Plan) -> list[str]:
+    """What the tables of a panel spend at each period, and what is protected of a job over all of them."""
+    spent: dict[str, Fraction] = {}
+    for one in plan.distinct():
+        spent |= {period: spent.get(period, Fraction(0)) + epsilon for period, epsilon in one.spent_at.items()}
+    data = plan.release.data
+    bound = plan.guarantee.bound
+    if not spent or bound is None or data.span is None:
+        return []
+    return [over_panel(spent, bound.delta, data.span.codes(), data.as_jobs().jobs.around)]
 
 
 def _apart(plan: Plan) -> list[str]:

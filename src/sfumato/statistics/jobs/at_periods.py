@@ -3,7 +3,7 @@
 docs/methods/panels.md says who is protected, and proves it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,6 +15,7 @@ from sfumato.frame.jobs import POPULATIONS
 from sfumato.frame.measured import jobs_of
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import Caps, EmployerEmployee, caps_together
+from sfumato.statistics.each_period import JobsEachPeriod, each_period
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
@@ -106,13 +107,44 @@ def share(epsilon: Fraction | None, periods: int) -> Fraction | None:
     return None if epsilon is None else epsilon / max(periods, 1)
 
 
-def over_periods(each: EmployerEmployee, question: Question, *limits: tuple[str, int]) -> EmployerEmployee:
-    """What all periods of a table reveal together, given what one does: one establishment is in all of them.
+def method_of(table: Table, data: Frame, question: Question, epsilon: Fraction | None, make: Callable[..., Any]) -> Any:
+    """The method of a table, which spends the same in each of its periods, or what each has; `make` takes an epsilon.
 
-    `limits` are the measures that are added up. Where only some of the jobs in a period are counted, a step is limited
-    by their number, too.
+    What is the same in all is the method of one period, with its part of epsilon.
     """
-    whole = sequential([each] * max(len(question.periods), 1))
+    if not table.protect.by_period:
+        return make(epsilon=share(epsilon, len(question.periods)))
+    if bought := [name for name in _SHARED if name in table.protect.options]:
+        raise ReleaseError(
+            f"table '{table.name}', epsilon",
+            expected=f"one number beside {bought[0]}: all periods share both evenly",
+            found="an epsilon for each period",
+            do=f"write one number, or leave out {bought[0]}",
+        )
+    return each_period(
+        table.name,
+        data.panel_period if data.panel_period in table.by else None,
+        question.periods,
+        table.protect.by_period,
+        lambda *, epsilon, periods: make(epsilon=epsilon / periods),
+        kind=JobsEachPeriod,
+    )
+
+
+def spent_at(method: Any, question: Question, whole: Fraction) -> dict[str, Fraction]:
+    """What each period of a table spends: what its method says, or an even share of the whole."""
+    even = dict.fromkeys(question.periods, whole / max(len(question.periods), 1))
+    return dict(getattr(method, "epsilons", even)) if question.periods else {}
+
+
+def over_periods(method: Any, question: Question, *limits: tuple[str, int]) -> EmployerEmployee:
+    """What all periods of a table reveal together: one establishment is in all of them.
+
+    A method says what one period reveals, or all of them where each has its own. `limits` are the measures that are
+    added up, or the number of the jobs where these are only some of those in a period.
+    """
+    periods = max(len(question.periods), 1) // getattr(method, "periods", 1)
+    whole = sequential([method.guarantee()] * periods)
     return replace(whole, caps=caps_together([limits, whole.caps]))
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import MOST_CELLS, Chunked
@@ -26,7 +26,7 @@ from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, number_left_out, typical
 from sfumato.statistics.fitting import epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
-from sfumato.statistics.jobs.at_periods import counted, over_periods, periods_of, share, shared_options
+from sfumato.statistics.jobs.at_periods import counted, method_of, over_periods, periods_of, shared_options, spent_at
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
@@ -125,19 +125,32 @@ class JobCounts(PublishedTable):
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The method that protects a table, with its parameters; `alpha` is the budget's."""
         name = cls.method_name(table, data)
-        return build(
+        make = partial(
+            build,
             name,
             alpha=alpha if table.protect.alpha is None else table.protect.alpha,
-            epsilon=share(epsilon_of(table, name), len(question.periods)),
             worker_cells=question.worker_cells(data),
             options=shared_options(used_options(table, "form"), len(question.periods)),
         )
+        epsilon = epsilon_of(table, name, each=bool(question.periods) and not cls.sparse)
+        return cast(Method, method_of(table, data, question, epsilon, make))
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is promised of the jobs of all periods together; each period spends a part of what the table does."""
         each = self.method.guarantee()
-        return each if each.bound is None else over_periods(each.bound, self.question, *counted(self.question))
+        return each if each.bound is None else over_periods(self.method, self.question, *counted(self.question))
+
+    @property
+    def spent_at(self) -> Mapping[str, Fraction]:
+        """The epsilon that each period of a panel spends."""
+        return spent_at(self.method, self.question, self.spends)
+
+    @property
+    def why_not_reconciled(self) -> str | None:
+        """Why it may not be made to agree with others."""
+        apart = "its periods spend different epsilons, so that its errors are not alike"
+        return apart if self.table.protect.by_period else super().why_not_reconciled
 
     @classmethod
     def block_of(cls, question: Question, data: Frame) -> Block:

@@ -6,7 +6,7 @@ docs/methods/formal-totals.md says who is protected, and proves it.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 from sfumato.engine.connect import Tables
@@ -20,7 +20,7 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.meaning import Comparison
 from sfumato.statistics.column_texts import typical
 from sfumato.statistics.fitting import epsilon_of, know_each_measure, named_method, used_options
-from sfumato.statistics.jobs.at_periods import over_periods, share, shared_options
+from sfumato.statistics.jobs.at_periods import method_of, over_periods, shared_options
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.statistic import JobCounts
 from sfumato.statistics.jobs.tabulate import as_jobs
@@ -140,20 +140,21 @@ class JobTotals(JobCounts):
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The method that protects a table, with its parameters; what one job adds at most is the cap."""
         name = cls.method_name(table, data)
-        return build(
+        make = partial(
+            build,
             name,
             alpha=alpha if table.protect.alpha is None else table.protect.alpha,
-            epsilon=share(epsilon_of(table, name), len(question.periods)),
             worker_cells=question.worker_cells(data),
             options=shared_options(used_options(table, "form"), len(question.periods)),
             of_table={"floor": question.cap},
         )
+        epsilon = epsilon_of(table, name, each=bool(question.periods))
+        return cast(Method, method_of(table, data, question, epsilon, make))
 
     @cached_property
     def guarantee(self) -> EmployerEmployee:
         """For neighbours whose part of the total grows alike too."""
-        each = cast(EmployerEmployee, self.method.guarantee())
-        return over_periods(each, self.question, (self.question.measured, self.one_job))
+        return over_periods(self.method, self.question, (self.question.measured, self.one_job))
 
     @property
     def measure(self) -> str:
