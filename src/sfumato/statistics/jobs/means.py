@@ -89,7 +89,7 @@ class JobMeans(JobTotals):
         total = build(name, epsilon=spent, of_table={"floor": question.cap}, **common)
         jobs = cast(Any, build(name, epsilon=None if epsilon is None else epsilon * share, **common))
         if not allows_means(jobs):
-            raise _no_means(table, cast(Fraction, epsilon), share, jobs, cast(Any, total))
+            raise _no_means(table, cast(Fraction, epsilon), share, jobs, cast(Any, total), periods=periods)
         return cast(Method, MeanOf(total=cast(Any, total), jobs=jobs))
 
     @cached_property
@@ -253,11 +253,11 @@ class JobMeans(JobTotals):
 
 
 def _no_means(
-    table: Table, epsilon: Fraction, share: Fraction, jobs: VectorPareto, total: VectorPareto
+    table: Table, epsilon: Fraction, share: Fraction, jobs: VectorPareto, total: VectorPareto, *, periods: int
 ) -> ReleaseError:
-    """Why a table would have no mean whatever the data are, and what is needed at least."""
+    """Why a table would have no mean whatever the data are, and what is needed at least; `epsilon` is of a period."""
     least = _least_epsilon(jobs)
-    whole = _rounded_up(least / share)
+    whole = _rounded_up(max(periods, 1) * least / share)
     do = f"write epsilon = {whole}, or have fewer codes of workers in `by`"
     needed = _rounded_up(least / epsilon)
     try:
@@ -270,8 +270,8 @@ def _no_means(
         f"table '{table.name}', mean",
         expected=f"a number of jobs that spends epsilon = {_rounded_up(least)} or more: else none is above 0 for "
         "certain, however many jobs there are, and no cell can have a mean",
-        found=f"{_rounded_up(jobs.epsilon)}: epsilon = {float(epsilon):g}, of which the number of jobs spends "
-        f"{float(share):.0%}",
+        found=f"{_rounded_up(jobs.epsilon)}: epsilon = {float(epsilon):g}"
+        f"{' in each period' if periods > 1 else ''}, of which the number of jobs spends {float(share):.0%}",
         do=do,
     )
 
