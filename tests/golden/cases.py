@@ -540,6 +540,7 @@ KEPT_CUBES = "".join(
     line + "\n" for line in CUBES.replace("\\\n", "").splitlines() if line.startswith(("capped", "levels |"))
 )
 
+
 def at_periods(budget: str, text: str, population: str = "") -> Case:
     """A release of jobs at periods of a panel, with a guarantee."""
     case = panel("quarter", "2024-Q1", "2025-Q2", text)
