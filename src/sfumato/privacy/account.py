@@ -328,12 +328,13 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
 
 def _allowed(budget: EmployerEmployee, further: Caps) -> str:
     """What to do about totals, or populations of a panel, that a budget does not have."""
-    if lacking := {population_of(measure) for measure, _ in further} - {population_of(m) for m, _ in budget.caps}:
-        jobs = " and ".join(sorted(words or "all jobs of a period" for words in lacking))
+    known = {population_of(measure) for measure, _ in budget.caps}
+    if lacking := {words for measure, _ in further if (words := population_of(measure)) and words not in known}:
+        jobs = " and ".join(sorted(lacking))
         return f"let the officer allow tables of {jobs} in the budget: populations = […] in the release file"
     names = sorted({name_of(measure) for measure, _ in further})
-    known = {name_of(measure) for measure, _ in budget.caps}
-    again = [name for name in names if name in known]
+    named = {name_of(measure) for measure, _ in budget.caps}
+    again = [name for name in names if name in named]
     if again:
         return (
             f"write {' and '.join(again)} under [data.measures] as the budget has it, its cap, column and factor too; "
