@@ -593,7 +593,6 @@ CASES: Mapping[str, Case] = {
     "panel_degrees": panel("quarter", "2024-Q1", "2025-Q2", DEGREES),
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
     "panel_beginning": at_periods('alpha = 0.1, epsilon = 60, totals = ["earnings"]', AT_PERIODS),
-    "panel_end": at_periods('alpha = 0.1, epsilon = 60, totals = ["earnings"]', AT_PERIODS, "end"),
     "panel_any": at_periods('alpha = 0.1, epsilon = 60, delta = 0.1, definition = "individuals"', ANY_PERIOD, "any"),
     "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
     **{

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato import open_bundle
 from sfumato.checking import check
 from sfumato.errors import BudgetError, ReleaseError
 from sfumato.frame.jobs import Around
@@ -241,6 +242,22 @@ def test_tables_of_one_period_agree(tmp_path: Path) -> None:
         parts = [r["value"] for r in fine if (r["state"], r["quarter"]) == (row["state"], row["quarter"])]
         assert sum(parts) == row["value"]
     assert "spend different epsilons" in done.plan.not_reconciled["each"]
+
+
+def test_a_table_in_parts_is_the_same_table(tmp_path: Path) -> None:
+    each = 'epsilon = { "2024-Q3" = 1, "2024-Q4" = 2 }'
+    tables = table("state quarter sex", TWO + "parts = 2\n") + table(
+        "quarter state", TWO + "parts = 2\n", name="each", protect=each
+    )
+    done = run(load(written(tmp_path, tables)))
+    assert [open_bundle(done.bundle).rows(name).num_rows for name in ("jobs", "each")] == [8, 4]
+
+
+def test_releases_of_another_population_are_no_earlier_ones(tmp_path: Path) -> None:
+    first = written(tmp_path, table("state quarter", TWO), jobs=', population = "end"')
+    first.rename(tmp_path / "first.toml")
+    with pytest.raises(ReleaseError, match="other jobs of the panel"):
+        check(load(written(tmp_path, table("agency quarter", TWO), more='earlier = ["first.toml"]')))
 
 
 # A series.

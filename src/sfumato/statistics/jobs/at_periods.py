@@ -34,8 +34,8 @@ def periods_of(table: Table, data: Frame, method: str, *, instead: str) -> tuple
     if is_keyed(method):
         raise ReleaseError(
             f"table '{table.name}', method '{method}'",
-            expected="indicators, a flow or a graph, or a method with a guarantee, such as smooth-pareto: the rows of a "
-            "panel are jobs in a period",
+            expected="indicators, a flow or a graph, or a method with a guarantee, such as smooth-pareto: the rows of "
+            "a panel are jobs in a period",
             found=f'{table.statistic} = "{table.measure or table.count}"',
             do=f"write indicators = {instead} of each period, or take a method with a guarantee",
         )
