@@ -83,6 +83,18 @@ def totals_in(caps: Caps) -> Caps:
     return tuple((measure, cap) for measure, cap in caps if name_of(measure) != JOBS or not population_of(measure))
 
 
+def limited(caps: Caps) -> str:
+    """What limits steps beside the number of workers, as it follows the parameters of a guarantee.
+
+    >>> limited((("earnings", 900), ("jobs[population=end]", 1)))
+    '; with totals of earnings (at most 900 a job); with numbers of jobs at the end of a period'
+    """
+    totals = totals_in(caps)
+    numbers = [words for words, _ in spoken(tuple(cap for cap in caps if cap not in totals))]
+    of_totals = f"; with totals of {capped(totals)}" if totals else ""
+    return of_totals + (f"; with numbers of {' and of '.join(numbers)}" if numbers else "")
+
+
 def weakest(definitions: Iterable[Definition]) -> Definition:
     """The definition under which all hold together.
 
@@ -197,8 +209,8 @@ class EmployerEmployee:
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
         words = "individuals only" if self.definition == "individuals" else self.definition
         condition = f"; {self.condition}" if self.condition else ""
-        totals = f"; with totals of {capped(self.caps)}" if self.caps else ""
-        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}{condition}{totals}"
+        amounts = f"alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}"
+        return f"{words}, {amounts}{condition}{limited(self.caps)}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
