@@ -83,6 +83,10 @@ def _refuse_unlike(file: Path, release: Release, other: Release) -> None:
         raise _refused(file, found="one with another ledger", do="name releases of the same ledger")
     if other.account != release.account:
         raise _refused(file, found=f"one about {other.account}", do=f"name releases about {release.account}")
+    if release.data.span is not None and (other.data.span is None or _counted(other) != _counted(release)):
+        raise _refused(
+            file, found="one about other jobs of the panel", do="name releases with the same population of its jobs"
+        )
     used = {name for table in other.tables for name in (*table.by, *table.where)}
     for name in sorted(used & {*other.data.attributes}):
         if name not in release.data.attributes or _described(release, name) != _described(other, name):
@@ -91,6 +95,11 @@ def _refuse_unlike(file: Path, release: Release, other: Release) -> None:
                 found=f"'{name}', which is described otherwise here or not at all",
                 do="describe the attributes of its tables alike in both files, and levels too, under [data.attributes]",
             )
+
+
+def _counted(release: Release) -> str:
+    """Which jobs of a panel are counted at a period."""
+    return release.frame.jobs.population
 
 
 def _described(release: Release, name: str) -> tuple[object, ...]:

@@ -61,8 +61,8 @@ class Plan:
     software: str = __version__
 
     def is_public(self, attribute: str) -> bool:
-        """Whether an attribute describes workplaces, and everyone knows it."""
-        return self.release.data.is_public(attribute)
+        """Whether everyone knows the codes of an attribute: it describes workplaces, or is the period of a panel."""
+        return self.release.data.is_known(attribute)
 
     def codes_above(self, fine: str, coarse: str, codes: Iterable[str], *, register: bool) -> Mapping[str, str] | None:
         """The code of one attribute that each of some codes of a finer one lies in; None where none follows.

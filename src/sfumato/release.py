@@ -13,20 +13,21 @@ from sfumato.engine.data_files import is_stored, local_path
 from sfumato.errors import ReleaseError
 from sfumato.frame.data import Frame
 from sfumato.frame.levels import UnknownLevel, asked_in, with_asked_levels
+from sfumato.frame.measured import jobs_of
 from sfumato.frame.periods import Period
 from sfumato.frame.records import Microdata
-from sfumato.frame.series import filled, has_words
+from sfumato.frame.series import filled, has_words, panel_at, panel_column
 from sfumato.keys import Secret, read_key
 from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
-from sfumato.privacy.guarantee import EmployerEmployee
+from sfumato.privacy.guarantee import Caps, EmployerEmployee
 from sfumato.privacy.windows import Window
 from sfumato.sections import About, LiveSettings, Series
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.fitting import classes_of
 from sfumato.statistics.panel.section import renamed_end
 from sfumato.statistics.registry import is_keyed
-from sfumato.statistics.table import Table
+from sfumato.statistics.table import AT_A_PERIOD, Table
 from sfumato.toml import read_toml
 
 OF_JOBS, OF_RECORDS = "data of jobs", "data of records"
@@ -106,7 +107,16 @@ class Release(Described):
         return self
 
     def _know_totals(self) -> None:
-        """Refuse a budget for totals that nothing limits."""
+        """Refuse a budget for totals that nothing limits, and for populations that there are none of."""
+        own = self.data.of_jobs and self.data.span is not None and self.frame.jobs.population
+        listed = () if self.about.budget is None else self.about.budget.populations
+        if listed and own not in listed:
+            raise ReleaseError(
+                "budget, populations",
+                expected=f'"{own}" among them, the population of the jobs' if own else "a panel, which has populations",
+                found=", ".join(listed) if own else "data that are none",
+                do="add it" if own else "leave out `populations`",
+            )
         for name in () if self.about.budget is None else self.about.budget.totals:
             measure = self.data.measures.get(name)
             if not self.data.of_jobs or measure is None or measure.cap is None:
@@ -165,11 +175,22 @@ class Release(Described):
         """Refuse a series of data that have a time dimension of their own."""
         if self.series is None:
             return
-        if self.time is not None:
+        others = [one.name for one in self.tables if one.statistic not in AT_A_PERIOD or is_keyed(one.protect.method)]
+        if self.data.span is not None and (others or self.series.column):
+            raise ReleaseError(
+                "[series]",
+                expected="of a panel, counts, totals and means of jobs with a guarantee, each about the period that is "
+                "run, and no `column`: `period` under [data.jobs] names it",
+                found=f"the table{'s' if len(others) > 1 else ''} {', '.join(others)}" if others else "`column`",
+                do="publish indicators, flows and graphs of all periods by one run, without [series]"
+                if others
+                else "leave out `column`",
+            )
+        if self.data.time is not None and self.data.span is None:
             raise ReleaseError(
                 "[series]",
                 expected="data of one period at a time",
-                found=f"a `period` under [data], the column '{self.time}', which makes a time dimension by itself",
+                found=f"a `period` under [data], the column '{self.data.time}', which makes a time dimension by itself",
                 do="leave out [series] and publish all periods by one run, or leave out `period` under [data]; "
                 "`column` under [series] reads the rows of one period only",
             )
@@ -242,18 +263,33 @@ class Release(Described):
     @property
     def budget(self) -> EmployerEmployee | None:
         """What the account may spend, if anything of this release costs."""
-        return None if self.about.budget is None else self.about.budget.guarantee(self._caps)
+        return None if self.about.budget is None else self.about.budget.guarantee(self._caps, self._panel_caps)
 
     @property
     def window(self) -> Window | None:
         """What consecutive periods of the population may spend together, if the release states it."""
-        return None if self.about.budget is None else self.about.budget.window_of(self.about.period, self._caps)
+        budget = self.about.budget
+        return None if budget is None else budget.window_of(self.about.period, self._caps, self._panel_caps)
 
     @property
     def _caps(self) -> dict[str, tuple[str, int]]:
         """The most of each measure that one job adds to totals, with what makes its values."""
         capped = {name: one.cap for name, one in self.data.measures.items()}
         return {name: (self.data.measured(name), cap) for name, cap in capped.items() if cap is not None}
+
+    @property
+    def _panel_caps(self) -> Caps:
+        """What limits steps of a panel: the numbers of jobs of the populations that are counted, and their totals."""
+        budget = self.about.budget
+        counted = any(table.statistic in AT_A_PERIOD for table in self.tables) or self.live.budget is not None
+        if budget is None or self.data.span is None:
+            return ()
+        found = budget.populations or ((self.frame.jobs.population,) if counted else ())
+        caps = [(jobs_of(population), 1) for population in found if population != "any"]
+        for name in budget.totals:
+            cap = self._caps.get(name, ("", 0))[1]
+            caps += [(self.frame.measured(name, population), cap) for population in found if cap]
+        return tuple(caps)
 
     @property
     def live_tells_establishments(self) -> bool:
@@ -299,8 +335,8 @@ class Release(Described):
 
     @property
     def time(self) -> str | None:
-        """The column with the period, of a panel or of records."""
-        return self.data.time
+        """The column with the period, of a panel or of records; none where each period of a series is by itself."""
+        return None if self.series is not None else self.data.time
 
     @property
     def frame(self) -> Frame:
@@ -352,8 +388,9 @@ def load(path: str | Path, period: str | None = None) -> Release:
     if isinstance(content.get("data"), dict):
         content["data"]["folder"] = folder
         series = content.get("series")
-        if series is not None and series.column:
-            content["data"]["only"] = {"column": series.column, "period": content["release"]["period"]}
+        column = None if series is None else series.column or panel_column(content["data"])
+        if column:
+            content["data"]["only"] = {"column": column, "period": content["release"]["period"]}
     try:
         return Release(**content, folder=folder)
     except ValidationError as error:
@@ -412,7 +449,7 @@ def _of_period(path: Path, text: str, content: dict[str, Any], typed: str | None
         **content,
         "series": series.model_copy(update={"title": series.title or str(about.get("title", ""))}),
         "release": {name: part for name, part in {**chosen, "budget": budget}.items() if part is not None},
-        "data": filled(content.get("data"), period),
+        "data": panel_at(filled(content.get("data"), period), period),
     }
 
 

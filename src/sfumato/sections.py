@@ -12,8 +12,9 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from sfumato.description import Described, Exact
 from sfumato.errors import ReleaseError
 from sfumato.frame.attributes import PUBLISHED_COLUMNS
+from sfumato.frame.jobs import Population
 from sfumato.frame.periods import Period
-from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Definition, EmployerEmployee, caps_together
+from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Caps, Definition, EmployerEmployee, caps_together
 from sfumato.privacy.windows import Window
 
 NO_CAPS: Mapping[str, tuple[str, int]] = MappingProxyType({})
@@ -78,6 +79,12 @@ class Budget(Described):
         "establishments whose workers and whose part of these totals grow alike, as the privacy statement says",
     )
 
+    populations: tuple[Population, ...] = Field(
+        (),
+        description="of a panel, the populations whose counts, totals and means may spend it, where these are more "
+        "than that of its jobs: steps are then limited by the numbers of all of them",
+    )
+
     @field_validator("totals")
     @classmethod
     def _lists_each_once(cls, totals: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,10 +106,11 @@ class Budget(Described):
             raise ValueError("a number above 0 is needed")
         return value
 
-    def guarantee(self, caps: Mapping[str, tuple[str, int]] = NO_CAPS) -> EmployerEmployee:
+    def guarantee(self, caps: Mapping[str, tuple[str, int]] = NO_CAPS, panel: Caps = ()) -> EmployerEmployee:
         """The guarantee that holds for everything published within this budget, given the caps of measures.
 
-        These are by the names of measures, each with what makes its values: `Data.measured`.
+        These are by the names of measures, each with what makes its values: `Data.measured`. `panel` are limits that
+        the populations of a panel bring along.
         """
         return EmployerEmployee(
             definition=self.definition,
@@ -110,10 +118,10 @@ class Budget(Described):
             epsilon=self.epsilon,
             delta=self.delta,
             condition=CONDITIONAL if self.conditional else "",
-            caps=caps_together([tuple(caps[name] for name in self.totals if name in caps)]),
+            caps=caps_together([tuple(caps[name] for name in self.totals if name in caps), panel]),
         )
 
-    def window_of(self, period: str, caps: Mapping[str, tuple[str, int]] = NO_CAPS) -> Window | None:
+    def window_of(self, period: str, caps: Mapping[str, tuple[str, int]] = NO_CAPS, panel: Caps = ()) -> Window | None:
         """What consecutive periods may spend together, of the length of the one that is published, given the caps."""
         stated = self.written_window()
         if stated is None:
@@ -128,7 +136,7 @@ class Budget(Described):
                 epsilon=stated.epsilon,
                 delta=stated.delta or Fraction(0),
                 condition=CONDITIONAL if stated.conditional else "",
-                caps=self.guarantee(caps).caps,
+                caps=self.guarantee(caps, panel).caps,
             ),
         )
 

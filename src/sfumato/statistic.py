@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
@@ -105,6 +106,11 @@ class Statistic(ABC):
     def looks_at(self) -> frozenset[str]:
         """Every attribute and measure whose values decide the answer."""
         return cast(Asked, self.question).looks_at
+
+    @property
+    def spent_at(self) -> Mapping[str, Fraction]:
+        """The epsilon that each period of a panel spends, of statistics of jobs at such periods; others have none."""
+        return {}
 
     @property
     def protects_units(self) -> bool:

@@ -107,6 +107,68 @@ class Firms:
         _write(folder / "jobs.parquet", {"workplace": workplace, "worker": worker, "pay": pay})
 
 
+QUARTERS = ("2025-Q1", "2025-Q2", "2025-Q3", "2025-Q4")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """Jobs that are alike, each held by another worker: in some quarters, with the same pay in each."""
+
+    jobs: int = 1
+    quarters: tuple[int, ...] = (1, 2, 3, 4)
+    sex: str = "F"
+    pay: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histories:
+    """A place with one establishment whose jobs are held over quarters: a panel."""
+
+    held: tuple[Held, ...]
+    population: str = "beginning"
+
+    @property
+    def data(self) -> str:
+        """Three tables, the jobs with their quarters."""
+        return (
+            f'[data]\njobs = {{ path = "jobs.parquet", worker = "worker", period = "quarter", first = "{QUARTERS[0]}", '
+            f'last = "{QUARTERS[-1]}", earnings = "pay", population = "{self.population}" }}\n'
+            'workplaces = { path = "workplaces.parquet", key = "workplace" }\n'
+            'workers = { path = "workers.parquet", key = "worker" }\npublic = ["block"]\n\n'
+            '[data.attributes]\nblock = { codelist = "blocks.csv" }\nsex = { codes = ["F", "M"] }\n\n'
+            f'[data.measures]\npay = {{ unit = "dollars", cap = {CAP} }}\n'
+        )
+
+    def write(self, folder: Path, other: "Histories", is_other: Flags) -> None:
+        """Write workplaces, workers and the histories of their jobs."""
+        _write_codes(folder, len(is_other))
+        rest = Histories(held=(Held(jobs=3),))
+        blocks = [
+            (self, np.flatnonzero(~is_other)),
+            (other, np.flatnonzero(is_other)),
+            (rest, np.array([len(is_other)])),
+        ]
+        places = np.arange(len(is_other) + 1)
+        _write(folder / "workplaces.parquet", {"workplace": places, BLOCK: _codes(len(is_other))})
+        workers, rows, begin = [], [], 0
+        for like, some in blocks:
+            for held in like.held:
+                worker = begin + np.arange(held.jobs * len(some))
+                begin += len(worker)
+                workers.append((worker, np.full(len(worker), held.sex)))
+                workplace = np.repeat(some, held.jobs)
+                rows += [
+                    (worker, workplace, np.full(len(worker), QUARTERS[q - 1]), np.full(len(worker), held.pay))
+                    for q in held.quarters
+                ]
+        for name, columns, parts in (
+            ("workers", ("worker", "sex"), workers),
+            ("jobs", ("worker", "workplace", "quarter", "pay"), rows),
+        ):
+            joined = zip(columns, map(np.concatenate, zip(*parts, strict=True)), strict=True)
+            _write(folder / f"{name}.parquet", dict(joined))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """One record of a person; records of one number are of one person."""

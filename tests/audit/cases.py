@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tests.audit.blocks import CAP, Firm, Firms, Group, Record, people
+from tests.audit.blocks import CAP, Firm, Firms, Group, Held, Histories, Record, people
 from tests.audit.harness import Case, Question
 
 STRONG = "alpha = 0.1, epsilon = 20"
@@ -616,6 +616,103 @@ OF_JOBS = (
         ),
     ),
 )
+
+
+# Jobs at the beginning of two quarters of a panel, each of which spends half.
+
+_AT = 'where = { quarter = ["2025-Q2", "2025-Q3"] }'
+_QUARTERS = jobs("block quarter", method("smooth-pareto", "2"), more=_AT)
+HELD = "one job more, held in all quarters"
+
+
+def histories(*held: Held, **options: Any) -> Histories:
+    """A place with these jobs."""
+    return Histories(held=held, **options)
+
+
+_ONE_HELD = {"before": histories(Held(jobs=3)), "after": histories(Held(jobs=4)), "neighbour": HELD}
+_TENTH_HELD = {
+    "before": histories(Held(jobs=20)),
+    "after": histories(Held(jobs=22)),
+    "neighbour": "an establishment a tenth larger in all quarters",
+}
+_HELD_PAID = {
+    "before": histories(Held(jobs=3)),
+    "after": histories(Held(jobs=3), Held(pay=CAP)),
+    "neighbour": "one job more, held in all quarters, that pays the cap",
+}
+
+OF_PANELS = (
+    Case(name="panel, two quarters", **_ONE_HELD, budget=STRONG, tables=_QUARTERS),
+    Case(name="panel, two quarters, of 20", quick=False, **_TENTH_HELD, budget=STRONG, tables=_QUARTERS),
+    Case(
+        name="panel, one record less",
+        before=histories(Held(jobs=3), Held()),
+        after=histories(Held(jobs=3), Held(quarters=(1, 3, 4))),
+        neighbour="one job without earnings in the second quarter, which both counts look at",
+        budget=STRONG,
+        tables=_QUARTERS,
+    ),
+    Case(
+        name="panel, other sex",
+        quick=False,
+        before=histories(Held(jobs=10), Held(jobs=10, sex="M")),
+        after=histories(Held(jobs=9), Held(jobs=11, sex="M")),
+        neighbour="a worker of the other sex, in all quarters",
+        steps=2,
+        budget=STRONG,
+        tables=jobs("block quarter sex", method("vector-pareto", "2"), more=_AT),
+    ),
+    Case(
+        name="panel, an epsilon for each quarter",
+        quick=False,
+        **_ONE_HELD,
+        budget=STRONG,
+        tables=jobs("block quarter", method("smooth-pareto", '{ "2025-Q2" = 0.5, "2025-Q3" = 1.5 }'), more=_AT),
+    ),
+    Case(
+        name="panel, by sex",
+        before=histories(Held(jobs=1), Held(jobs=19, sex="M")),
+        after=histories(Held(jobs=3), Held(jobs=19, sex="M")),
+        neighbour="an establishment a tenth larger in all quarters",
+        budget=STRONG,
+        tables=jobs("block quarter sex", method("vector-pareto", "2"), more=_AT),
+    ),
+    Case(
+        name="panel, at the end of two quarters, agreeing",
+        quick=False,
+        before=histories(Held(jobs=3), population="end"),
+        after=histories(Held(jobs=4), population="end"),
+        neighbour=HELD,
+        budget=STRONG,
+        settings="reconcile = true",
+        tables=_QUARTERS + jobs("block quarter sex", method("vector-pareto", "2"), name="by_sex", more=_AT),
+    ),
+    Case(
+        name="panel, totals",
+        **_HELD_PAID,
+        budget=PAID,
+        tables=total("block quarter", method("smooth-pareto", "2"), more=_AT),
+    ),
+    Case(
+        name="panel, counts and totals",
+        quick=False,
+        before=histories(Held(jobs=20, pay=CAP)),
+        after=histories(Held(jobs=22, pay=CAP)),
+        neighbour="an establishment with a tenth more workers and pay in all quarters",
+        budget=PAID,
+        tables=_QUARTERS + total("block quarter", method("smooth-pareto", "2"), more=_AT),
+    ),
+    Case(
+        name="panel, means",
+        before=histories(Held(jobs=20)),
+        after=histories(Held(jobs=20), Held(pay=CAP)),
+        neighbour="one job more, held in all quarters, that pays the cap",
+        budget=PAID,
+        tables=table("block quarter", method("smooth-pareto", "4"), statistic='mean = "pay"', name="mean", more=_AT),
+    ),
+)
+"""Counts, totals and means of jobs at periods of a panel."""
 
 _COUNT = 'count = "records"'
 _TOTAL = 'total = "pay"'
@@ -1233,7 +1330,7 @@ OF_CUBES = (
     ),
 )
 
-CASES = (*OF_JOBS, *OF_PEOPLE, *OF_CUBES)
+CASES = (*OF_JOBS, *OF_PANELS, *OF_PEOPLE, *OF_CUBES)
 NAMED_UNITS = next(case for case in OF_CUBES if case.name == "cube of units")
 QUICK = tuple(case for case in CASES if case.quick)
 QUICK_DRAWS, FULL_DRAWS = 3_000, 40_000

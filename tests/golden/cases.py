@@ -569,6 +569,41 @@ KEPT_CUBES = "".join(
     line + "\n" for line in CUBES.replace("\\\n", "").splitlines() if line.startswith(("capped", "levels |"))
 )
 
+
+def at_periods(budget: str, text: str, population: str = "") -> Case:
+    """A release of jobs at periods of a panel, with a guarantee."""
+    case = panel("quarter", "2024-Q1", "2025-Q2", text)
+    chosen = f', population = "{population}" }}' if population else " }"
+    changed = case.text.replace('key = "sfumato.key"', f"budget = {{ {budget} }}")
+    changed = changed.replace(' earnings = "earnings" }', f' earnings = "earnings"{chosen}')
+    measures = '[data.measures]\nearnings = { unit = "dollars", cap = 45 }\n\n[[table]]'
+    return Case(data=case.data, text=changed.replace("[[table]]", measures, 1))
+
+
+AT_PERIODS = """
+one | count = "jobs"; by = ["state", "agency"]; where = { PERIOD = "2024-Q3" } | method = "smooth-pareto", epsilon = 2
+several | count = "jobs"; by = ["PERIOD", "state"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "smooth-pareto", epsilon = 4
+each | count = "jobs"; by = ["state", "PERIOD"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "smooth-pareto", epsilon = { "2024-Q4" = 1, "2025-Q1" = 2 }
+sexes | count = "jobs"; by = ["sex", "PERIOD", "agency"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "vector-pareto", epsilon = 4
+sparse | count = "jobs"; by = ["sex", "PERIOD"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "sparse-laplace", epsilon = 4
+bought | count = "jobs"; by = ["state", "PERIOD"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "smooth-pareto", epsilon = 4, error_epsilon = 0.5
+silent | count = "jobs"; by = ["state", "PERIOD"]; where = { PERIOD = ["2025-Q1"] }; establishments = false | \
+method = "smooth-pareto", epsilon = 2
+pay | total = "earnings"; by = ["state", "PERIOD"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "smooth-pareto", epsilon = 4
+mean | mean = "earnings"; by = ["state", "PERIOD"]; where = { PERIOD = ["2025-Q1", "2024-Q4"] } | \
+method = "smooth-pareto", epsilon = 8
+""".replace("\\\n", "")
+ANY_PERIOD = """
+laplace | count = "jobs"; by = ["PERIOD", "sex"] | method = "laplace", epsilon = 6
+delta | count = "jobs"; by = ["PERIOD", "state"] | method = "smooth-laplace", epsilon = 36, delta = 0.06
+"""
+
 CASES: Mapping[str, Case] = {
     "jobs_strong": jobs(STRONG, FORMAL),
     "jobs_weak": jobs(WEAK, BY_WORKERS),
@@ -587,6 +622,8 @@ CASES: Mapping[str, Case] = {
     "panel_selected": panel("quarter", "2024-Q1", "2025-Q2", SELECTED),
     "panel_degrees": panel("quarter", "2024-Q1", "2025-Q2", DEGREES),
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
+    "panel_beginning": at_periods('alpha = 0.1, epsilon = 60, totals = ["earnings"]', AT_PERIODS),
+    "panel_any": at_periods('alpha = 0.1, epsilon = 60, delta = 0.1, definition = "individuals"', ANY_PERIOD, "any"),
     "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
     **{
         f"businesses_{name}": businesses(records, CONTRIBUTORS.replace("OPTIONS", options))

@@ -151,6 +151,55 @@ flow = { attribute = "state", directed = false, weight = "edges" }
 by = ["quarter"]
 protect = { method = "noise-infusion" }
 """
+AT_PERIODS = """
+[release]
+title = "Jobs at the beginning of quarters"
+period = "2024-2025"
+budget = { alpha = 0.1, epsilon = 20, totals = ["earnings"] }
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "employer", period = "quarter", first = "2024-Q1", \
+last = "2025-Q2", earnings = "earnings" }
+workplaces = { path = "employers.parquet", key = "employer" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["state", "agency"]
+
+[data.attributes]
+state = { codes = ["A", "B"] }
+agency = { codes = ["X", "Y"] }
+sex = { codes = ["F", "M"] }
+
+[data.measures]
+earnings = { unit = "dollars", cap = 100 }
+
+[[table]]
+name = "jobs_at"
+count = "jobs"
+by = ["state", "quarter", "sex"]
+where = { quarter = ["2025-Q1", "2024-Q4"] }
+protect = { epsilon = 4 }
+
+[[table]]
+name = "jobs_at_each"
+count = "jobs"
+by = ["state", "quarter"]
+where = { quarter = ["2025-Q1", "2024-Q4"] }
+protect = { epsilon = { "2025-Q1" = 1, "2024-Q4" = 2 } }
+
+[[table]]
+name = "pay_at"
+total = "earnings"
+by = ["state", "agency"]
+where = { quarter = "2024-Q4" }
+protect = { epsilon = 2 }
+
+[[table]]
+name = "mean_at"
+mean = "earnings"
+by = ["quarter", "state"]
+where = { quarter = ["2025-Q1", "2024-Q4"] }
+protect = { epsilon = 4 }
+"""
 BUSINESSES = """
 [release]
 title = "Businesses"
@@ -256,6 +305,7 @@ FILES = {
     "jobs": JOBS,
     "pay": PAY,
     "panel": PANEL,
+    "at_periods": AT_PERIODS,
     "businesses": BUSINESSES,
     "people": ALL,
     "people_sums": SUMS,

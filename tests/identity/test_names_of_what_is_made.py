@@ -27,6 +27,10 @@ OF_SOURCES: dict[str, Any] = {
     },
     "pay": {"jobs": {"workplace": "another", "worker": "another"}, "workplaces": {"key": "another"}},
     "panel": {"jobs": {"workplace": "another", "worker": "another", "earnings": "another"}},
+    "at_periods": {
+        "jobs": {"workplace": "another", "worker": "another", "earnings": "another", "population": "any"},
+        "workplaces": {"key": "another"},
+    },
     "businesses": {"records": {"unit": "another", "levels": ("another",), "weight": "another", "consent": "another"}},
     "people": {"records": {"unit": "another"}},
     "cubes": {"records": {"unit": "another", "weight": "another"}},

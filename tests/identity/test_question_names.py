@@ -36,7 +36,9 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
-SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"}
+SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"} | {
+    *("jobs_at", "jobs_at_each", "pay_at", "mean_at")
+}
 """The tables that version 0.1 could not make."""
 
 
@@ -72,6 +74,12 @@ REORDERED = {
         ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
         ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('by = ["quarter", "sex"]', 'by = ["sex", "quarter"]'),
+        ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "at_periods": [
+        ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
+        ('["2025-Q1", "2024-Q4"]', '["2024-Q4", "2025-Q1"]'),
+        ('{ "2025-Q1" = 1, "2024-Q4" = 2 }', '{ "2024-Q4" = 2, "2025-Q1" = 1 }'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
     ],
     "businesses": [
@@ -128,6 +136,9 @@ def test_the_order_of_measures_makes_no_other_cube(tmp_path: Path, monkeypatch: 
         ("pay", 'total = "earnings"', 'total = "hours"'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "state", directed = true'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "agency", directed = false'),
+        ("at_periods", 'where = { quarter = ["2025-Q1", "2024-Q4"] }', 'where = { quarter = ["2025-Q1", "2024-Q3"] }'),
+        ("at_periods", 'where = { quarter = "2024-Q4" }', 'where = { quarter = "2024-Q3" }'),
+        ("at_periods", '"2025-Q1" = 1, "2024-Q4" = 2', '"2025-Q1" = 2, "2024-Q4" = 1'),
         ("people", "at = [25, 75]", "at = [25, 50]"),
         ("cubes", '{ by = ["region"], epsilon = 0.5 }', '{ by = ["job"], epsilon = 0.5 }'),
         ("cubes", 'levels = [["job"], ["level"]]', 'levels = [["job"]]'),

@@ -19,7 +19,7 @@ from sfumato.plan import Plan
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
-from sfumato.statistics.people.each_period import EachPeriod
+from sfumato.statistics.each_period import EachPeriod
 from sfumato.statistics.people.small_samples import RecordLaplace
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 from tests.release.people import ALL, EMPLOYMENT, HEAD, written

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +10,7 @@ from sfumato.agree.composite import Composite
 from sfumato.method import bought_epsilon
 from sfumato.plan import Plan
 from sfumato.privacy.book import OverPeriods, PeriodSpent
-from sfumato.privacy.guarantee import Guarantee, at_most, capped, loss, plain, spoken
+from sfumato.privacy.guarantee import EmployerEmployee, Guarantee, at_most, capped, loss, plain, spoken, totals_in
 from sfumato.privacy.meaning import (
     Comparison,
     comparisons,
@@ -21,6 +22,7 @@ from sfumato.privacy.meaning import (
     surest,
     why_revealing_less,
 )
+from sfumato.privacy.panel_meaning import over_panel
 from sfumato.statistics.column_texts import number_left_out
 from sfumato.statistics.registry import METHODS
 
@@ -172,7 +174,7 @@ def _first(plan: Plan, spent: OverPeriods | None) -> list[str]:
     windows = spent.windows if formal and spent is not None else ()
     in_time = [in_all_periods(one, jobs=plan.release.data.of_jobs) for one in windows]
     if not apart:
-        return [_in_short(plan), *in_time, *_once(plan), *_meaning(plan.guarantee)]
+        return [_in_short(plan), *in_time, *_once(plan), *_at_periods(plan), *_meaning(plan.guarantee)]
     first, *rest = [*([_in_short(plan)] if plan.guarantee.bound is None else []), *apart]
     return [first, *in_time, *rest]
 
@@ -185,6 +187,18 @@ def _once(plan: Plan) -> list[str]:
         "An establishment has one code of each public attribute, so that the others do not depend on its workforce."
     )
     return [" ".join([*map(why_revealing_less, plan.charged_once), reason])]
+
+
+def _at_periods(plan: Plan) -> list[str]:
+    """What the tables of a panel spend at each period, and what is protected of a job over all of them."""
+    spent: dict[str, Fraction] = {}
+    for one in plan.distinct():
+        spent |= {period: spent.get(period, Fraction(0)) + epsilon for period, epsilon in one.spent_at.items()}
+    data = plan.release.data
+    bound = plan.guarantee.bound
+    if not spent or bound is None or data.span is None:
+        return []
+    return [over_panel(spent, bound.delta, data.span.codes(), data.as_jobs().jobs.around)]
 
 
 def _apart(plan: Plan) -> list[str]:
@@ -210,7 +224,7 @@ def _in_short(plan: Plan) -> str:
             "guarantee of their own."
         )
     where = ", where there is an establishment," if any(table.tells_establishments for table in plan.tables) else ""
-    totals = any(statistic.guarantee.bound.caps for statistic in plan.statistics if statistic.guarantee.bound)
+    totals = any(totals_in(one.guarantee.bound.caps) for one in plan.statistics if one.guarantee.bound)
     changed = (
         f"Every {'number' if totals else 'count'} of this release{where} was changed by random noise before it was "
         "published. That bounds what anyone can tell from all its tables together: "
@@ -231,14 +245,27 @@ def _in_short(plan: Plan) -> str:
             if total.definition == "weak"
             else "against any reader, whatever they already know and however much they compute, now or later."
         )
-        + (
-            " For the size of an establishment, and for what it adds to a total, it holds where both grow alike: a "
-            f"step adds at most {plain(100 * total.alpha)} % of its workers and of its part of every total of "
-            f"{capped(spoken(total.caps))}, or one job. If many workers more each have the most that one job counts "
-            "for, that is several steps."
-            if total.caps
-            else ""
+        + _limits(total)
+    )
+
+
+def _limits(total: EmployerEmployee) -> str:
+    """What else limits a step, with the space before it."""
+    if not total.caps:
+        return ""
+    share, totals = plain(100 * total.alpha), totals_in(total.caps)
+    numbers = spoken(tuple(cap for cap in total.caps if cap not in totals))
+    jobs = " and ".join(f"of its {words}" for words, _ in numbers)
+    if not totals:
+        return (
+            f" For the size of an establishment it holds where a step adds at most {share} % of its workers in a "
+            f"period and {jobs}, or one job of each."
         )
+    return (
+        " For the size of an establishment, and for what it adds to a total, it holds where both grow alike: a "
+        f"step adds at most {share} % of its workers{f', {jobs},' if jobs else ''} and of its part of every total of "
+        f"{capped(spoken(totals))}, or one job. If many workers more each have the most that one job counts "
+        "for, that is several steps."
     )
 
 
@@ -385,7 +412,7 @@ def _parameters(plan: Plan) -> str:
         if bound is not None:
             parameters = (at_most(getattr(bound, field)) for field in ("alpha", "epsilon", "delta"))
             words = bound.definition + (", on a condition" if bound.condition else "")
-            words += ", with totals" if bound.caps else ""
+            words += ", with totals" if totals_in(bound.caps) else ", of jobs at a period" if bound.caps else ""
             lines.append(f"| {name} | {method} | {words} | {' | '.join(parameters)} |")
         else:
             lines.append(f"| {name} | {method} | no formal guarantee | | | |")

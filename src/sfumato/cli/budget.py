@@ -444,7 +444,8 @@ def _typed_cap(text: str) -> tuple[str, int]:
             expected="a measure and its cap, a whole number of its smallest unit, such as earnings=120000; where it is "
             "made of another column, or by a factor, also that: 'earnings[column=pay2, factor=100]=120000'",
             found=repr(text),
-            do="write both as they are in the release file: column, factor, fractions and empty, those that it has",
+            do="write both as they are in the release file: column, factor, fractions and empty, those that it has; of "
+            "a panel also its population, and 'jobs[population=beginning]=1' for the number of its jobs",
         ) from None
 
 

@@ -138,13 +138,13 @@ def charge_of(guarantee: "Guarantee", budget: "EmployerEmployee | None") -> Frac
 
 def short(guarantee: "Guarantee") -> str:
     """A guarantee in a column."""
-    from sfumato.privacy.guarantee import plain  # only now: a start that prints help needs no arithmetic
+    from sfumato.privacy.guarantee import plain, totals_in  # only now: a start that prints help needs no arithmetic
 
     bound = guarantee.bound
     if bound is None:
         return "none"
     condition = ", on a condition" if bound.condition else ""
-    totals = ", with totals" if bound.caps else ""
+    totals = ", with totals" if totals_in(bound.caps) else ", of jobs at a period" if bound.caps else ""
     return f"{bound.definition}, alpha {plain(bound.alpha)}{condition}{totals}"
 
 

@@ -42,8 +42,9 @@ class OpenJobs:
         """Of pairs of public attributes, the code of the second that all establishments with one of the first have.
 
         Pairs of which the first does not decide the second are left out; all, where no register lists establishments.
+        An establishment is in every period of a panel, so that neither tells of the other.
         """
-        return codes_within(self.tables, pairs)
+        return codes_within(self.tables, [pair for pair in pairs if self.frame.panel_period not in pair])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,21 +52,22 @@ def rows_of_period(data: Data, tables: Mapping[str, OneTable], folder: Path) -> 
 
 
 def _of_table(data: Data, name: str, table: OneTable, target: Path, only: OnlyPeriod) -> list[DataFile] | None:
-    """A file with the rows of a period; none where no column says of when a row is."""
+    """A file with the rows of a period, of the jobs of a panel also those around it; none where no column tells it."""
     if only.column not in table.schema.names:
         return None
     listed, given = table.files, table.dataset()
     refuse_zone(given.schema.field(only.column).type, name, only.column)
     _refuse_no_periods(given, only, f"data file of {name}: {_origin(listed)[0].name}")
-    if not _write(given, only, target) and name in MAIN and data.accepted is None:
+    around = (only.period,) if name not in MAIN or data.span is None else data.span.codes()
+    if not _write(given, only.column, around, target) and name in MAIN and data.accepted is None:
         raise DataError(
             f"data file of {name}: {_origin(listed)[0].name}",
             expected=f"rows whose column '{only.column}' says {' or '.join(only.writings()[:2])}, or a day in it",
             found="none",
             do="wait for the data of this period, or correct `column` under [series]",
         )
-    reading = repr((only.column, only.period, *(file.reading for file in listed)))
-    address = " ".join([only.period, *(file.address for file in listed)])
+    reading = repr((only.column, *around, *(file.reading for file in listed)))
+    address = " ".join([*around, *(file.address for file in listed)])
     return [DataFile(address=address, path=str(target), read_from=_origin(listed), reading=reading)]
 
 
@@ -73,11 +76,12 @@ def _origin(listed: Sequence[DataFile]) -> tuple[DataFile, ...]:
     return tuple(one for file in listed for one in file.origin)
 
 
-def _write(given: "Dataset", only: OnlyPeriod, target: Path) -> int:
-    """Write the rows of a period to a file, a part of them at a time, and count them."""
+def _write(given: "Dataset", column: str, periods: Sequence[str], target: Path) -> int:
+    """Write the rows of some periods to a file, a part of them at a time, and count them."""
     import pyarrow.parquet as pq
 
-    chosen = _is_in(given.schema.field(only.column).type, only)
+    kind = given.schema.field(column).type
+    chosen = reduce(or_, (_is_in(kind, OnlyPeriod(column=column, period=period)) for period in periods))
     rows = 0
     with pq.ParquetWriter(target, given.schema, compression="lz4") as writer:
         for batch in given.to_batches(filter=chosen):

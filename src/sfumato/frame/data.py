@@ -213,6 +213,10 @@ class Data(Described, ABC):
         described = self.attributes.get(attribute)
         return (attribute if described is None or described.level_of is None else described.level_of[0]) in self.public
 
+    def is_known(self, name: str) -> bool:
+        """Whether everyone knows the codes of a dimension: those of a public attribute, or the period of a panel."""
+        return name == self.panel_period or self.is_public(name)
+
     @property
     def public_attributes(self) -> tuple[str, ...]:
         """The attributes that are known to everyone, and their levels."""
@@ -405,6 +409,17 @@ class Frame(Data):
     def span(self) -> Span | None:
         """The periods, when the jobs are a panel."""
         return self.jobs.span()
+
+    @property
+    def period_of_series(self) -> str | None:
+        """The one period that a series is run for, as a panel writes it; None of all other data."""
+        known = () if self.only is None else self.only.writings()
+        return next((code for code in (() if self.span is None else self.span.codes()) if code in known), None)
+
+    def measured(self, name: str, population: str | None = None) -> str:
+        """A measure with what makes its values: of a panel, also of which of its jobs it is, its own if not given."""
+        of = "any" if self.span is None else population or self.jobs.population
+        return measured(name, self.rule(name) | ({} if of == "any" else {"population": of}))
 
     @property
     def joined(self) -> bool:

@@ -1,6 +1,8 @@
 """The table of jobs in a `[data]` section: what links workers to workplaces, and the periods of a panel."""
 
-from typing import Literal, Self
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -8,6 +10,27 @@ from sfumato.frame.periods import Span
 from sfumato.frame.sources import Column, Source
 
 NO_JOBS, ONE_JOB_EACH = "no jobs", "one job each"
+Population = Literal["beginning", "end", "full_quarter", "any"]
+"""Which rows of a panel are jobs at a period, when jobs are counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What a job at period t had earnings in: t, and so many periods before it and after it."""
+
+    before: int = 0
+    after: int = 0
+
+
+POPULATIONS: Final = MappingProxyType(
+    {
+        "beginning": Around(before=1),
+        "end": Around(after=1),
+        "full_quarter": Around(before=1, after=1),
+        "any": Around(),
+    }
+)
+"""What each population of a panel looks at; docs/methods/panels.md defines them."""
 
 
 class Jobs(Source):
@@ -23,6 +46,13 @@ class Jobs(Source):
     last: str | None = Field(None, description="last period of the panel")
     earnings: Column | None = Field(
         None, description="column with the earnings of the job in the period, whole numbers of the smallest unit"
+    )
+    population: Population = Field(
+        "beginning",
+        exclude=True,  # statistics that depend on it say it themselves: others keep their names in the ledger
+        description="of a panel, which jobs are counted at a period: `beginning`, those with earnings in it and in the "
+        "period before; `end`, in it and in the one after; `full_quarter`, in all three; `any`, in the period itself. "
+        "Indicators, flows and graphs do not look at it",
     )
     employees: str | dict[str, str] | dict[str, dict[str, str]] | None = Field(
         None,
@@ -53,6 +83,17 @@ class Jobs(Source):
                 raise ValueError("a panel needs all of `worker`, `period`, `first`, `last` and `earnings`")
             self.span()
         return self
+
+    @model_validator(mode="after")
+    def _is_of_a_panel(self) -> Self:
+        if "population" in self.model_fields_set and self.period is None:
+            raise ValueError("`population` chooses jobs of a panel: describe `period`, or leave it out")
+        return self
+
+    @property
+    def around(self) -> Around:
+        """What jobs of a panel at a period had earnings in."""
+        return POPULATIONS[self.population]
 
     def span(self) -> Span | None:
         """The periods of a panel."""

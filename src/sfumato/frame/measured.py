@@ -24,6 +24,36 @@ def measured(name: str, rule: Mapping[str, Any]) -> str:
     return f"{name}[{', '.join(f'{key}={_spelled(rule[key])}' for key in sorted(rule))}]" if rule else name
 
 
+JOBS = "jobs"
+"""What is counted where nothing else is added up: a measure that is 1 for each job."""
+_POPULATIONS: Final[Mapping[str, str]] = {
+    "beginning": "jobs at the beginning of a period",
+    "end": "jobs at the end of a period",
+    "full_quarter": "jobs held the whole period",
+}
+"""Populations of a panel in words; that of all jobs is the workforce itself, and limits nothing more."""
+
+
+def jobs_of(population: str) -> str:
+    """The number of jobs of a population of a panel, as a measure.
+
+    >>> jobs_of("beginning")
+    'jobs[population=beginning]'
+    """
+    return measured(JOBS, {"population": population})
+
+
+def population_of(measure: str) -> str | None:
+    """The population of a panel whose jobs a measure is of, in words; None where it is of all jobs.
+
+    >>> population_of("earnings[factor=100, population=end]"), population_of("earnings")
+    ('jobs at the end of a period', None)
+    """
+    found = _TYPED.fullmatch(measure)
+    parts = {} if found is None else {part["key"]: part["value"] for part in _PART.finditer(found["rule"] or "")}
+    return _POPULATIONS.get(parts.get("population", ""))
+
+
 def _spelled(value: Any) -> str:
     text = str(value)
     return text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False)
@@ -43,7 +73,7 @@ def read_measured(text: str) -> str:
     while typed.strip():
         part = _PART.match(typed)
         if part is None or part["key"] in rule:
-            raise ValueError(f"{typed!r} is no column, factor, fractions or empty, each once")
+            raise ValueError(f"{typed!r} is no column, factor, fractions, empty or population, each once")
         rule[part["key"]] = _read(part["key"], part["value"])
         typed = typed[part.end() :]
     plain = {"column": name, **_PLAIN}
@@ -62,4 +92,6 @@ def _read(key: str, value: str) -> Any:
             return said
         case "empty":
             return int(said)
+        case "population" if said in _POPULATIONS:
+            return said
     raise ValueError(f"{key} = {value} makes no values of a measure")

@@ -416,12 +416,15 @@ def open_charged(
 ) -> Iterator[ChargedSession]:
     """Open and validate the data of a release and its ledger; `epsilon` is what all questions together may cost."""
     most, budget = epsilon if epsilon is not None else release.live.budget, release.budget
-    if release.data.span is not None or budget is None:
+    many = release.data.span is not None and release.series is None
+    if many or budget is None:
         raise ReleaseError(
             "live tables",
             expected="a release of jobs or records with a budget; or one of records protected by top-contributors",
-            found="another release",
-            do="choose another release file",
+            found="a panel with all its periods" if many else "another release",
+            do="write a [series], which is about one period of the panel at a time"
+            if many
+            else "choose another release file",
         )
     if not release.data.of_jobs:
         # Analysts are shown all codes: read off the records, one record with a new code would show.

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sfumato.errors import BudgetError, MethodError
+from sfumato.frame.measured import population_of
 from sfumato.privacy.blocks import EVERYTHING, Block, most_spent
 from sfumato.privacy.guarantee import (
     Caps,
@@ -326,10 +327,14 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
 
 
 def _allowed(budget: EmployerEmployee, further: Caps) -> str:
-    """What to do about totals that a budget does not have."""
+    """What to do about totals, or populations of a panel, that a budget does not have."""
+    known = {population_of(measure) for measure, _ in budget.caps}
+    if lacking := {words for measure, _ in further if (words := population_of(measure)) and words not in known}:
+        jobs = " and ".join(sorted(lacking))
+        return f"let the officer allow tables of {jobs} in the budget: populations = […] in the release file"
     names = sorted({name_of(measure) for measure, _ in further})
-    known = {name_of(measure) for measure, _ in budget.caps}
-    again = [name for name in names if name in known]
+    named = {name_of(measure) for measure, _ in budget.caps}
+    again = [name for name in names if name in named]
     if again:
         return (
             f"write {' and '.join(again)} under [data.measures] as the budget has it, its cap, column and factor too; "
@@ -342,8 +347,8 @@ def _allowed(budget: EmployerEmployee, further: Caps) -> str:
 
 def refuse_several_caps(account: Account, budget: EmployerEmployee) -> None:
     """Refuse a budget of a period with several caps or meanings of one measure: no release file can state it."""
-    names = Counter(name_of(measure) for measure, _ in budget.caps)
-    several = [name for name, times in names.items() if times > 1]
+    names = Counter((name_of(measure), population_of(measure)) for measure, _ in budget.caps)
+    several = [name for (name, _), times in names.items() if times > 1]
     if several:
         raise BudgetError(
             f"budget of {account}, totals of {several[0]}",

@@ -9,6 +9,7 @@ from numbers import Rational
 from typing import Any, Literal, get_args
 
 from sfumato.errors import MethodError
+from sfumato.frame.measured import JOBS, population_of
 from sfumato.privacy.steps import neighbour_steps, steps_between
 
 MOST = 10**9
@@ -46,7 +47,7 @@ def capped(caps: Caps) -> str:
     >>> capped((("earnings", 120_000), ("hours", 3_000)))
     'earnings (at most 120,000 a job) and hours (at most 3,000 a job)'
     """
-    texts = [f"{measure} (at most {cap:,} a job)" for measure, cap in caps]
+    texts = [f"{one} (at most {cap:,} a job)" if cap > 1 else f"{one} (each counts once)" for one, cap in caps]
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
@@ -60,14 +61,38 @@ def name_of(measure: str) -> str:
 
 
 def spoken(caps: Caps) -> Caps:
-    """Caps for people: with the names of measures alone, unless one name has several meanings.
+    """Caps for people: with the names of measures alone, unless one name has several meanings, and of which jobs.
 
     >>> spoken((("earnings[factor=100]", 900),)), spoken((("a", 9), ("a[factor=100]", 900)))
     ((('earnings', 900),), (('a', 9), ('a[factor=100]', 900)))
+    >>> spoken((("hours[population=end]", 60), ("jobs[population=end]", 1)))
+    (('hours of jobs at the end of a period', 60), ('jobs at the end of a period', 1))
     """
-    meanings = {measure for measure, _ in caps}
-    alone = len({name_of(measure) for measure in meanings}) == len(meanings)
-    return tuple((name_of(measure), cap) for measure, cap in caps) if alone else caps
+    words = {measure: _in_words(measure) for measure, _ in caps}
+    alone = len(set(words.values())) == len(words)
+    return tuple((words[measure], cap) for measure, cap in caps) if alone else caps
+
+
+def _in_words(measure: str) -> str:
+    name, jobs = name_of(measure), population_of(measure)
+    return name if jobs is None else jobs if name == JOBS else f"{name} of {jobs}"
+
+
+def totals_in(caps: Caps) -> Caps:
+    """Those caps that are about what jobs have; others are about how many there are at a period of a panel."""
+    return tuple((measure, cap) for measure, cap in caps if name_of(measure) != JOBS or not population_of(measure))
+
+
+def limited(caps: Caps) -> str:
+    """What limits steps beside the number of workers, as it follows the parameters of a guarantee.
+
+    >>> limited((("earnings", 900), ("jobs[population=end]", 1)))
+    '; with totals of earnings (at most 900 a job); with numbers of jobs at the end of a period'
+    """
+    totals = totals_in(caps)
+    numbers = [words for words, _ in spoken(tuple(cap for cap in caps if cap not in totals))]
+    of_totals = f"; with totals of {capped(totals)}" if totals else ""
+    return of_totals + (f"; with numbers of {' and of '.join(numbers)}" if numbers else "")
 
 
 def weakest(definitions: Iterable[Definition]) -> Definition:
@@ -184,8 +209,8 @@ class EmployerEmployee:
         # For individuals alpha plays no part, but a budget states it, and budgets are compared as they are written.
         words = "individuals only" if self.definition == "individuals" else self.definition
         condition = f"; {self.condition}" if self.condition else ""
-        totals = f"; with totals of {capped(self.caps)}" if self.caps else ""
-        return f"{words}, alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}{condition}{totals}"
+        amounts = f"alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}"
+        return f"{words}, {amounts}{condition}{limited(self.caps)}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
@@ -202,7 +227,7 @@ class EmployerEmployee:
         if self.caps:
             raise MethodError(
                 "privacy budget",
-                expected=f"a total protected at alpha ≥ {plain(alpha)}",
+                expected=f"a {'total' if totals_in(self.caps) else 'table'} protected at alpha ≥ {plain(alpha)}",
                 found=f"alpha = {plain(self.alpha)}, which implies no guarantee at {plain(alpha)}",
                 do=f"protect the table with alpha = {plain(alpha)}",
             )

@@ -23,6 +23,7 @@ from sfumato.privacy.guarantee import (
     plain,
     rounded_up,
     spoken,
+    totals_in,
     workforce_steps,
 )
 from sfumato.privacy.windows import Calendar
@@ -260,30 +261,35 @@ def _with_totals(guarantee: EmployerEmployee) -> list[str]:
     sizes, shares = size_comparisons(guarantee), share_comparisons(guarantee)
     alike, whoever = sizes[: len(SIZES)], sizes[len(SIZES) : -1]
     replaced, others = shares[: len(SIZES)], shares[len(SIZES) : -1]
-    limits = " and ".join(f"{measure} of {cap:,} or more" for measure, cap in spoken(guarantee.caps))
+    totals = totals_in(guarantee.caps)
+    limits = " and ".join(f"{measure} of {cap:,} or more" for measure, cap in spoken(totals))
     share = plain(100 * guarantee.alpha)
+    themselves = " So it is of the totals themselves: with such workers more or without them. Sizes and totals"
+    no_step = f": {share} % more workers who all have {limits} are no single step"
+    pay = (
+        " A worker whose pay, or whatever is added up, is another is one job less and another one more, two steps; if "
+        "it changes for several, it is two for each."
+    )
     return [
         f"Whether an establishment has {_pairs(alike)} workers, if {_grows(guarantee)}: the odds change by "
-        f"{_each(alike)}.{believed(alike[0].loss, 'both equally likely')} So it is of the totals themselves: with such "
-        "workers more or without them. Sizes and totals further apart are easier to tell apart: each further step "
-        "multiplies the odds again.",
-        f"If the additional workers have more than that together, each of them can be a step: {share} % more "
-        f"workers who all have {limits} are no single step. For {_pairs(whoever)} workers it is then "
-        f"{_each(whoever)}.",
+        f"{_each(alike)}.{believed(alike[0].loss, 'both equally likely')}{themselves if totals else ' Sizes'} "
+        "further apart are easier to tell apart: each further step multiplies the odds again.",
+        f"If the additional workers have more than that together, each of them can be a step{no_step if totals else ''}"
+        f". For {_pairs(whoever)} workers it is then {_each(whoever)}.",
         "Two workforces of the same size but of other people are at least two steps apart, one that adds workers and "
-        f"one that removes others. Whether {_of(replaced)} workers are women, say: {_each(replaced)} if the totals "
-        f"move by no more than that in both steps, and otherwise {_each(others)} for the first two. A "
-        "worker whose pay, or whatever is added up, is another is one job less and another one more, two steps; if it "
-        "changes for several, it is two for each.",
+        f"one that removes others. Whether {_of(replaced)} workers are women, say: {_each(replaced)} if "
+        f"{'the totals move' if totals else 'these numbers of jobs move'} by no more than that in both steps, and "
+        f"otherwise {_each(others)} for the first two.{pay if totals else ''}",
     ]
 
 
 def _grows(guarantee: EmployerEmployee, begins: str = "", *, who: str = "they") -> str:
     """What else grows by no more than a step may add, where totals are told."""
-    share = plain(100 * guarantee.alpha)
+    share, totals = plain(100 * guarantee.alpha), totals_in(guarantee.caps)
     texts = [
-        f"what {who} have of {measure} in all is larger by at most {share} % or by {cap:,}"
-        for measure, cap in spoken(guarantee.caps)
+        f"{f'what {who} have of {words} in all' if (measure, cap) in totals else f'the number of {words}'} is larger "
+        f"by at most {share} % or by {f'{cap:,}' if cap > 1 else 'one'}"
+        for (measure, cap), (words, _) in zip(guarantee.caps, spoken(guarantee.caps), strict=True)
     ]
     return begins + " and ".join(texts) if texts else ""
 
@@ -358,7 +364,8 @@ def _growing_alike(guarantee: EmployerEmployee) -> str:
     if guarantee.definition == "strong" and not guarantee.caps:
         return ""
     who = "all groups of its workers" if guarantee.definition == "weak" else "its workers"
-    measures = " and ".join(f"of {measure}" for measure in dict.fromkeys(measure for measure, _ in guarantee.caps))
+    told = dict.fromkeys(measure for measure, _ in spoken(guarantee.caps))
+    measures = " and ".join(f"of {measure}" for measure in told)
     return f", where {who}{f' and what they have {measures}' if measures else ''} grow alike"
 
 
@@ -411,8 +418,8 @@ def _sizes_over_window(calendar: Calendar) -> str:
     if most.caps:
         text = (
             f' "With totals" says which workforces are compared: those where what the workers have in all of '
-            f"{capped(most.caps)} grows as their number may, by at most {share} % or by one job. That is so for the "
-            f"sum of all tables, also where a release has counts only.{text}"
+            f"{capped(spoken(most.caps))} grows as their number may, by at most {share} % or by one job. That is so "
+            f"for the sum of all tables, also where a release has counts only.{text}"
         )
     if conditions:
         whoever = next(one for one in size_comparisons(most) if one.about == "size" and one.pair and one.pair[0] == 100)

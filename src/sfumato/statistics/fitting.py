@@ -139,8 +139,11 @@ def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
     return {option: value for option, value in table.protect.options.items() if option not in elsewhere}
 
 
-def epsilon_of(table: Table, name: str) -> Fraction | None:
-    """What a table spends; a method with a key takes neither alpha nor epsilon."""
+def epsilon_of(table: Table, name: str, *, each: bool = False) -> Fraction | None:
+    """What a table spends; a method with a key takes neither alpha nor epsilon.
+
+    `each` tells whether its periods may spend an epsilon of their own.
+    """
     if is_keyed(name):
         for parameter in ("alpha", "epsilon"):
             value = getattr(table.protect, parameter)
@@ -151,10 +154,11 @@ def epsilon_of(table: Table, name: str) -> Fraction | None:
                     found=f"{parameter} = {float(value):g}",
                     do="leave it out",
                 )
-    if table.protect.by_period and not is_for_people(name):
+    if table.protect.by_period and not (each or is_for_people(name)):
         raise ReleaseError(
             f"table '{table.name}', epsilon",
-            expected="one number: only tables of people by period spend an epsilon of its own in each",
+            expected="one number: only tables of people by period, and counts and totals of a panel, spend an epsilon "
+            "of its own in each",
             found="a table of epsilons",
             do="write one number",
         )

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.method import OF_TABLE, Method, MethodClass
-from sfumato.privacy.guarantee import Definition, Guarantee
+from sfumato.privacy.guarantee import Definition, Guarantee, totals_in
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD
 
 # What a guarantee protects: the three requirements of employer-employee data, as a table.
@@ -61,7 +61,7 @@ def requirements(guarantee: Guarantee) -> Requirements:
     """
     bound = guarantee.bound
     found = REQUIREMENTS[None if bound is None or bound.condition else bound.definition]
-    if bound is None or not bound.caps or found.employer_size != "yes":
+    if bound is None or not totals_in(bound.caps) or found.employer_size != "yes":
         return found
     return replace(found, employer_size="pay alike", employer_shape="pay alike")
 

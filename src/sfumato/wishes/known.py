@@ -187,7 +187,8 @@ def _cost(statistic: PublishedTable, release: Release) -> Fraction:
 
 def _rate(statistic: PublishedTable, release: Release) -> Fraction:
     """What one epsilon of a table costs the budget of its release; a bought scale costs what it costs, as values do."""
-    return _cost(statistic, release) / ((statistic.table.protect.epsilon or 1) + bought_epsilon(statistic.method))
+    bought = max(len(statistic.spent_at), 1) * bought_epsilon(statistic.method)  # in each period of a panel
+    return _cost(statistic, release) / ((statistic.table.protect.epsilon or 1) + bought)
 
 
 def _family(
@@ -236,7 +237,8 @@ def _register(statistics: Sequence[PublishedTable], opened: OpenJobs | None) -> 
         return None
     question = Question(
         by=tuple(public.values()),
-        where={name: codes for name, codes in statistics[0].where.items() if opened.frame.is_public(name)},
+        where={name: codes for name, codes in statistics[0].where.items() if opened.frame.is_known(name)},
+        periods=tuple(dict.fromkeys(period for one in statistics for period in one.spent_at)),
     )
     if question.cells > _LONGEST:
         raise ReleaseError(
@@ -260,7 +262,7 @@ def _part(release: Release, statistic: PublishedTable) -> float:
     """The share of all jobs that a filter on workers leaves, if jobs are spread evenly over codes."""
     part = 1.0
     for name, codes in statistic.where.items():
-        declared = None if release.data.is_public(name) else release.data.declared_codes(name)
+        declared = None if release.data.is_known(name) else release.data.declared_codes(name)
         part *= 1.0 if declared is None else len(codes) / len(declared.codes)
     return part
 

@@ -14,7 +14,7 @@ from sfumato.errors import MethodError
 from sfumato.method import NOT_AVAILABLE
 from sfumato.noise.geometric import Geometric
 from sfumato.noise.randomness import Seeded
-from sfumato.statistics.people.each_period import EachPeriod
+from sfumato.statistics.each_period import EachPeriod
 from sfumato.statistics.people.laplace_sums import LACKING, BoundedSums, LaplaceMean, LaplaceTotal
 from tests.noise.fit import ACCEPTED, REJECTED, p_value
 

@@ -16,7 +16,7 @@ from sfumato.live.charged import LIVE
 from sfumato.method import Method
 from sfumato.privacy.account import Balance
 from sfumato.privacy.entries import Entry
-from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most, capped
+from sfumato.privacy.guarantee import EmployerEmployee, NoFormalGuarantee, at_most, limited
 from sfumato.privacy.ledger import Ledger
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
@@ -144,7 +144,7 @@ def _promised(guarantee: EmployerEmployee) -> str:
         *((("δ", guarantee.delta),) if guarantee.delta else ()),
     )
     shown = ", ".join(f"{letter} = {at_most(number)}" for letter, number in numbers)
-    totals = f"; with totals of {capped(guarantee.caps)}" if guarantee.caps else ""
+    totals = limited(guarantee.caps)
     return f"{words}, {shown}{f'; {guarantee.condition}' if guarantee.condition else ''}{totals}"
 
 

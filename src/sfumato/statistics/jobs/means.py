@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, cast
 
@@ -15,8 +16,11 @@ from sfumato.errors import ReleaseError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Frame
 from sfumato.method import CONFIDENCE, NOT_AVAILABLE, Method, PublishedFigures
+from sfumato.privacy.guarantee import EmployerEmployee, caps_together
 from sfumato.statistics.column_texts import typical
 from sfumato.statistics.fitting import epsilon_of, used_options
+from sfumato.statistics.jobs.at_periods import counted, shared_options
+from sfumato.statistics.jobs.at_periods import share as of_one
 from sfumato.statistics.jobs.mean_of import (
     CERTAINTY,
     JOBS,
@@ -73,19 +77,26 @@ class JobMeans(JobTotals):
     @classmethod
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The two methods that share the epsilon of a table: of its total, and of its count."""
-        name, epsilon = cls.method_name(table, data), epsilon_of(table, cls.method_name(table, data))
+        name, periods = cls.method_name(table, data), len(question.periods)
+        epsilon = of_one(epsilon_of(table, name), periods)
         share = _share(table)
         common: dict[str, Any] = {
             "alpha": alpha if table.protect.alpha is None else table.protect.alpha,
             "worker_cells": question.worker_cells(data),
-            "options": used_options(table, "form", COUNT_SHARE),
+            "options": shared_options(used_options(table, "form", COUNT_SHARE), periods),
         }
         spent = None if epsilon is None else epsilon * (1 - share)
         total = build(name, epsilon=spent, of_table={"floor": question.cap}, **common)
         jobs = cast(Any, build(name, epsilon=None if epsilon is None else epsilon * share, **common))
         if not allows_means(jobs):
-            raise _no_means(table, cast(Fraction, epsilon), share, jobs, cast(Any, total))
+            raise _no_means(table, cast(Fraction, epsilon), share, jobs, cast(Any, total), periods=periods)
         return cast(Method, MeanOf(total=cast(Any, total), jobs=jobs))
+
+    @cached_property
+    def guarantee(self) -> EmployerEmployee:
+        """For neighbours whose part of the total, and number of jobs, grow alike."""
+        whole = super().guarantee
+        return replace(whole, caps=caps_together([whole.caps, counted(self.question)]))
 
     @classmethod
     def why_whole(cls, table: Table, question: Question, *, reconciled: bool) -> str | None:  # noqa: ARG003
@@ -242,11 +253,11 @@ class JobMeans(JobTotals):
 
 
 def _no_means(
-    table: Table, epsilon: Fraction, share: Fraction, jobs: VectorPareto, total: VectorPareto
+    table: Table, epsilon: Fraction, share: Fraction, jobs: VectorPareto, total: VectorPareto, *, periods: int
 ) -> ReleaseError:
-    """Why a table would have no mean whatever the data are, and what is needed at least."""
+    """Why a table would have no mean whatever the data are, and what is needed at least; `epsilon` is of a period."""
     least = _least_epsilon(jobs)
-    whole = _rounded_up(least / share)
+    whole = _rounded_up(max(periods, 1) * least / share)
     do = f"write epsilon = {whole}, or have fewer codes of workers in `by`"
     needed = _rounded_up(least / epsilon)
     try:
@@ -259,8 +270,8 @@ def _no_means(
         f"table '{table.name}', mean",
         expected=f"a number of jobs that spends epsilon = {_rounded_up(least)} or more: else none is above 0 for "
         "certain, however many jobs there are, and no cell can have a mean",
-        found=f"{_rounded_up(jobs.epsilon)}: epsilon = {float(epsilon):g}, of which the number of jobs spends "
-        f"{float(share):.0%}",
+        found=f"{_rounded_up(jobs.epsilon)}: epsilon = {float(epsilon):g}"
+        f"{' in each period' if periods > 1 else ''}, of which the number of jobs spends {float(share):.0%}",
         do=do,
     )
 

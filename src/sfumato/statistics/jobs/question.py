@@ -39,6 +39,10 @@ class Question:
     """The most that one job adds: what is above is cut off before anything else."""
     unit: str = "jobs"
     """What is counted, or in which unit it is added up, for people."""
+    population: str = ""
+    """Of a panel, which of its jobs are counted at a period: one of `sfumato.frame.jobs.POPULATIONS`."""
+    periods: tuple[str, ...] = ()
+    """The periods of a panel that jobs are counted at; each is an answer of its own."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -57,14 +61,14 @@ class Question:
 
     def worker_attributes(self, frame: Frame) -> tuple[str, ...]:
         """The attributes that describe workers or their jobs, and so are confidential."""
-        return tuple(name for name in self.attributes if not frame.is_public(name))
+        return tuple(name for name in self.attributes if not frame.is_known(name))
 
     def workplace_attributes(self, frame: Frame) -> tuple[str, ...]:
         """The attributes that describe workplaces, and so are public."""
-        return tuple(name for name in self.attributes if frame.is_public(name))
+        return tuple(name for name in self.attributes if frame.is_known(name))
 
     def worker_cells(self, frame: Frame) -> int:
         """The number of worker-attribute cells in each workplace cell; 0 when no worker attribute is used."""
         if not self.worker_attributes(frame):
             return 0
-        return prod(len(dimension) for dimension in self.by if not frame.is_public(dimension.name))
+        return prod(len(dimension) for dimension in self.by if not frame.is_known(dimension.name))

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import MOST_CELLS, Chunked
@@ -21,10 +22,11 @@ from sfumato.measures.views import Strata
 from sfumato.method import CONFIDENCE, FOR_THE_LARGEST, Method, bought_epsilon
 from sfumato.noise.factors import LIFE
 from sfumato.privacy.blocks import EVERYTHING, Block
-from sfumato.privacy.guarantee import plain
+from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, number_left_out, typical
 from sfumato.statistics.fitting import epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
+from sfumato.statistics.jobs.at_periods import counted, method_of, over_periods, periods_of, shared_options, spent_at
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
@@ -63,7 +65,7 @@ class JobCounts(PublishedTable):
         figures would understate.
         """
         protect = table.protect
-        filtered = [name for name in table.where if not data.is_public(name)]
+        filtered = [name for name in table.where if not data.is_known(name)]
         if filtered and protect.method in WHOLE_WORKFORCES:
             raise ReleaseError(
                 f"table '{table.name}', method '{protect.method}'",
@@ -72,7 +74,7 @@ class JobCounts(PublishedTable):
                 do="put the attribute into `by`, or use another method: node-laplace, or smooth-pareto where the "
                 "budget is weak",
             )
-        by_workers = any(not data.is_public(name) for name in table.by)
+        by_workers = any(not data.is_known(name) for name in table.by)
         form = protect.options.get("form", "vector" if by_workers and not filtered else "scalar")
         if protect.method != "smooth-pareto" or form == "scalar":
             return protect.method
@@ -96,38 +98,59 @@ class JobCounts(PublishedTable):
     def question_of(
         cls, table: Table, data: Frame, codelists: Mapping[str, Codelist], method: str, *, instead: str
     ) -> Question:
-        """What is asked of jobs that are no panel, codes checked; `instead` are indicators that a panel has."""
+        """What is asked of jobs, codes checked; `instead` are indicators that keyed methods publish of a panel."""
         codes = {name: codelist.codes for name, codelist in codelists.items()}
         if data.span is not None and data.jobs.period is not None:
             codes[data.jobs.period] = data.span.codes()
         refuse_unknown_codes(table, codes)
-        if data.span is not None:
-            raise ReleaseError(
-                f"table '{table.name}'",
-                expected="indicators, a flow or a graph: the rows of a panel are jobs in a period, not jobs",
-                found=f'{table.statistic} = "{table.measure or table.count}"',
-                do=f"write indicators = {instead} of each period",
-            )
+        periods = periods_of(table, data, method, instead=instead)
         by = tuple(
-            Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_public(name)) for name in table.by
+            Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_known(name)) for name in table.by
         )
         threshold = table.protect.options.get("threshold", THRESHOLD)
         every_cell = not (table.establishments or is_keyed(method) or data.joined)
         if every_cell:
             _refuse_telling_establishments(table, method, data)
-        return Question(by=by, where=table.where, needs=needs(method), threshold=threshold, every_cell=every_cell)
+        return Question(
+            by=by,
+            where=table.where,
+            needs=needs(method),
+            threshold=threshold,
+            every_cell=every_cell,
+            population=data.jobs.population if periods else "",
+            periods=periods,
+        )
 
     @classmethod
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The method that protects a table, with its parameters; `alpha` is the budget's."""
         name = cls.method_name(table, data)
-        return build(
+        make = partial(
+            build,
             name,
             alpha=alpha if table.protect.alpha is None else table.protect.alpha,
-            epsilon=epsilon_of(table, name),
             worker_cells=question.worker_cells(data),
-            options=used_options(table, "form"),
+            options=shared_options(used_options(table, "form"), len(question.periods)),
         )
+        epsilon = epsilon_of(table, name, each=bool(question.periods) and not cls.sparse)
+        return cast(Method, method_of(table, data, question, epsilon, make))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What is promised of the jobs of all periods together; each period spends a part of what the table does."""
+        each = self.method.guarantee()
+        return each if each.bound is None else over_periods(self.method, self.question, *counted(self.question))
+
+    @property
+    def spent_at(self) -> Mapping[str, Fraction]:
+        """The epsilon that each period of a panel spends."""
+        return spent_at(self.method, self.question, self.spends)
+
+    @property
+    def why_not_reconciled(self) -> str | None:
+        """Why it may not be made to agree with others."""
+        apart = "its periods spend different epsilons, so that its errors are not alike"
+        return apart if self.table.protect.by_period else super().why_not_reconciled
 
     @classmethod
     def block_of(cls, question: Question, data: Frame) -> Block:
@@ -235,7 +258,9 @@ class JobCounts(PublishedTable):
 
     def statistic_words(self) -> list[Any]:
         """What is counted, as digests have it: with cells where there is no establishment it is another answer."""
-        return [*super().statistic_words(), *(["every cell"] if self.question.every_cell else [])]
+        every, asked = ["every cell"] if self.question.every_cell else [], self.question
+        at = [["at", asked.population, *sorted(asked.periods)]] if asked.periods else []
+        return [*super().statistic_words(), *every, *at]
 
     def to_assess(self) -> Self:
         """With whole workforces: under the strong definition, what one step changes follows from them."""

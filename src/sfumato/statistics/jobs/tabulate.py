@@ -1,11 +1,11 @@
 """Tabulate counts of jobs, whole or in chunks: establishments to the cells of every table."""
 
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from sfumato.engine.chunks import (
 from sfumato.engine.connect import Tables
 from sfumato.engine.headcounts import all_workers, establishments_with_heads, workers_by_place
 from sfumato.engine.lacking import need
+from sfumato.engine.panel_jobs import jobs_at, register_at
 from sfumato.engine.query import Rows, texts, total
 from sfumato.frame.data import Frame
 from sfumato.noise.factors import Factors
@@ -56,6 +57,7 @@ def parted(
     right where they are read: numbers are grouped several times as quickly as texts.
     """
     with ExitStack() as kept:
+        frame, tables = kept.enter_context(as_jobs(frame, tables, questions))
         if frame.jobs.employees is None:
             count = partial(_of_jobs, kept.enter_context(establishment_groups(frame, tables, questions, factors)))
         else:
@@ -68,9 +70,16 @@ def parted(
         yield found
 
 
+def as_jobs(
+    frame: Frame, tables: Tables, questions: Mapping[Any, Question]
+) -> AbstractContextManager[tuple[Frame, Tables]]:
+    """The data as jobs: of a panel, those at the periods that questions are about."""
+    return jobs_at(frame, tables, tuple(dict.fromkeys(code for one in questions.values() for code in one.periods)))
+
+
 def as_in(frame: Frame, question: Question) -> Question:
     """The question with dimensions that are public where the data say so."""
-    return replace(question, by=tuple(replace(d, public=frame.is_public(d.name)) for d in question.by))
+    return replace(question, by=tuple(replace(d, public=frame.is_known(d.name)) for d in question.by))
 
 
 def _layout(frame: Frame, tables: Tables, question: Question, parts: int | None, *, in_one_piece: bool) -> ChunkLayout:
@@ -113,7 +122,8 @@ def _bucket(blocks: Rows, width: int) -> str:
 
 
 def blocks_of(frame: Frame, tables: Tables, question: Question) -> Rows:
-    """The establishments a question is about, each with the workplace cell it belongs to."""
+    """The establishments a question is about, of a panel in each period, with the workplace cell of each."""
+    frame, tables = register_at(frame, tables, question.periods)
     attributes, engine = question.workplace_attributes(frame), tables.engine
     if tables.workplaces is not None and frame.workplaces is not None:
         table, key = tables.workplaces, frame.workplaces.key
@@ -128,7 +138,7 @@ def blocks_of(frame: Frame, tables: Tables, question: Question) -> Rows:
 
 def establishments_of(frame: Frame, tables: Tables, question: Question) -> Cells:
     """How many establishments each workplace cell has that has any, by the register alone: no job is looked at."""
-    for name in question.attributes:
+    for name in (one for one in question.attributes if one != frame.panel_period):
         need(tables.jobs if tables.workplaces is None else tables.workplaces, "workplaces", name)
     found = blocks_of(frame, tables, question).group(["_block"], _establishments="count(*)").fetch()
     positions = found["_block"].to_numpy().astype(np.int64)
@@ -140,7 +150,7 @@ def establishments_of(frame: Frame, tables: Tables, question: Question) -> Cells
 def _of_these(frame: Frame, tables: Tables, question: Question) -> list[str]:
     """The conditions for an establishment that a question is about."""
     q, among = tables.engine.q, tables.engine.among
-    return [among(q(name), codes) for name, codes in question.where.items() if frame.is_public(name)]
+    return [among(q(name), codes) for name, codes in question.where.items() if frame.is_known(name)]
 
 
 def _placed(rows: Rows, public: tuple[Dimension, ...]) -> Rows:
@@ -325,9 +335,9 @@ def strata(frame: Frame, tables: Tables, question: Question, attribute: Dimensio
     """For every cell the place of the code that all its establishments have, or of one of `FURTHER_STRATA`."""
     if attribute.name in (dimension.name for dimension in question.by):
         return cells.codes(attribute.name).astype(np.int64)
-    public = tuple(dimension for dimension in question.by if frame.is_public(dimension.name))
-    where = {name: codes for name, codes in question.where.items() if frame.is_public(name)}
-    asked = Question(by=(*public, attribute), where=where)
+    public = tuple(dimension for dimension in question.by if frame.is_known(dimension.name))
+    where = {name: codes for name, codes in question.where.items() if frame.is_known(name)}
+    asked = Question(by=(*public, attribute), where=where, population=question.population, periods=question.periods)
     found = tabulate(frame, tables, {"": asked})[""]
     block, code = np.divmod(found.positions, len(attribute))
     there = found["establishments" if "establishments" in found.columns else "count"] > 0
@@ -349,9 +359,12 @@ def workforces(frame: Frame, tables: Tables, questions: Mapping[str, Question]) 
 
     Cells without any job have no row: their number may be far beyond what could be listed.
     """
-    with establishment_groups(frame, tables, questions, None) as counted:
+    with (
+        as_jobs(frame, tables, questions) as (seen, at),
+        establishment_groups(seen, at, questions, None) as counted,
+    ):
         for name, question in questions.items():
-            yield name, _workforces(counted, as_in(frame, question))
+            yield name, _workforces(counted, as_in(seen, question))
 
 
 def _workforces(counted: EstablishmentGroups, question: Question) -> Workforces:

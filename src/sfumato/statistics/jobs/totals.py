@@ -6,9 +6,10 @@ docs/methods/formal-totals.md says who is protected, and proves it.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
+from sfumato.engine.connect import Tables
 from sfumato.engine.data import OpenJobs
 from sfumato.engine.query import times
 from sfumato.errors import ReleaseError
@@ -19,8 +20,10 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.privacy.meaning import Comparison
 from sfumato.statistics.column_texts import typical
 from sfumato.statistics.fitting import epsilon_of, know_each_measure, named_method, used_options
+from sfumato.statistics.jobs.at_periods import method_of, over_periods, shared_options
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.statistic import JobCounts
+from sfumato.statistics.jobs.tabulate import as_jobs
 from sfumato.statistics.registry import build
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
@@ -72,8 +75,8 @@ class JobTotals(JobCounts):
         cells nor some of the workers can be protected by what they have themselves.
         """
         named_method(table, {name: name for name in FOR_JOB_TOTALS})
-        filtered = [name for name in table.where if not data.is_public(name)]
-        by_workers = any(not data.is_public(name) for name in table.by)
+        filtered = [name for name in table.where if not data.is_known(name)]
+        by_workers = any(not data.is_known(name) for name in table.by)
         if filtered or (by_workers and table.protect.options.get("form") == "scalar"):
             raise ReleaseError(
                 f"table '{table.name}', total",
@@ -137,19 +140,21 @@ class JobTotals(JobCounts):
     def build_method(cls, table: Table, data: Frame, question: Question, *, alpha: Fraction | None) -> Method:
         """The method that protects a table, with its parameters; what one job adds at most is the cap."""
         name = cls.method_name(table, data)
-        return build(
+        make = partial(
+            build,
             name,
             alpha=alpha if table.protect.alpha is None else table.protect.alpha,
-            epsilon=epsilon_of(table, name),
             worker_cells=question.worker_cells(data),
-            options=used_options(table, "form"),
+            options=shared_options(used_options(table, "form"), len(question.periods)),
             of_table={"floor": question.cap},
         )
+        epsilon = epsilon_of(table, name, each=bool(question.periods))
+        return cast(Method, method_of(table, data, question, epsilon, make))
 
     @cached_property
     def guarantee(self) -> EmployerEmployee:
         """For neighbours whose part of the total grows alike too."""
-        return replace(cast(EmployerEmployee, self.method.guarantee()), caps=((self.question.measured, self.one_job),))
+        return over_periods(self.method, self.question, (self.question.measured, self.one_job))
 
     @property
     def measure(self) -> str:
@@ -174,7 +179,8 @@ class JobTotals(JobCounts):
     def cut(cls, batch: Mapping[str, Self], data: OpenJobs) -> dict[str, Any]:
         """What the caps of measures take off totals, by measure: confidential."""
         caps = {one.measure: one.one_job for one in batch.values()}
-        return {measure: _cut(data, measure, cap) for measure, cap in caps.items()}
+        with as_jobs(data.frame, data.tables, {name: one.question for name, one in batch.items()}) as (_, tables):
+            return {measure: _cut(tables, measure, cap) for measure, cap in caps.items()}
 
     # What is published.
 
@@ -275,10 +281,10 @@ def _speaks(kind: type[JobTotals], plan: Surroundings) -> bool:
     return next(other for other in plan.kinds if issubclass(other, JobCounts)) is kind
 
 
-def _cut(data: OpenJobs, measure: str, cap: int) -> Cut:
+def _cut(tables: Tables, measure: str, cap: int) -> Cut:
     """The shares of the total and of the jobs above a cap."""
-    value = f"CAST({data.tables.engine.q(measure)} AS DOUBLE)"
-    row = data.tables.jobs.row(
+    value = f"CAST({tables.engine.q(measure)} AS DOUBLE)"
+    row = tables.jobs.row(
         _total=f"sum({value} / {_SCALED})",
         _cut=f"sum(CASE WHEN {value} > {cap} THEN ({value} - {cap}) / {_SCALED} ELSE 0 END)",
         _jobs="count(*)",

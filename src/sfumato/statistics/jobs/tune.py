@@ -352,6 +352,7 @@ def tune_table(
             found="one that lists values from a threshold on, which is public",
             do="see `sfumato tune thresholds` for the threshold at every epsilon",
         )
+    _refuse_several_periods(release.frame, table)
     worker_cells = _worker_cells(release.frame, table)
     name_used = method or JobCounts.method_name(table, release.frame)
     options = {option: value for option, value in protect.options.items() if option != "form"}
@@ -387,14 +388,29 @@ def find_table(release: Any, name: str | None) -> Table:
     return tables[names.index(name)]
 
 
+def _refuse_several_periods(frame: Frame, table: Table) -> None:
+    """Refuse a table of several periods of a panel: an epsilon is found for one, and they add up."""
+    span, period = frame.span, frame.panel_period or ""
+    if span is None or frame.period_of_series is not None:
+        return
+    asked = table.where.get(period, span.codes() if period in table.by else ())
+    if len(asked) != 1:
+        raise ReleaseError(
+            f"table '{table.name}', {period}",
+            expected="a table at one period of a panel: an epsilon is found for one, and those of all periods add up",
+            found=f"{len(asked)} periods",
+            do="choose one with `where`, and multiply what is found by the number of periods",
+        )
+
+
 def _worker_cells(frame: Frame, table: Table) -> int:
     """The number of worker cells in a workplace cell; the codes of workplaces do not matter to it."""
     by = []
     for name in table.by:
-        declared = None if frame.is_public(name) else frame.declared_codes(name)
+        declared = None if frame.is_known(name) else frame.declared_codes(name)
         codes = declared.codes if declared is not None else ("any",)
         kept = tuple(code for code in codes if name not in table.where or code in table.where[name])
-        by.append(Dimension(name=name, codes=kept or codes, public=frame.is_public(name)))
+        by.append(Dimension(name=name, codes=kept or codes, public=frame.is_known(name)))
     return Question(by=tuple(by), where=table.where).worker_cells(frame)
 
 

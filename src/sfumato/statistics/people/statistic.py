@@ -23,6 +23,7 @@ from sfumato.noise.randomness import OperatingSystem
 from sfumato.privacy.guarantee import EmployerEmployee, plain
 from sfumato.privacy.meaning import Comparison, about_tables, person_comparisons
 from sfumato.statistics.column_texts import COLUMNS, NOISED
+from sfumato.statistics.each_period import each_period
 from sfumato.statistics.fitting import (
     classes_of,
     epsilon_of,
@@ -48,7 +49,6 @@ from sfumato.statistics.people.describe import (
     scope_of,
     units_in_words,
 )
-from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.percentiles import bins_of
 from sfumato.statistics.people.question import AT, SAMPLES, STATISTICS, SUMMED, BoundedMeasure, SampleQuestion
 from sfumato.statistics.people.small_samples import NO_ERROR

@@ -19,8 +19,8 @@ from sfumato.arrays import Floats, Integers
 from sfumato.description import exact
 from sfumato.errors import DataError, MethodError, ReleaseError, SfumatoError
 from sfumato.privacy.guarantee import plain
+from sfumato.statistics.each_period import each_period
 from sfumato.statistics.jobs.tune import LADDER
-from sfumato.statistics.people.each_period import each_period
 from sfumato.statistics.people.mose import Mose
 from sfumato.statistics.people.percentiles import CURVES, CurveName, NoisyQuantiles, PlannedCurve, recommended
 from sfumato.statistics.people.small_samples import RecordLaplace

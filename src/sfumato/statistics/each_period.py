@@ -1,4 +1,4 @@
-"""An ε of its own for every period of a table about people: ε = Σ_t ε_t."""
+"""An ε of its own for every period of a table about people, or about jobs of a panel: ε = Σ_t ε_t."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SAME = frozenset(
         *("name", "named", "description", "needs", "alpha", "worker_cells", "unbiased", "observes", "leaks"),
         *("at", "statistics", "decimals", "grid", "minimum", "chi", "clip", "tells_errors", "most_people", "bounds"),
         *("curve", "bins", "count_epsilon", "heaviest", "withheld_below", "weighed"),
-        *("largest_weight", "weights_above", "weight_steps"),
+        *("largest_weight", "weights_above", "weight_steps", "done"),
     }
 )
 """What does not depend on ε, and is the same in all periods."""
@@ -29,7 +29,7 @@ _SAME = frozenset(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EachPeriod:
-    """One method in every period, each time with another ε; a person may be in all of them, so that ε adds up.
+    """One method in every period, each time with another ε; whoever is protected may be in all, so that ε adds up.
 
     A period is protected as a table of its own. χ of `mose`, where it is observed, is that of the groups of the period.
     """
@@ -80,7 +80,7 @@ class EachPeriod:
         return self.methods[0][1]
 
     def guarantee(self) -> EmployerEmployee:
-        """For one person with the whole history: sequential over the periods."""
+        """For one person, or one job, with the whole history: sequential over the periods."""
         return sequential([method.guarantee() for _, method in self.methods])
 
     def parts(self, counted: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -191,8 +191,24 @@ class EachPeriod:
         return np.empty(0) if whole is None else whole
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class JobsEachPeriod(EachPeriod):
+    """The same for counts and totals of jobs at periods of a panel."""
+
+    def people(self, counted: Any) -> Integers:
+        """A value for every cell."""
+        found: Integers = counted["count"]
+        return found
+
+
 def each_period(
-    table: str, period: str | None, codes: tuple[str, ...], epsilons: Mapping[str, Fraction], build: Callable[..., Any]
+    table: str,
+    period: str | None,
+    codes: tuple[str, ...],
+    epsilons: Mapping[str, Fraction],
+    build: Callable[..., Any],
+    *,
+    kind: type[EachPeriod] = EachPeriod,
 ) -> Any:
     """The method of a table whose periods spend an ε of their own; `build` makes it for one of them, or for all.
 
@@ -214,7 +230,7 @@ def each_period(
     if len(set(epsilons.values())) == 1:
         return build(epsilon=sum(epsilons.values(), Fraction(0)), periods=len(epsilons))
     methods = tuple((code, build(epsilon=epsilons[code], periods=1)) for code in sorted(epsilons))
-    return EachPeriod(period=period, methods=methods)
+    return kind(period=period, methods=methods)
 
 
 def _place(counted: Any, period: str, code: str) -> int:
