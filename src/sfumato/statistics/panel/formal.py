@@ -301,11 +301,11 @@ class FormalIndicators(IndicatorTable):
         """How to read the error figures of indicators with noise."""
         return [
             "Of indicators, the noise that was really drawn, and its scale, are confidential. `error`, `low` and "
-            "`high` are computed from protected numbers and the parameters alone: `error` is the mean absolute "
-            "error that the indicator would have if one establishment had all jobs, or all of the payroll, of its "
-            "workplace cell in the period, an upper estimate, and `low` and `high` enclose the true number with a probability of at "
-            f"least {CONFIDENCE:.0%}, of averages of about {CONFIDENCE:.0%}. No number is below 0: where a value is "
-            "negative, `error` is at least as large as the value without its sign."
+            "`high` are computed from protected numbers and the parameters alone: `error` is the mean absolute error "
+            "that the indicator would have if one establishment had all jobs, or all of the payroll, of its workplace "
+            "cell in the period, an upper estimate, and `low` and `high` enclose the true number with a probability of "
+            f"about {CONFIDENCE:.0%}. No number is below 0: where a value is negative, `error` is at least as large as "
+            "the value without its sign."
         ]
 
 
