@@ -126,7 +126,8 @@ class PeriodFigures:
         error = np.repeat((self.flows.mean * scale)[:, None], own.shape[1], axis=1)
         wide = self.flows.quantile(confidence) * _for_the_scale(method) * scale
         reach = (wide + (1 + kinds) / 4 + 0.5)[:, None]
-        low, high = rounded_up(own - reach, own), rounded_down(np.maximum(own, 0) + reach, own)
+        near = own.astype(np.float64)
+        low, high = rounded_up(near - reach, near), rounded_down(np.maximum(near, 0) + reach, near)
         return {"error": error, "low": low, "high": high}
 
     # Averages.

@@ -77,6 +77,15 @@ class PanelStatistic(OfHistories):
     def method_name(cls, table: Table, data: Frame) -> str:
         """The method as it is used: sums with factors."""
         refuse_other_data(table, data)
+        named = table.protect.method
+        if named not in _METHODS and not is_keyed(named):
+            raise ReleaseError(
+                f"table '{table.name}', method '{named}'",
+                expected="noise-infusion: no method with a guarantee is for graphs and degrees, in which one job more "
+                "may link its employer with any number of others",
+                found=f"'{named}'",
+                do='write protect = { method = "noise-infusion" }; moves between employers can be protected as a flow',
+            )
         return named_method(table, _METHODS)
 
     @classmethod
