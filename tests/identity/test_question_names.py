@@ -37,6 +37,7 @@ NAMES_IN_0_1 = {
 
 
 SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"}
+SINCE |= {"protected_indicators", "ends", "main_moves"}
 """The tables that version 0.1 could not make."""
 
 
@@ -72,6 +73,14 @@ REORDERED = {
         ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
         ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('by = ["quarter", "sex"]', 'by = ["sex", "quarter"]'),
+        ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "histories": [
+        ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
+        ('["2024-Q3", "2024-Q4"]', '["2024-Q4", "2024-Q3"]'),
+        ('["end", "beginning"]', '["beginning", "end"]'),
+        ("payroll = 1, changes = 1, counts = 2", "counts = 2, changes = 1, payroll = 1"),
+        ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
     ],
     "businesses": [
@@ -128,6 +137,11 @@ def test_the_order_of_measures_makes_no_other_cube(tmp_path: Path, monkeypatch: 
         ("pay", 'total = "earnings"', 'total = "hours"'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "state", directed = true'),
         ("panel", 'attribute = "state", directed = false', 'attribute = "agency", directed = false'),
+        ("histories", "cap = 60000", "cap = 50000"),
+        ("histories", '["end", "beginning"]', '["end"]'),
+        ("histories", "counts = 2", "counts = 3"),
+        ("histories", '"2024-Q3" = 4', '"2024-Q3" = 5'),
+        ("histories", 'protect = { method = "laplace", epsilon = 4 }', 'protect = { method = "laplace", epsilon = 5 }'),
         ("people", "at = [25, 75]", "at = [25, 50]"),
         ("cubes", '{ by = ["region"], epsilon = 0.5 }', '{ by = ["job"], epsilon = 0.5 }'),
         ("cubes", 'levels = [["job"], ["level"]]', 'levels = [["job"]]'),
