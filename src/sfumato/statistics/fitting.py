@@ -154,7 +154,7 @@ def epsilon_of(table: Table, name: str) -> Fraction | None:
     if table.protect.by_period and not is_for_people(name):
         raise ReleaseError(
             f"table '{table.name}', epsilon",
-            expected="one number: only tables of people by period spend an epsilon of its own in each",
+            expected="one number: only people, indicators and moves by period spend an epsilon of its own in each",
             found="a table of epsilons",
             do="write one number",
         )
