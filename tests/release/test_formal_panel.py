@@ -12,7 +12,11 @@ from sfumato.errors import SfumatoError
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
+from sfumato.serve.core.catalogue import BundleSource, open_catalogue
+from sfumato.serve.core.selection import everything
+from sfumato.statistics.jobs.tune import read_accuracy, tune_table
 from tests.engine.test_indicators import at_random
+from tests.serve.test_model import cells
 
 HEAD = """
 [release]
@@ -159,6 +163,21 @@ def test_the_office_is_told_what_the_cap_takes_off_and_reports_compare(tmp_path:
     found = assess(load(file), tmp_path / "report")
     assert (tmp_path / "report").exists()
     assert found is not None
+
+
+def test_tuning_says_where_errors_by_epsilon_are_told(tmp_path: Path) -> None:
+    release = load(written(tmp_path, ALL))
+    with pytest.raises(SfumatoError, match="formal-indicators"):
+        tune_table(release, "t0", accuracy=read_accuracy("mean error below 5%"))
+
+
+def test_the_server_shows_errors_beside_values_and_what_is_not_available(tmp_path: Path) -> None:
+    done = run(load(written(tmp_path, ALL)))
+    table = open_catalogue([BundleSource(folder=done.bundle)])["t0"]
+    served = cells(table.answer(everything(table)))
+    by = [dimension.name for dimension in table.dimensions]
+    for row in rows(done.bundle, "t0"):
+        assert served[tuple(row.pop(name) for name in by)] == row
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from sfumato.arrays import Floats, Integers
+from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.engine.data import OpenJobs
 from sfumato.errors import MethodError, ReleaseError
@@ -22,7 +22,7 @@ from sfumato.keys import Secret
 from sfumato.method import CONFIDENCE, PRECISE, Method, PublishedFigures, log_growth
 from sfumato.privacy.blocks import Block
 from sfumato.privacy.guarantee import EmployerEmployee, name_of, plain
-from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, typical
+from sfumato.statistics.column_texts import typical
 from sfumato.statistics.fitting import refuse_other_data
 from sfumato.statistics.jobs.mean_of import CERTAINTY, fewest_jobs
 from sfumato.statistics.jobs.statistic import JobCounts, need_public_codes
@@ -225,10 +225,6 @@ class FormalIndicators(IndicatorTable):
         figures = self.shown_figures(answer, shown)
         return figures.low, np.where(np.isnan(figures.high) & ~np.isnan(figures.low), np.inf, figures.high)
 
-    def shown_values(self, shown: Cells) -> Integers:
-        """The values as readers get them."""
-        return shown["value"]
-
     @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
@@ -257,11 +253,7 @@ class FormalIndicators(IndicatorTable):
         """What is known of combinations that are not listed."""
         if self.question.every_cell:
             return "none known: every combination of codes is protected and listed"
-        return (
-            ESTABLISHMENTS_KNOWN[True, listed]
-            if self.table.establishments
-            else super().structural_zeros(plan, listed=listed)
-        )
+        return super().structural_zeros(plan, listed=listed)
 
     # Words.
 

@@ -5,7 +5,7 @@ they are protected as workers of six kinds are. docs/methods/formal-indicators.m
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -144,10 +144,6 @@ class PeriodPareto:
     def groups_of(self, kinds: Sequence[int]) -> list[int]:
         """The groups that make up some kinds of jobs."""
         return [place for place, group in enumerate(self.groups) if set(group) <= set(kinds)]
-
-    def with_alpha(self, alpha: Fraction) -> "PeriodPareto":
-        """The same at another α."""
-        return replace(self, alpha=alpha)
 
     # From true numbers to protected ones.
 
