@@ -1,6 +1,6 @@
 """Panels for the joint audit: blocks with job histories, and releases of indicators and moves of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +123,11 @@ _MOVED = (
 """A worker who moves from one firm of a side to another in the second quarter."""
 _OTHER = Held(worker=0, firm=2, quarters="110000", pay=50, side="b")
 """A further job of the same worker, from which the main move is then."""
+_MOVES = tuple(
+    Held(worker=0, firm=firm, quarters=quarters, pay=10)
+    for firm, quarters in enumerate(("110000", "011100", "000110", "000011"))
+)
+"""A worker who moves in the second, fourth and fifth quarter."""
 _BOTH = {
     "before": Histories(held=(*_MOVED, Held(worker=1, firm=2, side="b")), of_workers=True),
     "after": Histories(held=(*_MOVED, _OTHER, Held(worker=1, firm=2, side="b")), of_workers=True),
@@ -215,17 +220,13 @@ OF_HISTORIES = (
     Case(name="moves in one quarter", **_BOTH, tables=moves("1", _SECOND)),
     Case(name="moves in all quarters", quick=False, **_BOTH, tables=moves("3")),
     Case(
-        name="moves, a job of several spells",
-        before=_BOTH["before"],
+        name="moves, a job of two spells",
+        before=Histories(held=(*_MOVES, Held(worker=1, firm=4, side="b")), of_workers=True),
         after=Histories(
-            held=(
-                *_MOVED,
-                Held(worker=0, firm=2, quarters="110110", pay=50, side="b"),
-                Held(worker=1, firm=2, side="b"),
-            ),
+            held=(*_MOVES, replace(_OTHER, firm=4, quarters="110110"), Held(worker=1, firm=4, side="b")),
             of_workers=True,
         ),
-        neighbour="one job more, which began and ended twice",
+        neighbour="one job more, which replaces a move in three quarters",
         budget=PEOPLE,
         tables=moves("3"),
     ),
