@@ -36,6 +36,7 @@ from bench.nation.steps import measure_steps, steps_section
 from bench.noise.claims import samplers_section
 from bench.noise.measure import measure_samplers
 from bench.panel.claims import infusion_section
+from bench.panel.indicators import indicators_section, measure_indicators
 from bench.panel.measure import PERSONS, measure_infusion
 from bench.peers.claims import draw_peers, peers_section
 from bench.peers.measure import measure_peers
@@ -77,6 +78,7 @@ PARTS = {
     "registers": Part(measure_registers, ("establishments", "repeat"), registers_section),
     "contributors": Part(measure_contributors, ("records", "repeat"), contributors_section),
     "infusion": Part(measure_infusion, ("persons",), infusion_section),
+    "indicators": Part(measure_indicators, ("persons",), indicators_section),
     "cube": Part(measure_cube, ("quotes",), cube_section),
     "server": Part(measure_server, ("records", "repeat"), server_section),
     "samplers": Part(measure_samplers, ("repeat",), samplers_section),

@@ -35,7 +35,7 @@ name = "graph"
 graph = { between = "employers", attribute = "state", weight = "edges" }
 protect = { method = "noise-infusion", edges = "twelve-characters" }
 """
-_PANEL = """\
+PANEL = """\
 [[table]]
 name = "panel"
 indicators = "all"
@@ -126,7 +126,7 @@ def measure_infusion(folder: Path, *, persons: int, tell: Tell) -> Results:
     tell("making a workforce")
     workforce = folder / "workforce"
     made = seconds_of(SFUMATO, "economy", "federal", workforce, "--persons", persons, "--quarters", QUARTERS)
-    cases = _write_cases(workforce)
+    cases = write_cases(workforce)
     rows = {}
 
     def run(case: Case, work: Callable[..., T], *arguments: object) -> T:
@@ -151,11 +151,11 @@ def measure_infusion(folder: Path, *, persons: int, tell: Tell) -> Results:
     }
 
 
-def _write_cases(folder: Path) -> tuple[Case, ...]:
+def write_cases(folder: Path) -> tuple[Case, ...]:
     new_key(folder / "sfumato.key", a=_LEAST, b=_MOST)
     panel = ', period = "quarter", first = "2010-Q1", last = "2022-Q4", earnings = "earnings"'
     graph = _RELEASE.format(name="graph", jobs="jobs.parquet", panel="", table=_GRAPH)
-    indicators = _RELEASE.format(name="panel", jobs="histories.parquet", panel=panel, table=_PANEL)
+    indicators = _RELEASE.format(name="panel", jobs="histories.parquet", panel=panel, table=PANEL)
     for name, text in (("graph", graph), ("panel", indicators)):
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     return (

@@ -78,7 +78,7 @@ class Firms:
 
     def write(self, folder: Path, other: "Firms", is_other: Flags) -> None:
         """Write workplaces, workers and jobs, or jobs alone."""
-        _write_codes(folder, len(is_other))
+        write_codes(folder, len(is_other))
         rest = Firms(firms=(Firm(women=3, men=2),))
         blocks = [(self, np.flatnonzero(~is_other)), (other, np.flatnonzero(is_other)), (rest, [len(is_other)])]
         firms = [(firm, np.asarray(places)) for like, places in blocks for firm in like.firms]
@@ -97,14 +97,16 @@ class Firms:
         of_men = [np.full(firm.men * len(places), firm.pay) for firm, places in firms]
         pay = np.concatenate([*of_women, *of_men]).astype(np.int64)
         worker = np.arange(len(workplace))
-        codes = _codes(len(is_other))
+        codes = block_codes(len(is_other))
         if self.joined:
             columns = {"workplace": workplace, "worker": worker, "sex": sex, "side": side[workplace], "pay": pay}
-            _write(folder / "jobs.parquet", columns | {BLOCK: codes[place[workplace]]})
+            write_rows(folder / "jobs.parquet", columns | {BLOCK: codes[place[workplace]]})
             return
-        _write(folder / "workplaces.parquet", {"workplace": np.arange(len(place)), BLOCK: codes[place], "side": side})
-        _write(folder / "workers.parquet", {"worker": worker, "sex": sex})
-        _write(folder / "jobs.parquet", {"workplace": workplace, "worker": worker, "pay": pay})
+        write_rows(
+            folder / "workplaces.parquet", {"workplace": np.arange(len(place)), BLOCK: codes[place], "side": side}
+        )
+        write_rows(folder / "workers.parquet", {"worker": worker, "sex": sex})
+        write_rows(folder / "jobs.parquet", {"workplace": workplace, "worker": worker, "pay": pay})
 
 
 QUARTERS = ("2025-Q1", "2025-Q2", "2025-Q3", "2025-Q4")
@@ -141,7 +143,7 @@ class Histories:
 
     def write(self, folder: Path, other: "Histories", is_other: Flags) -> None:
         """Write workplaces, workers and the histories of their jobs."""
-        _write_codes(folder, len(is_other))
+        write_codes(folder, len(is_other))
         rest = Histories(held=(Held(jobs=3),))
         blocks = [
             (self, np.flatnonzero(~is_other)),
@@ -149,7 +151,7 @@ class Histories:
             (rest, np.array([len(is_other)])),
         ]
         places = np.arange(len(is_other) + 1)
-        _write(folder / "workplaces.parquet", {"workplace": places, BLOCK: _codes(len(is_other))})
+        write_rows(folder / "workplaces.parquet", {"workplace": places, BLOCK: block_codes(len(is_other))})
         workers, rows, begin = [], [], 0
         for like, some in blocks:
             for held in like.held:
@@ -166,7 +168,7 @@ class Histories:
             ("jobs", ("worker", "workplace", "quarter", "pay"), rows),
         ):
             joined = zip(columns, map(np.concatenate, zip(*parts, strict=True)), strict=True)
-            _write(folder / f"{name}.parquet", dict(joined))
+            write_rows(folder / f"{name}.parquet", dict(joined))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +211,7 @@ class Group:
 
     def write(self, folder: Path, other: "Group", is_other: Flags) -> None:
         """Write the records."""
-        _write_codes(folder, len(is_other))
+        write_codes(folder, len(is_other))
         sides = [(self, np.flatnonzero(~is_other)), (other, np.flatnonzero(is_other))]
         records = [(record, places) for like, places in sides for record in like.records]
         most = 1 + max((record.person for record, _ in records), default=0)
@@ -223,7 +225,7 @@ class Group:
         place = np.concatenate([places for _, places in records])
         columns = {
             "person": place * most + column(lambda record: record.person),
-            BLOCK: _codes(len(is_other))[place],
+            BLOCK: block_codes(len(is_other))[place],
             "side": column(lambda record: record.side),
             "year": column(lambda record: record.year),
             "weight": column(lambda record: record.weight, np.float64),
@@ -231,7 +233,7 @@ class Group:
             "rank": column(lambda record: record.rank),
             "firm": place * most + column(lambda record: record.firm),
         }
-        _write(folder / "records.parquet", columns)
+        write_rows(folder / "records.parquet", columns)
         _write_public_totals(folder, len(is_other))
 
 
@@ -240,21 +242,21 @@ def people(number: int, **of_each: Any) -> tuple[Record, ...]:
     return tuple(Record(person=person, **of_each) for person in range(number))
 
 
-def _codes(blocks: int) -> NDArray[np.str_]:
+def block_codes(blocks: int) -> NDArray[np.str_]:
     return np.array([*(f"b{place:06}" for place in range(blocks)), REST])
 
 
-def _write_codes(folder: Path, blocks: int) -> None:
-    (folder / "blocks.csv").write_text("\n".join(["code", *_codes(blocks)]) + "\n", encoding="utf-8")
+def write_codes(folder: Path, blocks: int) -> None:
+    (folder / "blocks.csv").write_text("\n".join(["code", *block_codes(blocks)]) + "\n", encoding="utf-8")
 
 
 def _write_public_totals(folder: Path, blocks: int) -> None:
     """Totals that come from elsewhere and are no sums of these records."""
-    lines = [f"block,{COUNT}", *(f"{code},5" for code in _codes(blocks))]
+    lines = [f"block,{COUNT}", *(f"{code},5" for code in block_codes(blocks))]
     (folder / "totals.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _write(path: Path, columns: dict[str, Any]) -> None:
+def write_rows(path: Path, columns: dict[str, Any]) -> None:
     """Rows in another order than that of blocks: it must play no part."""
     order = np.random.default_rng(1).permutation(len(next(iter(columns.values()))))
     pq.write_table(pa.table({name: column[order] for name, column in columns.items()}), path)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.audit.blocks import CAP, Firm, Firms, Group, Held, Histories, Record, people
 from tests.audit.harness import Case, Question
+from tests.audit.histories import OF_HISTORIES
 
 STRONG = "alpha = 0.1, epsilon = 20"
 PAID = f'{STRONG}, totals = ["pay"]'
@@ -1330,7 +1331,7 @@ OF_CUBES = (
     ),
 )
 
-CASES = (*OF_JOBS, *OF_PANELS, *OF_PEOPLE, *OF_CUBES)
+CASES = (*OF_JOBS, *OF_PANELS, *OF_HISTORIES, *OF_PEOPLE, *OF_CUBES)
 NAMED_UNITS = next(case for case in OF_CUBES if case.name == "cube of units")
 QUICK = tuple(case for case in CASES if case.quick)
 QUICK_DRAWS, FULL_DRAWS = 3_000, 40_000

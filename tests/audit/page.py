@@ -12,9 +12,16 @@ from pathlib import Path
 
 from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PANELS, OF_PEOPLE
 from tests.audit.harness import Case, Finding, audit
+from tests.audit.histories import OF_HISTORIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
-KINDS = {"jobs": OF_JOBS, "panels": OF_PANELS, "people": OF_PEOPLE, "cubes": OF_CUBES}
+KINDS = {
+    "jobs": OF_JOBS,
+    "panels": OF_PANELS,
+    "histories": OF_HISTORIES,
+    "people": OF_PEOPLE,
+    "cubes": OF_CUBES,
+}
 EXCESS = "excess"
 _HEAD = (
     "| case | neighbours differ by | numbers looked at together | stated | lower bound | estimate |",

@@ -296,6 +296,31 @@ graph | graph = { attribute = "state", weight = "workers" } | method = "noise-in
 """
 
 
+PANEL_PROTECTED = """
+all | indicators = "all"; by = ["state", "PERIOD"]; where = { PERIOD = ["2024-Q4", "2025-Q1"] } | \
+method = "smooth-pareto", epsilon = 8
+all_sex | indicators = "all"; by = ["sex", "PERIOD", "state"] | epsilon = 30
+some | indicators = ["end", "employment"]; by = ["PERIOD", "agency"] | method = "vector-pareto", epsilon = 6
+each | indicators = ["job_creation", "payroll"]; by = ["agency", "PERIOD"]; \
+where = { PERIOD = ["2024-Q2", "2024-Q3"] } | epsilon = { "2024-Q2" = 3, "2024-Q3" = 4 }, \
+shares = { counts = 2, changes = 1, payroll = 1 }
+silent | indicators = ["accessions"]; by = ["agency", "PERIOD"]; establishments = false | epsilon = 6
+"""
+PANEL_MOVES = """
+moves | flow = { attribute = "state" }; by = ["PERIOD"] | method = "laplace", epsilon = 4
+moves_all | flow = { attribute = "agency", directed = false }; where = { sex = "F" } | method = "laplace", epsilon = 4
+moves_each | flow = { attribute = "agency" }; by = ["PERIOD"]; where = { PERIOD = ["2024-Q2", "2024-Q3"] } | \
+method = "laplace", epsilon = { "2024-Q2" = 1, "2024-Q3" = 2 }
+"""
+
+
+def protected(budget: str, case: Case) -> Case:
+    """A release of a panel with a budget instead of a key, and a cap of earnings."""
+    text = case.text.replace('key = "sfumato.key"', f"budget = {{ {budget} }}", 1)
+    measure = '[data.measures]\nearnings = { unit = "dollars", cap = 60000 }\n\n[[table]]'
+    return Case(data=case.data, text=text.replace("[[table]]", measure, 1))
+
+
 def businesses(records: str, text: str) -> Case:
     """A release of businesses; `records` are further keys of the description of their file."""
     head = f"""[release]
@@ -624,6 +649,12 @@ CASES: Mapping[str, Case] = {
     "panel_years": panel("year", "2023", "2025", PANEL_OF_YEARS),
     "panel_beginning": at_periods('alpha = 0.1, epsilon = 60, totals = ["earnings"]', AT_PERIODS),
     "panel_any": at_periods('alpha = 0.1, epsilon = 60, delta = 0.1, definition = "individuals"', ANY_PERIOD, "any"),
+    "panel_protected": protected(
+        'alpha = 0.1, epsilon = 100, totals = ["earnings"]', panel("quarter", "2024-Q1", "2025-Q2", PANEL_PROTECTED)
+    ),
+    "panel_moves": protected(
+        'definition = "individuals", epsilon = 100', panel("quarter", "2024-Q1", "2025-Q2", PANEL_MOVES)
+    ),
     "businesses": businesses(EVERY_RECORD, (CONTRIBUTORS + MORE_CONTRIBUTORS).replace("OPTIONS", "")),
     **{
         f"businesses_{name}": businesses(records, CONTRIBUTORS.replace("OPTIONS", options))

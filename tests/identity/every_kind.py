@@ -200,6 +200,47 @@ by = ["quarter", "state"]
 where = { quarter = ["2025-Q1", "2024-Q4"] }
 protect = { epsilon = 4 }
 """
+HISTORIES = """
+[release]
+title = "Histories with a guarantee"
+period = "2024-2025"
+budget = { alpha = 0.1, epsilon = 40, definition = "individuals" }
+
+[data]
+jobs = { path = "jobs.parquet", worker = "worker", workplace = "employer", period = "quarter", first = "2024-Q1", \
+last = "2025-Q2", earnings = "earnings" }
+workplaces = { path = "employers.parquet", key = "employer" }
+workers = { path = "workers.parquet", key = "worker" }
+public = ["state", "agency"]
+
+[data.attributes]
+state = { codes = ["A", "B"] }
+agency = { codes = ["X", "Y"] }
+sex = { codes = ["F", "M"] }
+
+[data.measures]
+earnings = { unit = "dollars", cap = 60000 }
+
+[[table]]
+name = "protected_indicators"
+indicators = "all"
+by = ["state", "quarter", "sex"]
+where = { quarter = ["2024-Q3", "2024-Q4"] }
+protect = { method = "smooth-pareto", epsilon = { "2024-Q3" = 4, "2024-Q4" = 6 } }
+
+[[table]]
+name = "ends"
+indicators = ["end", "beginning"]
+by = ["agency", "quarter"]
+establishments = false
+protect = { epsilon = 6, shares = { payroll = 1, changes = 1, counts = 2 } }
+
+[[table]]
+name = "main_moves"
+flow = { attribute = ["state", "agency"] }
+by = ["quarter", "sex"]
+protect = { method = "laplace", epsilon = 4 }
+"""
 BUSINESSES = """
 [release]
 title = "Businesses"
@@ -306,6 +347,7 @@ FILES = {
     "pay": PAY,
     "panel": PANEL,
     "at_periods": AT_PERIODS,
+    "histories": HISTORIES,
     "businesses": BUSINESSES,
     "people": ALL,
     "people_sums": SUMS,

@@ -39,6 +39,7 @@ NAMES_IN_0_1 = {
 SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"} | {
     *("jobs_at", "jobs_at_each", "pay_at", "mean_at")
 }
+SINCE |= {"protected_indicators", "ends", "main_moves"}
 """The tables that version 0.1 could not make."""
 
 
@@ -80,6 +81,14 @@ REORDERED = {
         ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
         ('["2025-Q1", "2024-Q4"]', '["2024-Q4", "2025-Q1"]'),
         ('{ "2025-Q1" = 1, "2024-Q4" = 2 }', '{ "2024-Q4" = 2, "2025-Q1" = 1 }'),
+        ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "histories": [
+        ('by = ["state", "quarter", "sex"]', 'by = ["quarter", "sex", "state"]'),
+        ('["2024-Q3", "2024-Q4"]', '["2024-Q4", "2024-Q3"]'),
+        ('["end", "beginning"]', '["beginning", "end"]'),
+        ("payroll = 1, changes = 1, counts = 2", "counts = 2, changes = 1, payroll = 1"),
+        ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
     ],
     "businesses": [
@@ -139,6 +148,11 @@ def test_the_order_of_measures_makes_no_other_cube(tmp_path: Path, monkeypatch: 
         ("at_periods", 'where = { quarter = ["2025-Q1", "2024-Q4"] }', 'where = { quarter = ["2025-Q1", "2024-Q3"] }'),
         ("at_periods", 'where = { quarter = "2024-Q4" }', 'where = { quarter = "2024-Q3" }'),
         ("at_periods", '"2025-Q1" = 1, "2024-Q4" = 2', '"2025-Q1" = 2, "2024-Q4" = 1'),
+        ("histories", "cap = 60000", "cap = 50000"),
+        ("histories", '["end", "beginning"]', '["end"]'),
+        ("histories", "counts = 2", "counts = 3"),
+        ("histories", '"2024-Q3" = 4', '"2024-Q3" = 5'),
+        ("histories", 'protect = { method = "laplace", epsilon = 4 }', 'protect = { method = "laplace", epsilon = 5 }'),
         ("people", "at = [25, 75]", "at = [25, 50]"),
         ("cubes", '{ by = ["region"], epsilon = 0.5 }', '{ by = ["job"], epsilon = 0.5 }'),
         ("cubes", 'levels = [["job"], ["level"]]', 'levels = [["job"]]'),

@@ -157,8 +157,7 @@ def epsilon_of(table: Table, name: str, *, each: bool = False) -> Fraction | Non
     if table.protect.by_period and not (each or is_for_people(name)):
         raise ReleaseError(
             f"table '{table.name}', epsilon",
-            expected="one number: only tables of people by period, and counts and totals of a panel, spend an epsilon "
-            "of its own in each",
+            expected="one number: people, jobs, indicators and moves by period may spend an epsilon of its own in each",
             found="a table of epsilons",
             do="write one number",
         )

@@ -15,7 +15,8 @@ from sfumato.statistics.table import Table
 
 OF_JOBS = (
     *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts", "jobs.totals:JobTotals", "jobs.means:JobMeans"),
-    *("panel.statistic:Indicators", "panel.pairs:Pairs", "panel.degrees:Degrees"),
+    *("panel.statistic:Indicators", "panel.formal:FormalIndicators"),
+    *("panel.pairs:Pairs", "panel.formal_flows:FormalFlows", "panel.degrees:Degrees"),
 )
 OF_RECORDS = (
     *("totals.growth_table:Growth", "totals.statistic:Totals"),

@@ -40,9 +40,9 @@ class Protection(Described):
     method: str = Field("smooth-pareto", description="name of the method of protection")
     epsilon: Exact | None = Field(
         None,
-        description="what the whole table spends of the budget; not for methods without a formal guarantee. Of people "
-        'by period it may be a table of what each period spends, { "2001" = 1, "2002" = 0.5 }, which add up; with '
-        "`levels`, of what the table of each combination spends",
+        description="what the whole table spends of the budget; not for methods without a formal guarantee. Of people, "
+        'indicators and moves by period it may be a table of what each period spends, { "2001" = 1, "2002" = 0.5 }, '
+        "which add up; with `levels`, of what the table of each combination spends",
     )
     by_period: dict[str, Exact] = Field(
         {}, description="what each period spends, where `epsilon` is written as a table; not written itself"

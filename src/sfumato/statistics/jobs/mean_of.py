@@ -88,10 +88,18 @@ class MeanOf:
         """
         some = answer["status"] == 0
         total, jobs = (answer[name].astype(np.float64) for name in ("value", JOBS))
-        jobs = np.where(some, jobs, 1.0)
         order = answer.blocks()
         whole = {name: np.repeat(answer[name][order].sum(axis=1), order.shape[1]) for name in ("value", JOBS)}
         other = tuple((laid_back(order, whole[n]) - answer[n]).astype(np.float64) for n in ("value", JOBS))
+        found = self.figures_of(total, np.where(some, jobs, 1.0), other, confidence)
+        error, low, high = (np.where(some, figure, np.nan) for figure in (found.error, found.low, found.high))
+        return PublishedFigures(error=error, low=low, high=high)
+
+    def figures_of(self, total: Floats, jobs: Floats, other: tuple[Floats, ...], confidence: float) -> PublishedFigures:
+        """The figures of means of protected totals over protected numbers of jobs, which are above 0.
+
+        `other` is what the workplace cell of each has beside it, of both.
+        """
         most = float(self.total.floor)
         middle = np.clip(total / jobs, 0.0, most)
 
@@ -107,9 +115,7 @@ class MeanOf:
         error = self._together(one, middle * two, self._means) / jobs
         shown = total / jobs
         low, high = np.minimum(low, np.maximum(shown, 0.0)), np.maximum(high, shown)
-        error = np.maximum(error, np.maximum(low - shown, 0.0))
-        error, low, high = (np.where(some, figure, np.nan) for figure in (error, low, high))
-        return PublishedFigures(error=error, low=low, high=high)
+        return PublishedFigures(error=np.maximum(error, np.maximum(low - shown, 0.0)), low=low, high=high)
 
     def _scales(self, mean: Floats, total: Floats, jobs: Floats, other: tuple[Floats, ...]) -> tuple[Floats, Floats]:
         """S of the total and of the count if the mean were this: both published numbers then tell the count.

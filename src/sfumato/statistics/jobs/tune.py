@@ -352,6 +352,13 @@ def tune_table(
             found="one that lists values from a threshold on, which is public",
             do="see `sfumato tune thresholds` for the threshold at every epsilon",
         )
+    if table.statistic in ("indicators", "flow"):
+        raise ReleaseError(
+            f"table '{table.name}'",
+            expected="a count, total or mean of jobs",
+            found=table.statistic,
+            do="docs/methods/formal-indicators.md tells errors by epsilon; `sfumato preview` tries some on your data",
+        )
     _refuse_several_periods(release.frame, table)
     worker_cells = _worker_cells(release.frame, table)
     name_used = method or JobCounts.method_name(table, release.frame)

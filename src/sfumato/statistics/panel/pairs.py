@@ -19,16 +19,16 @@ from sfumato.noise.factors import ONE, Rule
 from sfumato.statistics.column_texts import NOISED
 from sfumato.statistics.fitting import epsilon_of, used_options
 from sfumato.statistics.panel.attack_pairs import attack_pairs
-from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS
+from sfumato.statistics.panel.infused_sums import HUNDREDTHS, LEAST_FACTORS, InfusedSums
 from sfumato.statistics.panel.network import ClassNetwork, NetworkComparison, compare_networks
 from sfumato.statistics.panel.question import PairQuestion
 from sfumato.statistics.panel.section import EARNINGS, ENDS, Weight
-from sfumato.statistics.panel.statistic import PanelStatistic
+from sfumato.statistics.panel.statistic import OfHistories, PanelStatistic
 from sfumato.statistics.panel.tabulate_graph import people, refuse_large_earnings
 from sfumato.statistics.panel.tabulate_pairs import pairs, refuse_other_lengths
 from sfumato.statistics.panel.tabulate_workers import refuse_too_many
 from sfumato.statistics.published import Columns
-from sfumato.statistics.registry import build
+from sfumato.statistics.registry import build, is_keyed
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
 
@@ -43,15 +43,10 @@ SMALLEST_PAIR_CELL = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs(PanelStatistic):
-    """Pairs of employers or of workers by an attribute of both: flows and graphs."""
+class PairTable(OfHistories):
+    """Pairs by an attribute of both ends, however they are protected."""
 
     question: PairQuestion
-
-    @classmethod
-    def fits(cls, table: Table, data: Any) -> bool:
-        """Whether a table of these data is of this kind."""
-        return bool(data.of_jobs) and table.statistic in ("flow", "graph")
 
     @classmethod
     def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> PairQuestion:
@@ -79,6 +74,93 @@ class Pairs(PanelStatistic):
             loops=table.graph is not None and table.graph.loops,
         )
 
+    @property
+    def lists_structural_zeros(self) -> bool:
+        """Every pair of codes is listed, and which employers share a worker is not public."""
+        return False
+
+    @property
+    def where(self) -> Mapping[str, tuple[str, ...]]:
+        """The codes that are kept of attributes other than those by which ends are classified: these have their own."""
+        return {name: codes for name, codes in self.question.where.items() if name not in self.question.attributes}
+
+    def statistic_words(self) -> list[Any]:
+        """What is counted, beside the dimensions."""
+        asked, loops = self.question, ["loops"] if self.question.loops else []
+        return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, *loops, list(asked.attributes)]
+
+    def words_in_any_order(self) -> list[Any]:
+        """The two ends of a directed pair are dimensions with names of their own, and stay apart."""
+        return [*self.statistic_words()[:-1], sorted(self.question.attributes)]
+
+    def words_as_laid_out(self, by: Any) -> list[Any]:
+        """The attributes of the ends in the order in which an answer has them."""
+        ends = self.table.end_names()
+        return [*self.statistic_words()[:-1], [ends.get(d.name) for d in by[: len(self.question.attributes)]]]
+
+    def laid_out(self, answer: Cells) -> Cells:
+        """Cells in the order of the dimensions and codes of the table.
+
+        Pairs that are not directed are listed once, and which end comes first depends on the order.
+        """
+        found, asked = answer.laid_out(self.by), self.question
+        if found is answer or asked.directed:
+            return found
+        ends = len(asked.attributes)
+        classes, others = (
+            int(np.prod(list(map(len, part)), initial=1)) for part in (asked.by[:ends], asked.by[2 * ends :])
+        )
+        both, other = np.divmod(found.positions, others)
+        first, second = np.divmod(both, classes)
+        positions = (np.minimum(first, second) * classes + np.maximum(first, second)) * others + other
+        order = np.argsort(positions, kind="stable")
+        columns = {name: column[order] for name, column in found.columns.items()}
+        return Cells(dimensions=found.dimensions, positions=positions[order], columns=columns)
+
+    def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:
+        """The table in the structure of a bundle, the ends of its filters in one order."""
+        where = {name: list(codes) for name, codes in self.question.where.items()}
+        return {**super().describe(plan, chunks), "where": where}
+
+    @property
+    def is_listed_once(self) -> bool:
+        """Pairs without a direction are."""
+        return not self.table.directed
+
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
+        """Every pair of codes is listed, and which employers share a worker is not public."""
+        return "none known: every pair of codes is listed" + ("" if self.table.directed else ", each once")
+
+    def made_labels(self, data: Data) -> dict[str, str]:
+        """The words for the two ends of a pair."""
+        made = {**self.table.end_names(), **self._filtered_ends}.items()
+        return {end: f"{data.label(name)}, {end.removesuffix('_' + name)}" for end, name in made}
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
+        """The codelists of both ends."""
+        made = {**self.table.end_names(), **self._filtered_ends}
+        return {end: codelists[attribute] for end, attribute in made.items()}
+
+    @property
+    def _filtered_ends(self) -> dict[str, str]:
+        """The names of filters of one end, each with its attribute."""
+        return {name: of for name, (of, _) in self.question.filters.items() if name != of}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(PairTable, PanelStatistic):
+    """Pairs of employers or of workers with permanent factors: flows and graphs."""
+
+    question: PairQuestion
+    method: InfusedSums
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return bool(data.of_jobs) and (
+            table.statistic == "graph" or (table.statistic == "flow" and is_keyed(table.protect.method))
+        )
+
     @classmethod
     def build_method(
         cls,
@@ -101,33 +183,9 @@ class Pairs(PanelStatistic):
         return f"a {table.statistic}: cells below the minimum may be made up from a model of all others"
 
     @property
-    def lists_structural_zeros(self) -> bool:
-        """Every pair of codes is listed, and which employers share a worker is not public."""
-        return False
-
-    @property
-    def where(self) -> Mapping[str, tuple[str, ...]]:
-        """The codes that are kept of attributes other than those by which ends are classified: these have their own."""
-        return {name: codes for name, codes in self.question.where.items() if name not in self.question.attributes}
-
-    @property
     def rounds_earnings(self) -> bool:
         """Where pairs are weighted by earnings."""
         return self.question.of_earnings
-
-    def statistic_words(self) -> list[Any]:
-        """What is counted, beside the dimensions."""
-        asked, loops = self.question, ["loops"] if self.question.loops else []
-        return [asked.kind, asked.between, asked.weight, asked.directed, asked.rule, *loops, list(asked.attributes)]
-
-    def words_in_any_order(self) -> list[Any]:
-        """The two ends of a directed pair are dimensions with names of their own, and stay apart."""
-        return [*self.statistic_words()[:-1], sorted(self.question.attributes)]
-
-    def words_as_laid_out(self, by: Any) -> list[Any]:
-        """The attributes of the ends in the order in which an answer has them."""
-        ends = self.table.end_names()
-        return [*self.statistic_words()[:-1], [ends.get(d.name) for d in by[: len(self.question.attributes)]]]
 
     @property
     def values_of_one_employer(self) -> int:
@@ -181,25 +239,6 @@ class Pairs(PanelStatistic):
         """Whom attacks are on."""
         return "pairs that have the cells of two classes to themselves"
 
-    def laid_out(self, answer: Cells) -> Cells:
-        """Cells in the order of the dimensions and codes of the table.
-
-        Pairs that are not directed are listed once, and which end comes first depends on the order.
-        """
-        found, asked = answer.laid_out(self.by), self.question
-        if found is answer or asked.directed:
-            return found
-        ends = len(asked.attributes)
-        classes, others = (
-            int(np.prod(list(map(len, part)), initial=1)) for part in (asked.by[:ends], asked.by[2 * ends :])
-        )
-        both, other = np.divmod(found.positions, others)
-        first, second = np.divmod(both, classes)
-        positions = (np.minimum(first, second) * classes + np.maximum(first, second)) * others + other
-        order = np.argsort(positions, kind="stable")
-        columns = {name: column[order] for name, column in found.columns.items()}
-        return Cells(dimensions=found.dimensions, positions=positions[order], columns=columns)
-
     @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
@@ -218,35 +257,6 @@ class Pairs(PanelStatistic):
         """What each published column says."""
         texts = super().column_texts(plan)
         return {**texts, **({"convergence_ratio": CONVERGENCE} if self.method.convergence else {})}
-
-    def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:
-        """The table in the structure of a bundle, the ends of its filters in one order."""
-        where = {name: list(codes) for name, codes in self.question.where.items()}
-        return {**super().describe(plan, chunks), "where": where}
-
-    @property
-    def is_listed_once(self) -> bool:
-        """Pairs without a direction are."""
-        return not self.table.directed
-
-    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at them)
-        """Every pair of codes is listed, and which employers share a worker is not public."""
-        return "none known: every pair of codes is listed" + ("" if self.table.directed else ", each once")
-
-    def made_labels(self, data: Data) -> dict[str, str]:
-        """The words for the two ends of a pair."""
-        made = {**self.table.end_names(), **self._filtered_ends}.items()
-        return {end: f"{data.label(name)}, {end.removesuffix('_' + name)}" for end, name in made}
-
-    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
-        """The codelists of both ends."""
-        made = {**self.table.end_names(), **self._filtered_ends}
-        return {end: codelists[attribute] for end, attribute in made.items()}
-
-    @property
-    def _filtered_ends(self) -> dict[str, str]:
-        """The names of filters of one end, each with its attribute."""
-        return {name: of for name, (of, _) in self.question.filters.items() if name != of}
 
     def _done(self) -> str:
         text = ""

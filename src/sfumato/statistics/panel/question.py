@@ -42,6 +42,24 @@ class IndicatorQuestion:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FormalQuestion(IndicatorQuestion):
+    """Indicators with a guarantee: every job counts for at most the cap, and empty cells are cells like others."""
+
+    cap: int | None = None
+    """The most that one job adds to a payroll; None where no payroll is asked for."""
+    measured: str = ""
+    """The measure of payrolls, with what makes its values."""
+    unit: str = ""
+    every_cell: bool = False
+    """Whether cells without any establishment are protected, too."""
+
+    @property
+    def worker_cells(self) -> int:
+        """The number of cells that workers are told apart by."""
+        return prod(len(dimension) for dimension in self.by if not dimension.public)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """Which jobs make the links of a graph, and by what these are kept apart.
 

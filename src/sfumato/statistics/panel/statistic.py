@@ -1,5 +1,6 @@
 """Job histories: what their statistics share, and workforce indicators."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,7 @@ from sfumato.statistics.panel.infused_sums import ROUNDINGS, InfusedSums
 from sfumato.statistics.panel.question import SUMS, IndicatorQuestion
 from sfumato.statistics.panel.tabulate_indicators import indicators
 from sfumato.statistics.published import Columns, PublishedTable
-from sfumato.statistics.registry import build
+from sfumato.statistics.registry import build, is_keyed
 from sfumato.statistics.row_files import is_hidden
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
@@ -36,16 +37,15 @@ _METHODS = {"noise-infusion": InfusedSums.name}
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanelStatistic(PublishedTable):
-    """What statistics of job histories share: sums with permanent factors."""
+class OfHistories(PublishedTable):
+    """What statistics of job histories share, however they are protected."""
 
-    method: InfusedSums
+    method: Any
 
     @classmethod
+    @abstractmethod
     def method_name(cls, table: Table, data: Frame) -> str:
-        """The method as it is used: sums with factors."""
-        refuse_other_data(table, data)
-        return named_method(table, _METHODS)
+        """The method as it is used; one that is not for such tables is refused."""
 
     @classmethod
     def _codes(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> dict[str, tuple[str, ...]]:
@@ -65,6 +65,28 @@ class PanelStatistic(PublishedTable):
     ) -> Dimension:
         public = of == data.jobs.period or data.is_public(of)
         return Dimension(name=name, codes=table.kept(of, codes[of]), public=public)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelStatistic(OfHistories):
+    """What statistics of job histories with permanent factors share: sums with these."""
+
+    method: InfusedSums
+
+    @classmethod
+    def method_name(cls, table: Table, data: Frame) -> str:
+        """The method as it is used: sums with factors."""
+        refuse_other_data(table, data)
+        named = table.protect.method
+        if named not in _METHODS and not is_keyed(named):
+            raise ReleaseError(
+                f"table '{table.name}', method '{named}'",
+                expected="noise-infusion: no method with a guarantee is for graphs and degrees, in which one job more "
+                "may link its employer with any number of others",
+                found=f"'{named}'",
+                do='write protect = { method = "noise-infusion" }; moves between employers can be protected as a flow',
+            )
+        return named_method(table, _METHODS)
 
     @classmethod
     def countable(cls, data: Frame, question: Any) -> frozenset[str]:  # noqa: ARG003 (other kinds look at them)
@@ -107,15 +129,8 @@ class PanelStatistic(PublishedTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Indicators(PanelStatistic):
-    """Workforce indicators by attributes and period."""
-
-    question: IndicatorQuestion
-
-    @classmethod
-    def fits(cls, table: Table, data: Any) -> bool:
-        """Whether a table of these data is of this kind."""
-        return bool(data.of_jobs) and table.statistic == "indicators"
+class IndicatorTable(OfHistories):
+    """Workforce indicators by attributes and period, however they are protected."""
 
     @classmethod
     def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> IndicatorQuestion:
@@ -130,6 +145,43 @@ class Indicators(PanelStatistic):
                 do=f"add '{data.jobs.period}' to `by`",
             )
         return IndicatorQuestion(by=(*by, Dimension(name=NAME, codes=CODES)), where=table.where)
+
+    @property
+    def is_additive(self) -> bool:
+        """Indicators are of several kinds."""
+        return False
+
+    def chosen_rows(self, positions: Integers) -> Flags | None:
+        """The indicators that the release file names."""
+        if self.table.indicators == CODES:
+            return None
+        return np.isin(positions % len(CODES), [CODES.index(code) for code in self.table.indicators or ()])
+
+    def design(self) -> dict[str, Any]:
+        """What the values of each indicator are numbers of."""
+        chosen = self.table.indicators or ()
+        return {"units": {indicator.code: indicator.unit for indicator in INDICATORS if indicator.code in chosen}}
+
+    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at it)
+        """What is known of combinations that are not listed."""
+        return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
+
+    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:  # noqa: ARG002
+        """The codelist of the indicators."""
+        return {NAME: Codelist(codes=tuple(i.code for i in INDICATORS), labels=tuple(i.label for i in INDICATORS))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indicators(IndicatorTable, PanelStatistic):
+    """Workforce indicators with permanent factors."""
+
+    question: IndicatorQuestion
+    method: InfusedSums
+
+    @classmethod
+    def fits(cls, table: Table, data: Any) -> bool:
+        """Whether a table of these data is of this kind."""
+        return bool(data.of_jobs) and table.statistic == "indicators" and is_keyed(table.protect.method)
 
     @classmethod
     def build_method(
@@ -159,11 +211,6 @@ class Indicators(PanelStatistic):
         return prod(map(len, inside)) * ROUNDED_INDICATORS * self._lasting_values
 
     @property
-    def is_additive(self) -> bool:
-        """Indicators are of several kinds."""
-        return False
-
-    @property
     def rounds_earnings(self) -> bool:
         """Payrolls are among the indicators."""
         return True
@@ -188,29 +235,10 @@ class Indicators(PanelStatistic):
             columns["convergence_ratio"] = np.round(jobs[:, BEHIND].reshape(-1) / shown["establishments"], 2)
         return columns
 
-    def chosen_rows(self, positions: Integers) -> Flags | None:
-        """The indicators that the release file names."""
-        if self.table.indicators == CODES:
-            return None
-        return np.isin(positions % len(CODES), [CODES.index(code) for code in self.table.indicators or ()])
-
-    def design(self) -> dict[str, Any]:
-        """What the values of each indicator are numbers of."""
-        chosen = self.table.indicators or ()
-        return {"units": {indicator.code: indicator.unit for indicator in INDICATORS if indicator.code in chosen}}
-
     @property
     def lacking_columns(self) -> frozenset[str]:
         """The columns that such a table does not have."""
         return frozenset({"rse", *NOISED})
-
-    def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:  # noqa: ARG002 (other kinds look at it)
-        """What is known of combinations that are not listed."""
-        return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
-
-    def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:  # noqa: ARG002
-        """The codelist of the indicators."""
-        return {NAME: Codelist(codes=tuple(i.code for i in INDICATORS), labels=tuple(i.label for i in INDICATORS))}
 
     def _done(self) -> str:
         return (

@@ -45,7 +45,7 @@ def indicators(
     they are in the period: what is before and after a period is looked up among all of them, so that the answer is
     the same as the part of a larger table.
     """
-    attributes = tuple(dict.fromkeys(name for q in questions.values() for name in _worker_names(frame, q)))
+    attributes = tuple(dict.fromkeys(name for q in questions.values() for name in worker_names(frame, q)))
     named = factor_table(frame, tables, factors).fetch()
     numbers = pa.array(np.arange(named.num_rows, dtype=np.int32))
     employers = tables.engine.lend(named.append_column("_employer", numbers))
@@ -59,7 +59,7 @@ def indicators(
         }
 
 
-def _worker_names(frame: Frame, question: IndicatorQuestion) -> list[str]:
+def worker_names(frame: Frame, question: IndicatorQuestion) -> list[str]:
     """The attributes of workers or jobs that a question looks at."""
     names = dict.fromkeys([*(dimension.name for dimension in question.by), *question.where])
     return [name for name in names if not frame.is_public(name) and name not in (frame.jobs.period, NAME)]
@@ -79,17 +79,17 @@ def _cells(
     public = [dimension for dimension in question.by if frame.is_public(dimension.name)]
     inside = [dimension for dimension in question.by if not frame.is_public(dimension.name)]
     workers = [dimension.name for dimension in inside if dimension.name not in (period, NAME)]
-    places = _places(frame, tables, employers, question)
+    places = places_of(frame, tables, employers, question)
     keys = [dimension.name for dimension in public]
     existing = places.group(keys, _establishments="count(*)").fetch()
 
-    placed = _of_employers(_chosen(frame, groups, question), workers).join(places, ["_employer"])
+    placed = _of_employers(chosen_groups(frame, groups, question), workers).join(places, ["_employer"])
     found = placed.group([*keys, "_period", *workers], **_sums()).fetch()
     written = pa.array(span.codes(), pa.string()).take(found["_period"].combine_chunks())
     at = positions_of(found.append_column(period, written), question.by[:-1], question.by)
 
-    listed, establishments = _listed(existing, public, inside, question.by)
-    available = _available(question, span, period, listed)
+    listed, establishments = listed_cells(existing, public, inside, question.by)
+    available = availability(question, span, period, listed)
     answer = _Answer.of(found, months=3 if span.quarterly else 12, deviation=deviation)
     columns = {"available": available, "establishments": establishments}
     rows = np.searchsorted(listed, at[:, None] + np.arange(len(CODES)))
@@ -99,7 +99,7 @@ def _cells(
     return Cells(dimensions=question.by, positions=listed, columns=columns)
 
 
-def _places(frame: Frame, tables: Tables, employers: Rows, question: IndicatorQuestion) -> Rows:
+def places_of(frame: Frame, tables: Tables, employers: Rows, question: IndicatorQuestion) -> Rows:
     """The employers of the register that a question is about, with their factors and the attributes it uses."""
     if tables.workplaces is None or frame.workplaces is None:
         raise ValueError("a panel needs its table of workplaces")
@@ -111,13 +111,13 @@ def _places(frame: Frame, tables: Tables, employers: Rows, question: IndicatorQu
     return kept.where(*among).join(employers, ["_workplace"]).without("_workplace")
 
 
-def _chosen(frame: Frame, groups: Rows, question: IndicatorQuestion) -> Rows:
+def chosen_groups(frame: Frame, groups: Rows, question: IndicatorQuestion) -> Rows:
     """Keep the periods and workers that a question is about."""
     span, period, _, _ = panel(frame)
     asked = next(dimension.codes for dimension in question.by if dimension.name == period)
     kept = set(asked) & set(question.where.get(period, asked))
     places = [place for place, code in enumerate(span.codes()) if code in kept]
-    among = {name: codes for name, codes in question.where.items() if name in _worker_names(frame, question)}
+    among = {name: codes for name, codes in question.where.items() if name in worker_names(frame, question)}
     engine = groups.engine
     of_workers = (engine.among(engine.q(name), codes) for name, codes in among.items())
     return groups.where(engine.among("_period", places), *of_workers)
@@ -241,7 +241,7 @@ def _joined(found: pa.Table, name: str, first: str, second: str) -> NDArray[np.f
     return joined
 
 
-def _listed(
+def listed_cells(
     existing: pa.Table, public: Sequence[Dimension], inside: Sequence[Dimension], by: Sequence[Dimension]
 ) -> tuple[Integers, Integers]:
     """The positions of every cell inside every workplace cell with an employer, and the employers of each."""
@@ -255,7 +255,7 @@ def _listed(
     return listed[order], establishments[order]
 
 
-def _available(question: IndicatorQuestion, span: Span, period: str, listed: Integers) -> Integers:
+def availability(question: IndicatorQuestion, span: Span, period: str, listed: Integers) -> Integers:
     """Whether each listed cell's indicator looks at periods of the panel only."""
     asked = next(dimension for dimension in question.by if dimension.name == period)
     place = np.array([span.codes().index(code) for code in asked.codes])[:, None]

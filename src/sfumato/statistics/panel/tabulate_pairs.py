@@ -136,7 +136,7 @@ def pairs(frame: Frame, tables: Tables, questions: Mapping[str, PairQuestion], f
                 columns = of_workers[name]
             else:
                 if moved is not None and question.kind == "flow":
-                    found = _flows(frame, tables, moved, question)
+                    found = flows_of(frame, tables, moved, question)
                 elif (found := edges.get(question.selection)) is None:
                     found = edges[question.selection] = fetch_edges(frame, tables, question.selection)
                 columns = _employer_pairs(frame, tables, question, factors, listed=listed, found=found)
@@ -190,7 +190,7 @@ def fetch_edges(frame: Frame, tables: Tables, selected: Selection) -> pa.Table:
         return edges.select(*selected.by, **ends, _links="_workers", **earned, **more).fetch()
 
 
-def _flows(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) -> pa.Table:
+def flows_of(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) -> pa.Table:
     """The pairs of employers between which workers moved, in each period and class of workers that is asked for."""
     others, engine = list(question.others), tables.engine
     chosen = dict(question.selection.where)
@@ -198,7 +198,7 @@ def _flows(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) ->
     rows = moved.join(people(frame, tables, {name: name for name in about}), ["_worker"]) if about else moved
     if question.of_earnings:
         for end in ("_from", "_to"):
-            rows = rows.join(_pay(frame, tables, end), ["_worker", end, "_period"])
+            rows = rows.join(pay_at(frame, tables, end), ["_worker", end, "_period"])
     earned = {"_origin": "_from_pay", "_destination": "_to_pay"} if question.of_earnings else {}
     origin, destination = text(rows, "_from"), text(rows, "_to")
     rows = rows.select(
@@ -214,7 +214,7 @@ def _flows(frame: Frame, tables: Tables, moved: Rows, question: PairQuestion) ->
     return rows.group(["_first", "_second", *others], _links="count(*)", **sums).fetch()
 
 
-def _pay(frame: Frame, tables: Tables, end: str) -> Rows:
+def pay_at(frame: Frame, tables: Tables, end: str) -> Rows:
     """What every worker earned at an employer in a period, under the names of one end of a move."""
     _, period, earnings, worker = panel(frame)
     jobs, q = tables.jobs, tables.engine.q
@@ -238,7 +238,7 @@ def _employer_pairs(
     employers, number = numbered(pa.chunked_array(found["_first"].chunks + found["_second"].chunks, pa.string()))
     first, second = number[: found.num_rows], number[found.num_rows :]
     ends = len(question.attributes)
-    classes, as_first, as_second = _classes(frame, tables, question, employers)
+    classes, as_first, as_second = classes_of_ends(frame, tables, question, employers)
     kept = as_first[first] & as_second[second]
     if not question.directed:
         kept |= as_first[second] & as_second[first]
@@ -260,7 +260,7 @@ def _employer_pairs(
     columns = summed(np.ones_like(links) if label is None else label).columns(
         deviation=factors.deviation,
         edges=np.bincount(cell, minlength=len(listed)).astype(np.int64),
-        available=_available(frame, question, listed),
+        available=moves_can_be_seen(frame, question, listed),
     )
     return {**columns, **({BEHIND: summed(links).distorted} if question.of_earnings else {})}
 
@@ -279,7 +279,7 @@ def edge_givers(
     return givers
 
 
-def _classes(
+def classes_of_ends(
     frame: Frame, tables: Tables, question: PairQuestion, employers: pa.Array
 ) -> tuple[Integers, Flags, Flags]:
     """The place of every employer in the product of the codelists, and whether it may be the one and the other end."""
@@ -314,7 +314,7 @@ def _among(column: pa.ChunkedArray, codes: Sequence[str]) -> Flags:
     return found
 
 
-def _available(frame: Frame, question: PairQuestion, listed: Integers) -> Integers:
+def moves_can_be_seen(frame: Frame, question: PairQuestion, listed: Integers) -> Integers:
     """1 where the panel has a period before and after those that a cell is about; graphs need none."""
     if question.kind == "graph":
         return np.ones_like(listed)
