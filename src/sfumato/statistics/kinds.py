@@ -17,7 +17,10 @@ OF_JOBS = (
     *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts", "jobs.totals:JobTotals", "jobs.means:JobMeans"),
     *("panel.statistic:Indicators", "panel.pairs:Pairs", "panel.degrees:Degrees"),
 )
-OF_RECORDS = ("totals.growth_table:Growth", "totals.statistic:Totals", "people.statistic:People")
+OF_RECORDS = (
+    *("totals.growth_table:Growth", "totals.statistic:Totals"),
+    *("units.statistic:UnitTotals", "units.means:UnitMeans", "people.statistic:People"),
+)
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""
 

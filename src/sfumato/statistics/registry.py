@@ -27,8 +27,12 @@ class Requirements:
     individuals: Answer
     employer_size: Answer
     employer_shape: Answer
+    values: Answer = "no"
+    """Of units such as businesses, of which nothing else is told."""
 
     def __str__(self) -> str:
+        if self.values == "yes":
+            return "values of units"
         if self.individuals == "no":
             return "nothing provably"
         if self.employer_size == "pay alike":
@@ -43,6 +47,7 @@ REQUIREMENTS: Mapping[Definition | None, Requirements] = MappingProxyType(
         "strong": Requirements(individuals="yes", employer_size="yes", employer_shape="yes"),
         "weak": Requirements(individuals="yes", employer_size="weak attackers", employer_shape="no"),
         "individuals": Requirements(individuals="yes", employer_size="no", employer_shape="no"),
+        "units": Requirements(individuals="no", employer_size="no", employer_shape="no", values="yes"),
         None: Requirements(individuals="no", employer_size="no", employer_shape="no"),
     }
 )
@@ -79,6 +84,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",
         "perturbed-values": "totals.values:PerturbedValues",
+        "unit-pareto": "units.pareto:UnitPareto",
         "vector-pareto": "jobs.vector:VectorPareto",
         "sparse-laplace": "jobs.sparse_laplace:SparseLaplace",
         "log-box": "jobs.logarithms:LogBox",

@@ -23,6 +23,8 @@ StatisticName = Literal[
 STATISTICS: tuple[StatisticName, ...] = get_args(StatisticName)
 FOR_TOTALS = ("top-contributors", "perturbed-values")
 """The methods of totals of records, whose classes are loaded when a release names them."""
+FOR_UNITS = {"smooth-pareto": "unit-pareto", "unit-pareto": "unit-pareto"}
+"""What a release file may name for totals and means of records with a guarantee, each with what is used."""
 BUYS = "error_epsilon"
 """The option of a method that buys the scale of its noise for error figures."""
 _LONGEST = 64  # characters of the name of a table
