@@ -65,12 +65,6 @@ def refuse_unfit(table: Table, data: Microdata) -> None:
             "leave it out: a guarantee is for all units; or use top-contributors, which knows it",
         ),
         (
-            of.weight is not None and of.levels,
-            "weights, or larger units to protect: with both, nobody has proved how far a unit moves a total",
-            "`weight` and `levels` in [data.records]",
-            "leave one of them out: without weights totals are of the records that there are",
-        ),
-        (
             needs_public,
             f"{needs_public[0] if needs_public else ''}: public = true in [data.records]",
             "public = false",

@@ -13,6 +13,7 @@ from sfumato.noise.factors import ONE
 from sfumato.statistics.column_texts import COLUMNS
 from sfumato.statistics.published import Columns
 from sfumato.statistics.table import FOR_UNITS, Table
+from sfumato.statistics.units.pareto import NEGATIVES, POSITIVE
 from sfumato.statistics.units.question import RECORDS
 from sfumato.statistics.units.statistic import UnitTotals
 from sfumato.surroundings import Surroundings
@@ -44,26 +45,21 @@ class UnitMeans(UnitTotals):
         """The mean with its error and interval, and what it is made of."""
         unit, figures, some = 10**self.table.decimals, self._of_means(answer), answer[RECORDS] > 0
         records = answer[RECORDS] / ONE if self.question.weight else answer[RECORDS]
-        sums = super().columns_of(answer, answer)
         return {
             "value": self.shown_values(answer) / unit,
             "error": np.where(some, np.round(figures.error, self.table.decimals), np.nan),
             "low": np.where(some, np.floor(figures.low * unit) / unit, np.nan),
             "high": np.where(some, np.ceil(figures.high * unit) / unit, np.nan),
             "status": answer["status"],
-            TOTAL: sums.pop("value"),
-            **{name: column for name, column in sums.items() if name not in ("error", "low", "high")},
+            TOTAL: answer["value"],
+            **{name: answer[name] for name in (POSITIVE, NEGATIVES) if name in answer.columns},
             RECORDS: records,
         }
 
     def _of_means(self, answer: Cells) -> PublishedFigures:
         """The error figures of means: those of totals over the number of records."""
-        figures, by = UnitTotals.shown_figures(self, answer, answer), self._divisor(answer)
+        figures, by = self.shown_figures(answer, answer), self._divisor(answer)
         return PublishedFigures(error=figures.error / by, low=figures.low / by, high=figures.high / by)
-
-    def shown_figures(self, answer: Cells, shown: Cells) -> PublishedFigures:  # noqa: ARG002
-        """The error figures of the totals."""
-        return super().shown_figures(answer, answer)
 
     def shown_values(self, shown: Cells) -> Integers:
         """The means as readers get them, in parts of the unit; 0 where there is none."""
@@ -81,7 +77,7 @@ class UnitMeans(UnitTotals):
 
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: the true mean, in parts of the unit."""
-        return counted.with_column("count", self._parts(super().with_true_values(counted)["count"], counted))
+        return self.showing(counted, self._parts(super().with_true_values(counted)["count"], counted))
 
     def interval(self, answer: Cells, shown: Cells) -> tuple[Floats, Floats] | None:  # noqa: ARG002
         """The interval as it is published, in parts of the unit."""

@@ -12,18 +12,22 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import PlannedError, PublishedFigures, check_confidence, of_table
+from sfumato.method import CONFIDENCE, PlannedError, PublishedFigures, check_confidence, of_table
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.sums import NoiseParts, spread
 from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import Calibration, calibrate
 from sfumato.statistics.jobs.smooth import LIMIT, SmoothPareto
-from sfumato.statistics.jobs.vector import counts_within
+from sfumato.statistics.jobs.vector import OUTWARD, counts_within, rounded_down, rounded_up
 from sfumato.statistics.units.question import HEAVIEST, NEGATIVE, RECORDS
 
 MOST_CELLS = 10_000
 """Of one unit: epsilon that is divided by more would leave nothing."""
 LARGEST_UNIT = "its largest unit"
+_RATIOS = np.linspace(0, 1, 65)
+"""Of two sizes of noise, at which their difference is worked out; others lie between."""
+_WIDE = 1e9
+"""A scale beside which whole numbers are fine."""
 POSITIVE, NEGATIVES = "positive", "negative"
 """The columns with the protected sums of what is above 0, and of what is below, without its sign."""
 
@@ -51,6 +55,8 @@ class UnitPareto(SmoothPareto):
     sums: int = of_table(1)
     """How many sums of a cell one unit may move at once: two where it may have profits and losses there."""
     weighted: bool = of_table(False)
+    several: bool = of_table(False)
+    """Whether a unit may have several records in a cell, of different weights."""
 
     def __post_init__(self) -> None:
         if self.error_epsilon or self.worker_cells:
@@ -91,6 +97,14 @@ class UnitPareto(SmoothPareto):
         """The error where αx ≤ B, and above that its share of the largest unit; of records of weight 1."""
         return replace(super().planned_error(), of=LARGEST_UNIT)
 
+    @cached_property
+    def of_differences(self) -> Floats:
+        """The mean absolute difference of two noises in that of the larger, by how large the other is beside it."""
+        sums = np.concatenate([np.arange(len(_RATIOS))] * 2)
+        scales = _WIDE * np.concatenate([np.ones(len(_RATIOS)), np.maximum(_RATIOS, 1e-6)])
+        found: Floats = spread(NoiseParts.of_cells(self.law, sums, scales), len(_RATIOS), CONFIDENCE).error
+        return found / (_WIDE * self.error_in_scales)
+
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
         """Every total plus noise, with what is public of the cell."""
         answer = super().protect(cells, randomness)
@@ -107,9 +121,14 @@ class UnitPareto(SmoothPareto):
         check_confidence(confidence)
         alpha, floors = float(self.alpha), self.floor * answer[HEAVIEST].astype(np.float64)
         # A total is rounded down and the largest contribution up: it may be above the total by less than one.
-        scale = np.maximum(alpha * (np.maximum(values, 0) + 1), floors) + 1
-        width = float(self.scale) * self.noise.quantile(confidence) * (1 + (1 + alpha) / self.floor)
-        low, high = counts_within(values, width=width * floors, slope=alpha * width)
+        share = alpha * (np.maximum(values, 0) + 1)
+        scale = (share + floors if self.several else np.maximum(share, floors)) + 1
+        width = float(self.scale) * self.noise.quantile(confidence)
+        if self.several:
+            low, high = totals_within(values, width=width * (floors + 1 + alpha), slope=alpha * width)
+        else:
+            width *= 1 + (1 + alpha) / self.floor
+            low, high = counts_within(values, width=width * floors, slope=alpha * width)
         return PublishedFigures(error=self.error_in_scales * scale, low=low, high=high)
 
     def multiples(self, cells: Cells) -> Integers:
@@ -119,13 +138,14 @@ class UnitPareto(SmoothPareto):
     def _multiples(self, cells: Cells) -> Integers:
         """The scale of every cell in units of 1/q, where α = p/q.
 
-        With weights S = max(αx, BW) + 1, W being the largest weight of the cell: the one makes up for rounding.
+        With weights S = max(αx, BW) + 1, W being the largest weight of the cell: the one makes up for rounding. Where a
+        unit may have records of different weights S = αx + BW + 1.
         """
         if not self.weighted:
             return super()._multiples(cells)
         p, q = self.alpha.numerator, self.alpha.denominator
-        heaviest = np.maximum(cells["largest"] * p, q * self.floor * cells[HEAVIEST])
-        scaled: Integers = heaviest + q
+        share, floors = cells["largest"] * p, q * self.floor * cells[HEAVIEST]
+        scaled: Integers = (share + floors if self.several else np.maximum(share, floors)) + q
         return scaled
 
 
@@ -193,6 +213,20 @@ class SignedPareto:
         )
 
 
+def totals_within(values: Integers, *, width: Floats, slope: float) -> tuple[Floats, Floats]:
+    """The least and the greatest whole n ≥ 0 with |value − n| ≤ slope·n + width + ½; NaN for no upper limit.
+
+    As with `counts_within`, a negative value has the upper end of 0.
+    """
+    y = values.astype(np.float64)
+    width, slope = width * (1 + OUTWARD) + 0.5, slope * (1 + OUTWARD)
+    low = rounded_up((y - width) / (1 + slope), y)
+    if slope >= 1:
+        return low, np.full(len(y), np.nan)
+    y = np.maximum(y, 0.0)
+    return low, rounded_down((y + width) / (1 - slope), y)
+
+
 def _parts(cells: Cells) -> tuple[Cells, Cells]:
     """The sums above 0 and those below, each as cells of its own."""
     public = {name: cells[name] for name in (RECORDS, HEAVIEST) if name in cells.columns}
@@ -209,8 +243,7 @@ def _parts(cells: Cells) -> tuple[Cells, Cells]:
 
 def _together(method: UnitPareto, one: Floats, other: Floats) -> Floats:
     """The mean absolute difference of two independent noises, given that of each."""
-    if not len(one):
-        return one
-    cells = np.concatenate([np.arange(len(one)), np.arange(len(one))])
-    scales = np.concatenate([one, other]) / method.error_in_scales
-    return spread(NoiseParts.of_cells(method.law, cells, scales), len(one), 0.9).error
+    larger, smaller = np.maximum(one, other), np.minimum(one, other)
+    ratios = np.divide(smaller, larger, out=np.zeros(len(larger)), where=larger > 0)
+    found: Floats = larger * np.interp(ratios, _RATIOS, method.of_differences)
+    return found

@@ -8,8 +8,8 @@ from sfumato.cells import Dimension
 
 HEAVIEST, RECORDS = "heaviest", "records"
 """The columns with the largest weight of a cell in whole numbers, and with its records or what they weigh."""
-SUM = "sum"
-"""The column that keeps the sum that noise is added to, where `count` has what is made of it."""
+SUM = "sum_"
+"""What the names of columns begin with that keep what noise is added to, where `count` has what is made of it."""
 NEGATIVE = "negative_"
 """What the names of columns begin with that are about what is below 0, without its sign."""
 

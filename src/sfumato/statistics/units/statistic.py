@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from sfumato.arrays import Floats
+from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.data import OpenRecords
 from sfumato.frame.codelists import Codelist
@@ -95,7 +95,12 @@ class UnitTotals(PublishedTable):
             alpha=alpha if table.protect.alpha is None else table.protect.alpha,
             epsilon=epsilon_of(table, name),
             options=table.protect.options,
-            of_table={"floor": question.floor, "sums": sums, "weighted": question.weight is not None},
+            of_table={
+                "floor": question.floor,
+                "sums": sums,
+                "weighted": question.weight is not None,
+                "several": question.several and question.weight is not None,
+            },
         )
         return cast(Method, SignedPareto(of=cast(UnitPareto, built))) if question.signed else built
 
@@ -168,11 +173,12 @@ class UnitTotals(PublishedTable):
         columns = super().columns_of(answer, shown)
         return columns | {name: answer[name] for name in (POSITIVE, NEGATIVES) if name in answer.columns}
 
-    def shown_figures(self, answer: Cells, shown: Cells) -> PublishedFigures:
+    def shown_figures(self, answer: Cells, shown: Cells) -> PublishedFigures:  # noqa: ARG002 (totals never agree)
         """The error figures of the totals, which do not contradict them."""
+        figures: PublishedFigures = self.method.published_figures(answer, CONFIDENCE)
         if not self.question.signed:
-            return super().shown_figures(answer, shown)
-        figures, y = self.method.published_figures(answer, CONFIDENCE), answer["value"].astype(np.float64)
+            return figures.beside(answer["value"])
+        y = answer["value"].astype(np.float64)
         away = np.fmax(np.fmax(figures.low - y, y - figures.high), 0.0)
         return PublishedFigures(
             error=np.maximum(figures.error, away),
@@ -188,15 +194,20 @@ class UnitTotals(PublishedTable):
 
     def with_true_values(self, counted: Cells) -> Cells:
         """The true cells with the column `count`: the total, whatever its sign."""
-        kept = counted.with_column(SUM, counted["count"])
-        return (
-            kept.with_column("count", counted["count"] - counted[f"{NEGATIVE}count"]) if self.question.signed else kept
-        )
+        return self.showing(counted, counted["count"] - counted[f"{NEGATIVE}count"] if self.question.signed else None)
+
+    @staticmethod
+    def showing(counted: Cells, values: Integers | None) -> Cells:
+        """True cells with other values as `count`, the sums that noise is added to kept beside them."""
+        sums = {f"{SUM}{name}": counted[name] for name in ("count", "largest")}
+        others = {name: column for name, column in counted.columns.items() if name != "largest"}
+        shown = {} if values is None else {"count": values}
+        return replace(counted, columns=others | shown | sums)
 
     def expected_errors(self, counted: Cells) -> Floats:
         """How far its values are off on average: confidential."""
-        sums = counted.with_column("count", counted[SUM]) if SUM in counted.columns else counted
-        return cast(Floats, self.method.expected_error(sums))
+        sums = {name.removeprefix(SUM): column for name, column in counted.columns.items() if name.startswith(SUM)}
+        return cast(Floats, self.method.expected_error(replace(counted, columns={**counted.columns, **sums})))
 
     @property
     def one_job(self) -> int:
@@ -277,10 +288,11 @@ class UnitTotals(PublishedTable):
         """How far a total is typically off, in words."""
         error = self.method.planned_error()
         weighed = " times the largest weight of the cell" if self.question.weight else ""
+        largest = "what the cell's largest unit adds to it" if self.question.weight else "the cell's largest unit"
         return (
             f"Where no unit of a cell has more than {error.floor_size:,} {self.words_for_money} the noise is typically "
             f"{error.in_a_small_cell} {self.words_for_money}{weighed}; otherwise it is typically "
-            f"{100 * (error.share or 0):.3g} % of the cell's largest unit."
+            f"{100 * (error.share or 0):.3g} % of {largest}."
         )
 
     # Words for the statement.
@@ -340,7 +352,6 @@ class UnitTotals(PublishedTable):
         return [
             units_in_short(total, unit, tables),
             *([f"**This does not cover everything that is published here.** {beside}"] if others else []),
-            f"## What it means for one {unit}",
             *unit_meaning(total, unit),
         ]
 

@@ -30,8 +30,8 @@ def unit_totals(tables: RecordTables, question: UnitQuestion) -> Cells:
     rows = _rows(tables, question)
     if question.several:
         parts = {f"_{sign}value": total(f"_{sign}value") for sign in signs}
-        rows = rows.group([*names, "_unit"], _weight=total("_weight"), **parts)
-    made = {"_heaviest": "max(_weight)", "_records": total("_weight")}
+        rows = rows.group([*names, "_unit"], _weight=total("_weight"), _heaviest="max(_weight)", **parts)
+    made = {"_heaviest": "max(_heaviest)", "_records": total("_weight")}
     for sign in signs:
         made |= {f"_{sign}total": wide_sum(rows, f"_{sign}value"), f"_{sign}largest": f"max(_{sign}value)"}
     found = rows.group(names, **made).fetch()
@@ -63,7 +63,7 @@ def _rows(tables: RecordTables, question: UnitQuestion) -> Rows:
     ).where(*(among(q(name), codes) for name, codes in question.where.items()))
     value = "_amount" if question.weight is None else "_amount * _weight"
     parts = {"_value": f"greatest({value}, 0)", f"_{NEGATIVE}value": f"greatest(-({value}), 0)"}
-    return rows.with_columns(**(parts if question.signed else {"_value": value}))
+    return rows.with_columns(**(parts if question.signed else {"_value": value}), _heaviest="_weight")
 
 
 def _laid(question: UnitQuestion, places: Integers, column: Integers, empty: int) -> Integers:
