@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from math import isinf
 from pathlib import Path
 
-from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PEOPLE
+from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PEOPLE, OF_UNITS
 from tests.audit.harness import Case, Finding, audit
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
-KINDS = {"jobs": OF_JOBS, "people": OF_PEOPLE, "cubes": OF_CUBES}
+KINDS = {"jobs": OF_JOBS, "people": OF_PEOPLE, "cubes": OF_CUBES, "units": OF_UNITS}
 EXCESS = "excess"
 _HEAD = (
     "| case | neighbours differ by | numbers looked at together | stated | lower bound | estimate |",

@@ -36,7 +36,11 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
-SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"}
+SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"} | {
+    "values",
+    "profits",
+    "mean_of_values",
+}
 """The tables that version 0.1 could not make."""
 
 
@@ -73,6 +77,11 @@ REORDERED = {
         ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('by = ["quarter", "sex"]', 'by = ["sex", "quarter"]'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "values": [
+        ('by = ["state", "industry"]', 'by = ["industry", "state"]'),
+        ('["Z", "X"]', '["X", "Z"]'),
+        ('codes = ["X", "Y", "Z"]', 'codes = ["Z", "Y", "X"]'),
     ],
     "businesses": [
         ('by = ["state", "industry"]', 'by = ["industry", "state"]'),
