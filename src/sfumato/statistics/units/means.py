@@ -32,8 +32,8 @@ class UnitMeans(UnitTotals):
         return not data.of_jobs and table.statistic == "mean" and table.protect.method in FOR_UNITS
 
     def answer(self, counted: Cells, secret: Secret | None) -> Cells:
-        """The protected totals, and where there is no mean because there is no record."""
-        drawn = super().answer(counted, secret)
+        """The protected totals, the number of records, and where there is no mean because there is none."""
+        drawn = super().answer(counted, secret).with_column(RECORDS, counted[RECORDS])
         return drawn.with_column("status", np.where(drawn[RECORDS] > 0, 0, NOT_AVAILABLE))
 
     def _divisor(self, cells: Cells) -> Floats:

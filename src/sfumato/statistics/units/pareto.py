@@ -19,7 +19,7 @@ from sfumato.privacy.guarantee import EmployerEmployee
 from sfumato.statistics.jobs.calibration import Calibration, calibrate
 from sfumato.statistics.jobs.smooth import LIMIT, SmoothPareto
 from sfumato.statistics.jobs.vector import OUTWARD, counts_within, rounded_down, rounded_up
-from sfumato.statistics.units.question import HEAVIEST, NEGATIVE, RECORDS
+from sfumato.statistics.units.question import HEAVIEST, NEGATIVE
 
 MOST_CELLS = 10_000
 """Of one unit: epsilon that is divided by more would leave nothing."""
@@ -106,11 +106,9 @@ class UnitPareto(SmoothPareto):
         return found / (_WIDE * self.error_in_scales)
 
     def protect(self, cells: Cells, randomness: Randomness) -> Cells:
-        """Every total plus noise, with what is public of the cell."""
+        """Every total plus noise, and with weights the largest one of the cell, which is public."""
         answer = super().protect(cells, randomness)
-        for name in (RECORDS, HEAVIEST):
-            answer = answer.with_column(name, cells[name]) if name in cells.columns else answer
-        return answer
+        return answer.with_column(HEAVIEST, cells[HEAVIEST]) if self.weighted else answer
 
     def published_figures(self, answer: Cells, confidence: float) -> PublishedFigures:
         """The figures as if the whole published total were of one unit."""
@@ -229,7 +227,7 @@ def totals_within(values: Integers, *, width: Floats, slope: float) -> tuple[Flo
 
 def _parts(cells: Cells) -> tuple[Cells, Cells]:
     """The sums above 0 and those below, each as cells of its own."""
-    public = {name: cells[name] for name in (RECORDS, HEAVIEST) if name in cells.columns}
+    public = {HEAVIEST: cells[HEAVIEST]} if HEAVIEST in cells.columns else {}
     made = [
         Cells(
             dimensions=cells.dimensions,

@@ -371,10 +371,11 @@ class UnitTotals(PublishedTable):
             return []
         data = plan.release.records
         named = ", ".join(data.label(name).lower() for name in data.public)
-        unit, weights = data.records.units[-1], ", their weights" if data.records.weight else ""
+        belongs = f", to which {data.records.units[-1]} each belongs" if data.records.levels else ""
+        weights = ", their weights" if data.records.weight else ""
         if data.records.public:
             return [
-                f"Which units have a record, to which {unit} each belongs{weights} and their attributes ({named}) are "
+                f"Which units have a record{belongs}{weights} and their attributes ({named}) are "
                 "regarded as public. What is protected is the value of a unit, and not that there is one."
             ]
         return [
