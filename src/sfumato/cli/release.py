@@ -169,7 +169,7 @@ def plan_data(plan: "Plan", charged_about_others: Collection[str] = ()) -> dict[
                 "method": statistic.method.name,
                 "guarantee": statistic.guarantee.described(),
                 "charge_epsilon": number(charge_of(statistic.guarantee, budget)),
-                "protects": vars(requirements(statistic.guarantee)),
+                "protects": requirements(statistic.guarantee).facts(),
                 "planned_error": vars(statistic.method.planned_error()),
             }
             for statistic in plan.tables

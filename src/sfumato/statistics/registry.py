@@ -30,6 +30,10 @@ class Requirements:
     values: Answer = "no"
     """Of units such as businesses, of which nothing else is told."""
 
+    def facts(self) -> dict[str, str]:
+        """The answers by name; that about units only where it is one."""
+        return {name: answer for name, answer in vars(self).items() if name != "values" or answer == "yes"}
+
     def __str__(self) -> str:
         if self.values == "yes":
             return "values of units"
