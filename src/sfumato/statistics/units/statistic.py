@@ -353,7 +353,25 @@ class UnitTotals(PublishedTable):
             units_in_short(total, unit, tables),
             *([f"**This does not cover everything that is published here.** {beside}"] if others else []),
             *unit_meaning(total, unit),
+            *cls._of_parts(plan, unit),
         ]
+
+    @classmethod
+    def _of_parts(cls, plan: Surroundings, unit: str) -> list[str]:
+        """That parts of larger units are hidden too, and what losses are."""
+        some = cls._of(plan)
+        parts = (
+            [f"That is so of all records of a {unit} together, of each of them, and of every part of the {unit}."]
+            if any(one.question.several for one in some)
+            else []
+        )
+        losses = sorted({one.question.measure for one in some if one.question.signed})
+        if losses:
+            parts.append(
+                f"Of {' and '.join(losses)} that is so of values above 0 and of losses, each without its sign. From a "
+                "value above 0 to a loss the steps of both are added: down to 0, and from there."
+            )
+        return [" ".join(parts)] if parts else []
 
     @classmethod
     def comparisons(cls, plan: Surroundings) -> tuple[Comparison, ...]:
