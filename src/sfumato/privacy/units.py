@@ -72,7 +72,7 @@ def _measure(found: tuple[Comparison, ...], unit: str, share: str) -> str:
     first, once, twice, whole = found
     floor = (first.pair or (0, 0))[1]
     return (
-        f"Whether the {first.measure} of a {unit} is {_pair(once)}: this release changes the odds by {odds(once.loss)}."
+        f"Whether the {first.measure} of one {unit} is {_pair(once)}: this release changes the odds by {odds(once.loss)}."
         f"{believed(once.loss, 'both equally likely', ', even knowing the values of all others')} Values further apart "
         f"are easier to tell apart: each further step of {share} %, or of {floor:,}, multiplies the odds again. For "
         f"{_pair(twice)} it is {odds(twice.loss)}. A value of up to {floor:,} is hidden whole: whether it is 0, or "

@@ -313,7 +313,7 @@ class UnitTotals(PublishedTable):
                 f"equal share of epsilon."
             )
         if self.noise_of.sums > 1:
-            text += f" A {asked.unit_name} may have values above 0 and below 0: both sums share epsilon, too."
+            text += f" One {asked.unit_name} may have values above 0 and below 0: both sums share epsilon, too."
         elif asked.signed:
             text += (
                 " One step moves one of the two sums of a cell and never both: a value above 0 and one below 0 are two "
@@ -361,7 +361,7 @@ class UnitTotals(PublishedTable):
         """That parts of larger units are hidden too, and what losses are."""
         some = cls._of(plan)
         parts = (
-            [f"That is so of all records of a {unit} together, of each of them, and of every part of the {unit}."]
+            [f"That is so of all records of one {unit} together, of each of them, and of every part of the {unit}."]
             if any(one.question.several for one in some)
             else []
         )
