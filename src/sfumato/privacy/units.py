@@ -71,12 +71,13 @@ def unit_meaning(guarantee: EmployerEmployee, unit: str) -> list[str]:
 def _measure(found: tuple[Comparison, ...], unit: str, share: str) -> str:
     first, once, twice, whole = found
     floor = (first.pair or (0, 0))[1]
+    sure = believed(once.loss, "both equally likely", ", even knowing the values of all others")
     return (
-        f"Whether the {first.measure} of one {unit} is {_pair(once)}: this release changes the odds by {odds(once.loss)}."
-        f"{believed(once.loss, 'both equally likely', ', even knowing the values of all others')} Values further apart "
-        f"are easier to tell apart: each further step of {share} %, or of {floor:,}, multiplies the odds again. For "
-        f"{_pair(twice)} it is {odds(twice.loss)}. A value of up to {floor:,} is hidden whole: whether it is 0, or "
-        f"any such value, is one step. Whether it is {_pair(whole)} is {whole.loss.steps:,} steps: {odds(whole.loss)}."
+        f"Whether the {first.measure} of one {unit} is {_pair(once)}: this release changes the odds by "
+        f"{odds(once.loss)}.{sure} Values further apart are easier to tell apart: each further step of {share} %, or "
+        f"of {floor:,}, multiplies the odds again. For {_pair(twice)} it is {odds(twice.loss)}. A value of up to "
+        f"{floor:,} is hidden whole: whether it is 0, or any such value, is one step. Whether it is {_pair(whole)} is "
+        f"{whole.loss.steps:,} steps: {odds(whole.loss)}."
     )
 
 

@@ -273,6 +273,25 @@ def test_the_planned_error_is_what_a_cell_of_small_units_has() -> None:
     assert np.isclose(planned.floor, 0.525 * FLOOR, rtol=1e-3)
 
 
+# What attacks find.
+
+
+@pytest.mark.parametrize("epsilon", ["0.25", "0.65", "1", "2", "4"])
+def test_whoever_knows_all_others_finds_no_more_than_the_guarantee_allows(epsilon: str) -> None:
+    """A guess that is near one value is not near another a few steps on, and may be little likelier at the first.
+
+    Values whose tenths of nearness do not touch are three steps apart at alpha = 0.1, on both sides without end: if the
+    guess is near with probability s at each, s·(1 + 2·(e^−3ε + e^−6ε + …)) is at most 1.
+    """
+    of, near = method(epsilon=Fraction(epsilon)), 0.11
+    assert (1 + near) / (1 - near) < 1.1**3
+    others = 2 / (np.exp(3 * float(epsilon)) - 1)
+    value = np.array([400 * MEET])
+    cell = cells_of(count=[400 * MEET], largest=[400 * MEET])
+    found = within(of, -near * value, near * value, of.multiples(cell))[0]
+    assert 0.05 < found <= 1 / (1 + others)
+
+
 # Parameters.
 
 
