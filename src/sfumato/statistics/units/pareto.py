@@ -39,6 +39,7 @@ class UnitPareto(SmoothPareto):
     S = max(αx, B), B being the floor and x what the largest unit adds to the cell. `epsilon` is what the whole table
     spends: all cells that one unit may be in have equal shares of it.
 
+    >>> from fractions import Fraction
     >>> UnitPareto(alpha=Fraction("0.1"), epsilon=Fraction(2), floor=1_000).planned_error().floor_size
     10000
     """
