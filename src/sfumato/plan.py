@@ -330,7 +330,7 @@ def plan_table(
         block=kind.block_of(question, data),
         in_chunks=in_chunks,
     )
-    if secret is not None and (is_keyed(method.name) or planned.protects_units):
+    if secret is not None and (is_keyed(method.name) or planned.chooses_records):
         planned = replace(planned, key=secret.fingerprint)
     return replace(planned, before=planned.as_asked_before(method_for))
 

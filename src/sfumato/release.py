@@ -118,20 +118,43 @@ class Release(Described):
                 do="add it" if own else "leave out `populations`",
             )
         for name in () if self.about.budget is None else self.about.budget.totals:
-            measure = self.data.measures.get(name)
-            if not self.data.of_jobs or measure is None or measure.cap is None:
+            measure, limit = self.data.measures.get(name), self._limit
+            if measure is None or getattr(measure, limit) is None:
+                whose = "a job counts for at most" if self.data.of_jobs else "a unit is hidden whole up to"
                 raise ReleaseError(
                     f"budget, totals '{name}'",
-                    expected="a measure of jobs with a `cap`, the most that one job counts for in totals",
-                    found="records, whose totals have no formal guarantee"
-                    if not self.data.of_jobs
-                    else "no measure of this name"
-                    if measure is None
-                    else "a measure without a `cap`",
-                    do=f"write {name} = {{ cap = 120000 }}, say, under [data.measures], or leave it out of `totals`"
-                    if self.data.of_jobs
-                    else "leave out `totals`",
+                    expected=f"a measure with a `{limit}`, the amount that {whose} in totals",
+                    found="no measure of this name" if measure is None else f"a measure without a `{limit}`",
+                    do=f"write {name} = {{ {limit} = 120000 }}, say, in [data.measures], or leave it out of `totals`",
                 )
+        self._know_definition()
+
+    def _know_definition(self) -> None:
+        """Refuse a budget for units of jobs, and one for totals of records that is not for units."""
+        budget = self.about.budget
+        if budget is None:
+            return
+        definitions = [budget.definition, *([] if budget.window is None else [budget.window.definition])]
+        units = [(definition or budget.definition) == "units" for definition in definitions]
+        if any(units) if self.data.of_jobs else any(units) != bool(budget.totals) or any(units) != all(units):
+            raise ReleaseError(
+                "budget, definition",
+                expected='"strong", "weak" or "individuals" for jobs'
+                if self.data.of_jobs
+                else 'definition = "units" together with `totals`, the measures of records that may spend it, in the '
+                "budget and in its window",
+                found=f'definition = "{budget.definition}"'
+                + (f" with totals of {', '.join(budget.totals)}" if budget.totals else " without `totals`"),
+                do='leave `definition` out, or write "strong"'
+                if self.data.of_jobs
+                else 'write budget = { definition = "units", alpha = 0.1, epsilon = 4, totals = ["turnover"] }, say; '
+                "for counts, cubes and statistics of people leave `totals` out",
+            )
+
+    @property
+    def _limit(self) -> str:
+        """What limits totals of a measure: of jobs its cap, of records its floor."""
+        return "cap" if self.data.of_jobs else "floor"
 
     def _know_cube(self, cube: CubeSection) -> None:
         if self.data.of_jobs:
@@ -273,8 +296,8 @@ class Release(Described):
 
     @property
     def _caps(self) -> dict[str, tuple[str, int]]:
-        """The most of each measure that one job adds to totals, with what makes its values."""
-        capped = {name: one.cap for name, one in self.data.measures.items()}
+        """The most of each measure that one job adds to totals, or its floor, with what makes its values."""
+        capped = {name: getattr(one, self._limit) for name, one in self.data.measures.items()}
         return {name: (self.data.measured(name), cap) for name, cap in capped.items() if cap is not None}
 
     @property

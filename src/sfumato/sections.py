@@ -61,7 +61,8 @@ class Budget(Described):
     definition: Definition = Field(
         "strong",
         description="strong hides an establishment's size from every reader; weak, which tables with worker attributes "
-        "need, from readers who do not know the attributes of its workers; individuals hides single jobs, or people",
+        "need, from readers who do not know the attributes of its workers; individuals hides single jobs, or people; "
+        "units hides the values of businesses, or of other units that records are of, within a factor 1 + alpha",
     )
     conditional: bool = Field(
         False,
@@ -76,7 +77,8 @@ class Budget(Described):
     totals: tuple[str, ...] = Field(
         (),
         description="measures of jobs, each with a `cap`, whose totals may spend it: the definition is then about "
-        "establishments whose workers and whose part of these totals grow alike, as the privacy statement says",
+        "establishments whose workers and whose part of these totals grow alike, as the privacy statement says. With "
+        'definition = "units" measures of records, each with a `floor`',
     )
 
     populations: tuple[Population, ...] = Field(

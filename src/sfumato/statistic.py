@@ -118,6 +118,11 @@ class Statistic(ABC):
         return False
 
     @property
+    def chooses_records(self) -> bool:
+        """Whether only some records of a larger unit are counted, which are chosen by a key."""
+        return self.protects_units
+
+    @property
     @abstractmethod
     def classified_by(self) -> tuple[str, ...]:
         """Every dimension and every attribute it is filtered by, each once: their codes are published with it."""

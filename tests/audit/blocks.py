@@ -237,6 +237,70 @@ class Group:
         _write_public_totals(folder, len(is_other))
 
 
+FLOOR = 1000
+"""Up to which a business is hidden whole in totals of turnover and profit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Business:
+    """A business of a place, on one of two sides of a river."""
+
+    turnover: int = 0
+    profit: int = 0
+    side: str = "a"
+    weight: float = 1.0
+    enterprise: int | None = None
+    """Which enterprise it belongs to; one of its own when not given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Businesses:
+    """A place with its businesses, which everyone knows, as well as the side."""
+
+    records: tuple[Business, ...]
+    weighted: bool = False
+    enterprises: bool = False
+    """Whether values of enterprises are hidden, and not those of single businesses."""
+
+    @property
+    def data(self) -> str:
+        """One table of records."""
+        weight = ', weight = "weight"' if self.weighted else ""
+        levels = ', levels = ["enterprise"]' if self.enterprises else ""
+        return (
+            f'[data]\nrecords = {{ path = "records.parquet", unit = "business"{weight}{levels}, public = true }}\n'
+            'public = ["block", "side"]\n\n[data.attributes]\n'
+            'block = { codelist = "blocks.csv" }\nside = { codes = ["a", "b"] }\n\n[data.measures]\n'
+            f"turnover = {{ floor = {FLOOR} }}\nprofit = {{ minimum = -1e9, floor = {FLOOR} }}\n"
+        )
+
+    def write(self, folder: Path, other: "Businesses", is_other: Flags) -> None:
+        """Write the records."""
+        write_codes(folder, len(is_other))
+        most = 2 * max(len(self.records), len(other.records))
+        rows = [
+            (
+                place * most + at,
+                place * most + (most - 1 - at if one.enterprise is None else one.enterprise),
+                place,
+                one,
+            )
+            for place, flag in enumerate(is_other)
+            for at, one in enumerate((other if flag else self).records)
+        ]
+        numbers = {
+            name: np.array([getattr(one, name) for *_, one in rows])
+            for name in ("turnover", "profit", "side", "weight")
+        }
+        places = np.array([place for _, _, place, _ in rows])
+        columns = {
+            "business": np.array([business for business, *_ in rows]),
+            "enterprise": np.array([enterprise for _, enterprise, *_ in rows]),
+            BLOCK: block_codes(len(is_other))[places],
+        }
+        write_rows(folder / "records.parquet", columns | numbers)
+
+
 def people(number: int, **of_each: Any) -> tuple[Record, ...]:
     """So many people who are alike, numbered from 0."""
     return tuple(Record(person=person, **of_each) for person in range(number))

@@ -4,7 +4,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tests.audit.blocks import CAP, Firm, Firms, Group, Held, Histories, Record, people
+from tests.audit.blocks import (
+    CAP,
+    FLOOR,
+    Business,
+    Businesses,
+    Firm,
+    Firms,
+    Group,
+    Held,
+    Histories,
+    Record,
+    people,
+)
 from tests.audit.harness import Case, Question
 from tests.audit.histories import OF_HISTORIES
 
@@ -1331,7 +1343,140 @@ OF_CUBES = (
     ),
 )
 
-CASES = (*OF_JOBS, *OF_PANELS, *OF_HISTORIES, *OF_PEOPLE, *OF_CUBES)
+UNITS = 'definition = "units", alpha = 0.1, epsilon = 20, totals = ["turnover", "profit"]'
+VALUE = "the value of a business a tenth larger"
+HIDDEN = "a business with the floor in the place of nothing"
+MEET = 10 * FLOOR
+"""The value whose tenth is the floor."""
+
+
+def values(by: str, protect: str, name: str = "values", more: str = "", statistic: str = 'total = "turnover"') -> str:
+    """A table of values of businesses."""
+    return table(by, protect, name=name, more=more, statistic=statistic)
+
+
+def businesses(*records: Business, **options: Any) -> Businesses:
+    """A place with these businesses."""
+    return Businesses(records=records, **options)
+
+
+_UNIT = method("unit-pareto")
+_OTHER = Business(turnover=3 * FLOOR, profit=-2 * FLOOR)
+_LARGER = {
+    "before": businesses(Business(turnover=2 * MEET), _OTHER),
+    "after": businesses(Business(turnover=2 * MEET + 2 * FLOOR), _OTHER),
+    "neighbour": VALUE,
+}
+_FIRST = {
+    "before": businesses(Business(), _OTHER),
+    "after": businesses(Business(turnover=FLOOR), _OTHER),
+    "neighbour": HIDDEN,
+}
+
+
+def _both_sides(turnover: int, **options: Any) -> Businesses:
+    """An enterprise with a business on both sides, and a smaller one."""
+    sides = (Business(turnover=turnover, side=side, enterprise=0) for side in "ab")
+    return businesses(*sides, _OTHER, enterprises=True, **options)
+
+
+def _enterprise(profit: int, loss: int) -> Businesses:
+    """An enterprise with a profit and a loss in one cell."""
+    records = (Business(profit=profit, enterprise=0), Business(profit=-loss, enterprise=0), _OTHER)
+    return businesses(*records, enterprises=True)
+
+
+OF_UNITS = (
+    Case(name="unit-pareto", **_LARGER, budget=UNITS, tables=values("block", _UNIT)),
+    Case(name="unit-pareto, the first amount", quick=False, **_FIRST, budget=UNITS, tables=values("block", _UNIT)),
+    Case(
+        name="unit-pareto, two steps",
+        quick=False,
+        before=_LARGER["before"],
+        after=businesses(Business(turnover=2 * MEET + 2 * FLOOR + 22 * FLOOR // 10), _OTHER),
+        neighbour="the value of a business a fifth larger",
+        steps=2,
+        budget=UNITS,
+        tables=values("block", _UNIT),
+    ),
+    Case(
+        name="unit-pareto, the smaller of two",
+        quick=False,
+        before=businesses(Business(turnover=MEET), Business(turnover=2 * MEET)),
+        after=businesses(Business(turnover=MEET + FLOOR), Business(turnover=2 * MEET)),
+        neighbour=VALUE,
+        budget=UNITS,
+        tables=values("block", _UNIT),
+    ),
+    Case(
+        name="unit-pareto, mean",
+        **_LARGER,
+        budget=UNITS,
+        tables=values("block", _UNIT, statistic='mean = "turnover"'),
+    ),
+    Case(
+        name="unit-pareto, total and mean",
+        quick=False,
+        **_FIRST,
+        budget=UNITS,
+        tables=values("block", _UNIT) + values("block side", _UNIT, name="mean", statistic='mean = "turnover"'),
+    ),
+    Case(
+        name="unit-pareto, weighted",
+        quick=False,
+        before=businesses(Business(turnover=2 * MEET, weight=2.5), _OTHER, weighted=True),
+        after=businesses(Business(turnover=2 * MEET + 2 * FLOOR, weight=2.5), _OTHER, weighted=True),
+        neighbour="the value of a business of weight 2.5 a tenth larger",
+        budget=UNITS,
+        tables=values("block", _UNIT),
+    ),
+    Case(
+        name="unit-pareto, loss",
+        before=businesses(Business(profit=-2 * MEET), Business(profit=MEET)),
+        after=businesses(Business(profit=-2 * MEET - 2 * FLOOR), Business(profit=MEET)),
+        neighbour="the loss of a business a tenth larger",
+        budget=UNITS,
+        tables=values("block", _UNIT, statistic='total = "profit"'),
+    ),
+    Case(
+        name="unit-pareto, from a profit to a loss",
+        quick=False,
+        before=businesses(Business(profit=FLOOR), _OTHER),
+        after=businesses(Business(profit=-FLOOR), _OTHER),
+        neighbour="a loss in the place of a profit, both of the floor",
+        steps=2,
+        budget=UNITS,
+        tables=values("block", _UNIT, statistic='total = "profit"'),
+    ),
+    Case(
+        name="unit-pareto, an enterprise in two cells",
+        before=_both_sides(2 * MEET),
+        after=_both_sides(2 * MEET + 2 * FLOOR),
+        neighbour="an enterprise a tenth larger in both its cells",
+        budget=UNITS,
+        tables=values("block side", method("unit-pareto", "2", most_cells="2")),
+    ),
+    Case(
+        name="unit-pareto, an enterprise with several weights",
+        quick=False,
+        before=_both_sides(2 * MEET, weighted=True),
+        after=_both_sides(2 * MEET + 2 * FLOOR, weighted=True),
+        neighbour="an enterprise a tenth larger in both its records",
+        budget=UNITS,
+        tables=values("block", _UNIT),
+    ),
+    Case(
+        name="unit-pareto, an enterprise with a profit and a loss",
+        quick=False,
+        before=_enterprise(2 * MEET, MEET),
+        after=_enterprise(2 * MEET + 2 * FLOOR, MEET + FLOOR),
+        neighbour="an enterprise whose profit and loss are both a tenth larger",
+        budget=UNITS,
+        tables=values("block", method("unit-pareto", "2"), statistic='total = "profit"'),
+    ),
+)
+
+CASES = (*OF_JOBS, *OF_PANELS, *OF_HISTORIES, *OF_PEOPLE, *OF_CUBES, *OF_UNITS)
 NAMED_UNITS = next(case for case in OF_CUBES if case.name == "cube of units")
 QUICK = tuple(case for case in CASES if case.quick)
 QUICK_DRAWS, FULL_DRAWS = 3_000, 40_000

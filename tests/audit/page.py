@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import isinf
 from pathlib import Path
 
-from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PANELS, OF_PEOPLE
+from tests.audit.cases import CASES, FULL_DRAWS, OF_CUBES, OF_JOBS, OF_PANELS, OF_PEOPLE, OF_UNITS
 from tests.audit.harness import Case, Finding, audit
 from tests.audit.histories import OF_HISTORIES
 
@@ -21,6 +21,7 @@ KINDS = {
     "histories": OF_HISTORIES,
     "people": OF_PEOPLE,
     "cubes": OF_CUBES,
+    "units": OF_UNITS,
 }
 EXCESS = "excess"
 _HEAD = (

@@ -22,7 +22,7 @@ def geometric(rng: np.random.Generator, n: int, epsilon: float) -> Floats:
     return (rng.geometric(share, n) - rng.geometric(share, n)).astype(np.float64)
 
 
-@pytest.mark.parametrize("name", ["smooth-pareto", "counts of people"])
+@pytest.mark.parametrize("name", ["smooth-pareto", "counts of people", "unit-pareto"])
 def test_a_second_draw_of_the_same_records_that_nobody_charged_is_found(name: str) -> None:
     once = NAMED[name]
     found = audit(replace(once, runs=2), 10_000)

@@ -345,6 +345,29 @@ profit = {{ minimum = -1000000 }}
     return Case(data="businesses", text=head + tables(text))
 
 
+def of_values(records: str, text: str) -> Case:
+    """A release of businesses whose values are hidden."""
+    case = businesses(f"{records}, public = true", text)
+    budget = 'budget = { definition = "units", alpha = 0.1, epsilon = 100, totals = ["profit", "turnover"] }'
+    changed = {
+        'key = "sfumato.key"': budget,
+        'public = ["state"]': 'public = ["state", "industry"]',
+        'unit = "dollars" }': 'unit = "dollars", floor = 500 }',
+        "minimum = -1000000 }": "minimum = -1000000, floor = 100 }",
+    }
+    for old, new in changed.items():
+        case = Case(data=case.data, text=case.text.replace(old, new))
+    return case
+
+
+OF_UNITS = """
+total | total = "turnover"; by = ["state", "industry"] | method = "smooth-pareto", epsilon = 4, most_cells = 6
+mean | mean = "turnover"; by = ["industry", "state"] | epsilon = 4, most_cells = 6
+profit | total = "profit"; by = ["state"] | epsilon = 4, most_cells = 2
+mean_profit | mean = "profit"; by = ["industry"]; decimals = 0; where = { state = "A" } | epsilon = 4, most_cells = 3
+"""
+
+
 def of_enterprises(text: str) -> Case:
     """A release of cubes of businesses that hides whole enterprises."""
     case = businesses(EVERY_RECORD, "")
@@ -664,6 +687,8 @@ CASES: Mapping[str, Case] = {
         ', consent = "asked", weight = "weight"',
         CONTRIBUTORS.replace("OPTIONS", "").replace("top-contributors", VALUES),
     ),
+    "businesses_hidden": of_values("", OF_UNITS.replace("most_cells = 6", "most_cells = 1")),
+    "enterprises_hidden": of_values(EVERY_RECORD, OF_UNITS),
     "people": people('path = "once.parquet", unit = "person"', "", ONCE),
     "people_years": people('path = "people.parquet", unit = "person", period = "year"', YEAR, YEARS),
     "people_sums": people('path = "people.parquet", unit = "person", period = "year"', YEAR, SUMS),

@@ -342,6 +342,44 @@ by = ["title", "year"]
 protect = { method = "laplace", epsilon = 1 }
 """
 )
+VALUES = """
+[release]
+title = "Values of businesses"
+population = "businesses"
+period = "2025"
+budget = { definition = "units", alpha = 0.1, epsilon = 12, totals = ["turnover", "profit"] }
+
+[data]
+records = { path = "records.parquet", unit = "business", levels = ["enterprise"], weight = "weight", public = true }
+public = ["state", "industry"]
+
+[data.attributes]
+state = { codes = ["A", "B"] }
+industry = { codes = ["X", "Y", "Z"] }
+
+[data.measures]
+turnover = { unit = "dollars", floor = 5000 }
+profit = { minimum = -1000000, floor = 1000 }
+
+[[table]]
+name = "values"
+total = "turnover"
+by = ["state", "industry"]
+where = { industry = ["Z", "X"] }
+protect = { epsilon = 4, most_cells = 2 }
+
+[[table]]
+name = "profits"
+total = "profit"
+by = ["industry"]
+protect = { epsilon = 4 }
+
+[[table]]
+name = "mean_of_values"
+mean = "turnover"
+by = ["industry", "state"]
+protect = { epsilon = 4, most_cells = 3 }
+"""
 FILES = {
     "jobs": JOBS,
     "pay": PAY,
@@ -353,6 +391,7 @@ FILES = {
     "people_sums": SUMS,
     "cubes": CUBES,
     "months": MONTHS,
+    "values": VALUES,
 }
 
 

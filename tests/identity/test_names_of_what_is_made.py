@@ -35,6 +35,7 @@ OF_SOURCES: dict[str, Any] = {
     "people": {"records": {"unit": "another"}},
     "cubes": {"records": {"unit": "another", "weight": "another"}},
     "months": {"records": {"unit": "another", "weight": "another"}},
+    "values": {"records": {"unit": "another", "levels": ("another",), "weight": "another"}},
 }
 
 

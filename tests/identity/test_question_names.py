@@ -40,6 +40,7 @@ SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex
     *("jobs_at", "jobs_at_each", "pay_at", "mean_at")
 }
 SINCE |= {"protected_indicators", "ends", "main_moves"}
+SINCE |= {"values", "profits", "mean_of_values"}
 """The tables that version 0.1 could not make."""
 
 
@@ -90,6 +91,11 @@ REORDERED = {
         ("payroll = 1, changes = 1, counts = 2", "counts = 2, changes = 1, payroll = 1"),
         ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "values": [
+        ('by = ["state", "industry"]', 'by = ["industry", "state"]'),
+        ('["Z", "X"]', '["X", "Z"]'),
+        ('codes = ["X", "Y", "Z"]', 'codes = ["Z", "Y", "X"]'),
     ],
     "businesses": [
         ('by = ["state", "industry"]', 'by = ["industry", "state"]'),

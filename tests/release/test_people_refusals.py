@@ -54,7 +54,7 @@ def test_the_limit_of_people_is_about_those_who_are_counted(tmp_path: Path) -> N
     assert not is_untouched(tmp_path)
 
 
-@pytest.mark.parametrize("method", ["mose", "smooth-pareto"])
+@pytest.mark.parametrize("method", ["mose", "smooth-gamma"])
 def test_a_total_is_refused_by_methods_that_are_not_for_it_before_the_charge(tmp_path: Path, method: str) -> None:
     table = f'''
 [[table]]

@@ -25,6 +25,8 @@ CHANGE_NO_NUMBER = {
     "origin_of": "how it is drawn",
     "most_workers": "errors only",
     "cap": "a part of what a total asks",
+    "floor": "a part of what a total of units asks",
+    "public": "which tables are allowed",
     "map": "how it is drawn",
     "period_label": "how it is called",
 }

@@ -15,20 +15,20 @@ from sfumato.privacy.meaning import (
     Comparison,
     comparisons,
     establishment,
-    in_all_periods,
     odds,
-    over_window,
     person,
     surest,
     why_revealing_less,
 )
 from sfumato.privacy.panel_meaning import over_panel
+from sfumato.privacy.units import of_all_periods, of_window
 from sfumato.statistics.column_texts import number_left_out
 from sfumato.statistics.registry import METHODS
 
 # What a statement says of other releases and periods: what they reveal adds up.
 
 JOBS_ADD_UP = "A job that lasts over several periods is in the tables of each, and what they reveal of it adds up."
+UNITS_ADD_UP = "What tables of several periods reveal of a unit that is in the data of each adds up."
 PEOPLE_ADD_UP = "What tables of several periods reveal of someone who is in the data of each adds up."
 
 
@@ -61,22 +61,30 @@ def _budget(plan: Plan, spent: OverPeriods | None) -> list[str]:
 
 def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
     jobs = plan.release.data.of_jobs
-    adds = JOBS_ADD_UP if jobs else PEOPLE_ADD_UP
+    units = any(
+        one.guarantee.bound is not None and one.guarantee.bound.definition == "units" for one in plan.statistics
+    )
+    adds = JOBS_ADD_UP if jobs else UNITS_ADD_UP if units else PEOPLE_ADD_UP
     if spent is None or not spent.formal:
         return [adds]
     listed = "; ".join(_period(each) for each in spent.periods if each.guarantee is not None)
-    who = "a job that was held" if jobs else "someone who is in the data"
+    who = "a job that was held" if jobs else "a unit that is in the data" if units else "someone who is in the data"
+    apart = (
+        ("whether it is so", "what is said of it") if not units else ("two values a step apart", "those twice as far")
+    )
     text = f"{adds} So far the ledger of this release has charges for this population in: {listed}."
     together = spent.together()
-    if together is None:
+    if not spent.composes:
+        text += " They protect values of units, and others: all together they bound nothing."
+    elif together is None:
         text += " Their deltas add up to 1 or more: all together they bound nothing."
     else:
         once, twice = loss(together, 1), loss(together, 2)
         where = "in all of these" if len(spent.formal) > 1 else "then"
         tables = "all tables with a guarantee" if spent.unbounded else "all tables"
         text += (
-            f" For {who} {where}, {tables} together promise: {together}. The odds of whether it is so change by "
-            f"{odds(once)}, and of what is said of it by {odds(twice)}."
+            f" For {who} {where}, {tables} together promise: {together}. The odds of {apart[0]} change by "
+            f"{odds(once)}, and of {apart[1]} by {odds(twice)}."
         )
     if plan.tables and any(cube.guarantee.bound is not None and not cube.is_covered for cube in plan.cubes):
         text += " Of cubes that is about the counts of records; their other numbers are outside of it."
@@ -91,7 +99,7 @@ def _over_periods(plan: Plan, spent: OverPeriods | None) -> list[str]:
 def _over_windows(plan: Plan, spent: OverPeriods | None) -> list[str]:
     """What a unit in all periods of a window may lose in total, where the ledger limits that."""
     calendars = () if spent is None else spent.windows
-    return [text for one in calendars for text in over_window(one, jobs=plan.release.data.of_jobs)]
+    return [text for one in calendars for text in of_window(one, jobs=plan.release.data.of_jobs)]
 
 
 def _period(spent: PeriodSpent) -> str:
@@ -172,7 +180,7 @@ def _first(plan: Plan, spent: OverPeriods | None) -> list[str]:
     apart = _apart(plan)
     formal = any(statistic.guarantee.bound is not None for statistic in plan.statistics)
     windows = spent.windows if formal and spent is not None else ()
-    in_time = [in_all_periods(one, jobs=plan.release.data.of_jobs) for one in windows]
+    in_time = [of_all_periods(one, jobs=plan.release.data.of_jobs) for one in windows]
     if not apart:
         return [_in_short(plan), *in_time, *_once(plan), *_at_periods(plan), *_meaning(plan.guarantee)]
     first, *rest = [*([_in_short(plan)] if plan.guarantee.bound is None else []), *apart]

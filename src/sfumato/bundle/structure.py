@@ -8,7 +8,7 @@ from sfumato.bundle.statement import UNANSWERED, compared, make_statement
 from sfumato.plan import Plan
 from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.book import OverPeriods
-from sfumato.privacy.meaning import window_facts
+from sfumato.privacy.units import facts_of_window
 
 IN_ONE_PIECE: Mapping[str, AnswerChunks] = MappingProxyType({})
 """No table is in chunks."""
@@ -53,7 +53,7 @@ def describe_periods(spent: OverPeriods, *, jobs: bool = True) -> dict[str, Any]
     And what consecutive ones may spend together, of `jobs` or of something else, where that is limited.
     """
     together = spent.together()
-    windows = [window_facts(one, jobs=jobs) for one in spent.windows]
+    windows = [facts_of_window(one, jobs=jobs) for one in spent.windows]
     return {
         **({"windows": windows} if windows else {}),
         "together": None if together is None else together.described(),

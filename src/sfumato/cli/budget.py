@@ -248,11 +248,12 @@ LedgerFile = Annotated[
 
 
 class Definition(StrEnum):
-    """Who is protected: employers against anyone, against weak attackers, or individuals only."""
+    """Who is protected: employers against anyone, against weak attackers, individuals only, or values of units."""
 
     strong = "strong"
     weak = "weak"
     individuals = "individuals"
+    units = "units"
 
 
 @budget_app.callback()
@@ -288,7 +289,8 @@ def set_budget(
     ] = "",
     delta: Annotated[str, typer.Option(help="The probability with which the bound may fail.")] = "0",
     definition: Annotated[
-        Definition, typer.Option(help="Against whom size is protected; individuals: not at all.")
+        Definition,
+        typer.Option(help="Against whom size is protected; individuals: not at all; units: values of businesses."),
     ] = Definition.strong,
     conditional: Annotated[
         bool, typer.Option("--conditional", help="Allow tables that are not differentially private, such as mose.")
@@ -297,8 +299,8 @@ def set_budget(
         list[str] | None,
         typer.Option(
             metavar="MEASURE=CAP",
-            help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'. "
-            "May be repeated.",
+            help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'; of "
+            "records, with the protected unit and the floor, 'turnover[unit=business]=1000'. May be repeated.",
         ),
     ] = None,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
@@ -332,7 +334,8 @@ def window(
     alpha: Annotated[str, typer.Option(help="At which alpha they are added up; plays no part for individuals.")] = "",
     delta: Annotated[str, typer.Option(help="The probability with which the bound may fail.")] = "0",
     definition: Annotated[
-        Definition, typer.Option(help="Against whom size is protected; individuals: not at all.")
+        Definition,
+        typer.Option(help="Against whom size is protected; individuals: not at all; units: values of businesses."),
     ] = Definition.strong,
     conditional: Annotated[
         bool, typer.Option("--conditional", help="Allow tables that are not differentially private, such as mose.")
@@ -341,8 +344,8 @@ def window(
         list[str] | None,
         typer.Option(
             metavar="MEASURE=CAP",
-            help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'. "
-            "May be repeated.",
+            help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'; of "
+            "records, with the protected unit and the floor, 'turnover[unit=business]=1000'. May be repeated.",
         ),
     ] = None,
     first: Annotated[
@@ -430,7 +433,7 @@ def _guarantee(definition: Definition, totals: list[str] | None, *, conditional:
 
 
 def _typed_cap(text: str) -> tuple[str, int]:
-    """A measure and the most that one job adds to its totals, as they are typed."""
+    """A measure and the most that one job adds to its totals, or its floor, as they are typed."""
     from sfumato.frame.measured import read_measured
 
     measure, _, cap = text.rpartition("=")
@@ -445,7 +448,8 @@ def _typed_cap(text: str) -> tuple[str, int]:
             "made of another column, or by a factor, also that: 'earnings[column=pay2, factor=100]=120000'",
             found=repr(text),
             do="write both as they are in the release file: column, factor, fractions and empty, those that it has; of "
-            "a panel also its population, and 'jobs[population=beginning]=1' for the number of its jobs",
+            "a panel also its population, and 'jobs[population=beginning]=1' for the number of its jobs; of records "
+            "also the protected unit, and the floor for the cap: 'turnover[unit=business]=1000'",
         ) from None
 
 

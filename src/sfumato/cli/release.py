@@ -33,7 +33,8 @@ from sfumato.cli.series import (
 )
 from sfumato.cli.sizes import odds_data, odds_summary, two_sizes
 from sfumato.privacy.guarantee import EmployerEmployee, at_least, at_most
-from sfumato.privacy.meaning import over_window, why_charged_once
+from sfumato.privacy.meaning import why_charged_once
+from sfumato.privacy.units import of_window
 from sfumato.statistics.published import number
 from sfumato.statistics.registry import requirements
 
@@ -90,7 +91,7 @@ def plan_summary(findings: "Findings") -> Summary:
         *(part for one in findings.calendars for part in calendar_table(one, period)),
         *map(Text, left_words(findings.calendars, period)),
         *map(Text, meaning_of(plan)),
-        *(Text(words) for one in findings.calendars for words in over_window(one, jobs=plan.release.data.of_jobs)),
+        *(Text(words) for one in findings.calendars for words in of_window(one, jobs=plan.release.data.of_jobs)),
         *map(Text, plan.operator_notes()),
         *map(Text, _codelists_read(plan)),
         *(Text(f"Table {name}: {found.in_words()}") for name, found in findings.weighing.items()),
@@ -168,7 +169,7 @@ def plan_data(plan: "Plan", charged_about_others: Collection[str] = ()) -> dict[
                 "method": statistic.method.name,
                 "guarantee": statistic.guarantee.described(),
                 "charge_epsilon": number(charge_of(statistic.guarantee, budget)),
-                "protects": vars(requirements(statistic.guarantee)),
+                "protects": requirements(statistic.guarantee).facts(),
                 "planned_error": vars(statistic.method.planned_error()),
             }
             for statistic in plan.tables

@@ -284,7 +284,7 @@ def _listed(old: tuple[str, ...]) -> str:
 
 
 MOST_CAP = 10**12
-"""Of one job in totals, so that scales of noise fit 64 bits with every alpha."""
+"""Of caps and floors in totals, so that scales of noise fit 64 bits with every alpha."""
 
 
 class Measure(Described):
@@ -335,6 +335,14 @@ class Measure(Described):
         exclude=True,  # it is part of what a total asks, and decides nothing of what is read or refused
         description="the most that one job counts for in totals of jobs with a guarantee, in the smallest unit: what "
         "is above is cut off. A number that is known without the data, such as a ceiling of the law",
+    )
+    floor: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_CAP,
+        exclude=True,  # as the cap
+        description="of records, the amount up to which a unit is hidden whole in totals and means with a guarantee, "
+        "in the smallest unit; nothing is cut. A number that is known without the data",
     )
 
     def derivation(self) -> dict[str, Any]:

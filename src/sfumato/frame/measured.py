@@ -73,7 +73,7 @@ def read_measured(text: str) -> str:
     while typed.strip():
         part = _PART.match(typed)
         if part is None or part["key"] in rule:
-            raise ValueError(f"{typed!r} is no column, factor, fractions, empty or population, each once")
+            raise ValueError(f"{typed!r} is no column, factor, fractions, empty, population or unit, each once")
         rule[part["key"]] = _read(part["key"], part["value"])
         typed = typed[part.end() :]
     plain = {"column": name, **_PLAIN}
@@ -84,7 +84,7 @@ def _read(key: str, value: str) -> Any:
     """What a key of a measure is set to."""
     said = str(json.loads(value)) if value.startswith('"') else value
     match key:
-        case "column" if said:
+        case "column" | "unit" if said:
             return said
         case "factor" if int(said) >= 1:
             return int(said)

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from sfumato.description import Described, Exact
 from sfumato.errors import ReleaseError
 from sfumato.frame.data import Data
+from sfumato.frame.measured import measured
 from sfumato.frame.sources import Column, Role, Source, written
 
 
@@ -83,6 +84,12 @@ class Records(Source):
         None,
         description="column that is true where the unit asked to be protected; only those are then perturbed, by "
         "top-contributors and perturbed-values; refused by cubes and by statistics of people",
+    )
+    public: bool = Field(
+        False,
+        exclude=True,  # it changes no number
+        description="whether everyone may know which units have a record, and its weight, as of a register or of all "
+        "large businesses: means with a guarantee, and those of larger units or with weights, need it",
     )
     accept: Literal["no records", "other units"] | None = Field(
         None,
@@ -177,7 +184,8 @@ class Microdata(Data):
         return [
             f"`levels` changes nothing in {', '.join(named)}: the noise hides one record, and not all those of one "
             f"{levels}, of whom more can be learnt the more records there are. Only top-contributors, "
-            'perturbed-values, and cubes and counts with protects = "unit", protect larger units.'
+            'perturbed-values, totals and means by smooth-pareto, and cubes and counts with protects = "unit", protect '
+            "larger units."
         ]
 
     def unit_limit(self, most: int) -> UnitLimit:
@@ -220,6 +228,10 @@ class Microdata(Data):
     def units(self) -> tuple[str, ...]:
         """The columns that name protected units, that of a record first."""
         return (self.records.unit, *self.records.levels)
+
+    def measured(self, name: str) -> str:
+        """A measure with what makes its values and whose values are protected: those of the largest units."""
+        return measured(name, self.rule(name) | {"unit": self.records.units[-1]})
 
     def sources(self) -> dict[str, Source]:
         """Where the one table is."""

@@ -292,6 +292,13 @@ def refuse_overdraft(
 
 
 def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEmployee) -> EmployerEmployee:
+    if (guarantee.definition == "units") != (budget.definition == "units"):
+        raise BudgetError(
+            f"budget of {account}",
+            expected=f"tables protected under the {budget.definition} definition, which the budget promises",
+            found=f"a table protected under another one ({guarantee})",
+            do='charge totals of records with a guarantee, and nothing else, to a budget with definition = "units"',
+        )
     together = weakest([guarantee.definition, budget.definition])
     if together != budget.definition:
         found, allowed = _WEAKER[together]
@@ -315,9 +322,13 @@ def _at_budget(account: Account, budget: EmployerEmployee, guarantee: EmployerEm
         raise BudgetError(
             f"budget of {account}",
             expected="tables whose guarantee holds for all neighbours that the budget promises: "
-            + (f"totals of {capped(budget.caps)}" if budget.caps else "counts"),
-            found=f"a total of {capped(further)}, beside which neighbours are those whose pay, or whatever is added "
-            "up, grows alike",
+            + (f"totals of {capped(budget.caps, budget.definition)}" if budget.caps else "counts"),
+            found=f"a total of {capped(further, budget.definition)}"
+            + (
+                ""
+                if budget.definition == "units"
+                else ", beside which neighbours are those whose pay, or whatever is added up, grows alike"
+            ),
             do=_allowed(budget, further),
         )
     try:
@@ -336,8 +347,9 @@ def _allowed(budget: EmployerEmployee, further: Caps) -> str:
     named = {name_of(measure) for measure, _ in budget.caps}
     again = [name for name in names if name in named]
     if again:
+        parts = "floor, column, factor and protected unit" if budget.definition == "units" else "cap, column and factor"
         return (
-            f"write {' and '.join(again)} under [data.measures] as the budget has it, its cap, column and factor too; "
+            f"write {' and '.join(again)} under [data.measures] as the budget has it, its {parts} too; "
             "or give the other measure another name, and let the officer allow its totals in the budget: totals = […] "
             "in the release file"
         )
@@ -353,7 +365,7 @@ def refuse_several_caps(account: Account, budget: EmployerEmployee) -> None:
         raise BudgetError(
             f"budget of {account}, totals of {several[0]}",
             expected="each measure once: in one period it has one cap and is made in one way",
-            found=capped(tuple(cap for cap in budget.caps if name_of(cap[0]) == several[0])),
+            found=capped(tuple(cap for cap in budget.caps if name_of(cap[0]) == several[0]), budget.definition),
             do="leave one of them, the one of the release files; a window over several periods may have more, and a "
             "second measure has another name",
         )

@@ -297,15 +297,21 @@ class OverPeriods:
         """The periods with tables that have no formal guarantee, which no sum covers."""
         return tuple(spent.period for spent in self.periods if spent.unbounded)
 
+    @property
+    def composes(self) -> bool:
+        """Whether all guarantees are about the values of units, or none is."""
+        return len({each.definition == "units" for each in self.formal}) < 2
+
     def together(self) -> EmployerEmployee | None:
         """What all formal tables of all periods promise together; None when there are none, or when they bound nothing.
 
         At the smallest alpha that sizes are compared at: every guarantee holds at a narrower one at no further cost. It
         holds under the weakest definition and on all conditions, and bounds nothing once the deltas add up to 1. For
-        individuals totals are tables like others: one job more adds at most the cap.
+        individuals totals are tables like others: one job more adds at most the cap. Guarantees of units and others
+        bound nothing together.
         """
         formal = self.formal
-        if not formal or sum((each.delta for each in formal), Fraction(0)) >= 1:
+        if not formal or sum((each.delta for each in formal), Fraction(0)) >= 1 or not self.composes:
             return None
         alphas = [each.alpha for each in formal if each.definition != "individuals"] or [formal[0].alpha]
         found = sequential([each.at(min(alphas)) for each in formal])

@@ -111,7 +111,7 @@ def _defined(guarantee: EmployerEmployee) -> str:
 def _read_guarantee(row: Mapping[str, Any]) -> Guarantee | None:
     definition, _, totals = row["definition"].partition(" ")
     match definition:
-        case "strong" | "weak" | "individuals":
+        case "strong" | "weak" | "individuals" | "units":
             numbers = {name: Fraction(row[name]) for name in ("alpha", "epsilon", "delta")}
             caps = tuple((str(measure), int(cap)) for measure, cap in json.loads(totals)) if totals else ()
             return EmployerEmployee(definition=definition, condition=row["statement"], caps=caps, **numbers)

@@ -23,8 +23,11 @@ CONDITIONAL = "its tables may be protected on conditions, which they state"
 _SHORT, _DIGITS = 12, 4
 """The longest text of a number that people read as it is, and the digits that it is rounded to otherwise."""
 
-Definition = Literal["strong", "weak", "individuals"]
-"""Who is protected, from the strongest to the weakest; each implies those after it."""
+Definition = Literal["strong", "weak", "individuals", "units"]
+"""Who is protected, from the strongest to the weakest; each implies those after it, but for the last.
+
+"units" is about the values of units, such as the turnover of businesses, and neither implies another nor follows from
+one: docs/methods/formal-records.md."""
 Caps = tuple[tuple[str, int], ...]
 """Measures of which totals are told, each with the most that one job adds to them, in the order of their names.
 
@@ -41,13 +44,18 @@ def caps_together(some: Iterable[Caps]) -> Caps:
     return tuple(sorted({cap for caps in some for cap in caps}))
 
 
-def capped(caps: Caps) -> str:
-    """The measures of totals, with the most that one job adds, in words.
+def capped(caps: Caps, definition: "Definition" = "strong") -> str:
+    """The measures of totals, with the most that one job adds, or up to which a unit is hidden whole, in words.
 
     >>> capped((("earnings", 120_000), ("hours", 3_000)))
     'earnings (at most 120,000 a job) and hours (at most 3,000 a job)'
+    >>> capped((("turnover", 5_000),), "units")
+    'turnover (hidden whole up to 5,000)'
     """
-    texts = [f"{one} (at most {cap:,} a job)" if cap > 1 else f"{one} (each counts once)" for one, cap in caps]
+    if definition == "units":
+        texts = [f"{measure} (hidden whole up to {cap:,})" for measure, cap in caps]
+    else:
+        texts = [f"{one} (at most {cap:,} a job)" if cap > 1 else f"{one} (each counts once)" for one, cap in caps]
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
@@ -83,7 +91,7 @@ def totals_in(caps: Caps) -> Caps:
     return tuple((measure, cap) for measure, cap in caps if name_of(measure) != JOBS or not population_of(measure))
 
 
-def limited(caps: Caps) -> str:
+def limited(caps: Caps, definition: "Definition" = "strong") -> str:
     """What limits steps beside the number of workers, as it follows the parameters of a guarantee.
 
     >>> limited((("earnings", 900), ("jobs[population=end]", 1)))
@@ -91,7 +99,7 @@ def limited(caps: Caps) -> str:
     """
     totals = totals_in(caps)
     numbers = [words for words, _ in spoken(tuple(cap for cap in caps if cap not in totals))]
-    of_totals = f"; with totals of {capped(totals)}" if totals else ""
+    of_totals = f"; with totals of {capped(totals, definition)}" if totals else ""
     return of_totals + (f"; with numbers of {' and of '.join(numbers)}" if numbers else "")
 
 
@@ -103,9 +111,18 @@ def weakest(definitions: Iterable[Definition]) -> Definition:
 
     >>> weakest(["strong", "individuals", "weak"])
     'individuals'
+
+    That of units has nothing in common with the others, and is refused beside them.
     """
-    order = get_args(Definition)
-    return max(definitions, key=order.index, default="strong")
+    order, some = get_args(Definition), set(definitions)
+    if "units" in some and len(some) > 1:
+        raise MethodError(
+            "composition of guarantees",
+            expected="guarantees about the values of units, or about jobs and people",
+            found="both, under which nothing holds together",
+            do="charge them to budgets of different populations",
+        )
+    return max(some, key=order.index, default="strong")
 
 
 def joined(conditions: Iterable[str]) -> str:
@@ -177,7 +194,8 @@ class EmployerEmployee:
     """The measures of which totals are told, each with the most that one job adds to them.
 
     They narrow who are neighbours: what a workforce adds to such a total also grows by at most a share α, or by one
-    cap. docs/methods/formal-totals.md defines it. Of a budget, they are the totals that may be charged to it."""
+    cap. docs/methods/formal-totals.md defines it. Of a budget, they are the totals that may be charged to it. Under
+    "units" they are the amounts up to which a unit is hidden whole: docs/methods/formal-records.md."""
 
     def __post_init__(self) -> None:
         if not all(isinstance(number, Rational) for number in (self.alpha, self.epsilon, self.delta)):
@@ -210,7 +228,7 @@ class EmployerEmployee:
         words = "individuals only" if self.definition == "individuals" else self.definition
         condition = f"; {self.condition}" if self.condition else ""
         amounts = f"alpha = {plain(self.alpha)}, epsilon = {at_most(self.epsilon)}{delta}"
-        return f"{words}, {amounts}{condition}{limited(self.caps)}"
+        return f"{words}, {amounts}{condition}{limited(self.caps, self.definition)}"
 
     def at(self, alpha: Fraction) -> "EmployerEmployee":
         """The guarantee this one implies when establishments are compared within another factor 1+α.
@@ -381,6 +399,15 @@ def largest_step(size: int, alpha: Fraction) -> int:
     (110, 4)
     """
     return max(int((1 + alpha) * size), size + 1)
+
+
+def largest_value(value: int, alpha: Fraction, floor: int) -> int:
+    """The largest value of a unit that is one step from a value: a share alpha more, or the floor.
+
+    >>> largest_value(100_000, Fraction(1, 10), 5_000), largest_value(3, Fraction(1, 10), 5_000)
+    (110000, 5003)
+    """
+    return max(int((1 + alpha) * value), value + floor)
 
 
 def _delta_of(guarantee: EmployerEmployee, steps: int) -> Fraction:

@@ -437,7 +437,8 @@ def _refuse_other_budget(book: Book, account: Account, budget: EmployerEmployee,
     book.refuse_renamed(account, names)
     current = book.budget(account)
     if current is not None and current.guarantee != budget:
-        totals = "".join(f"--totals '{measure}={cap}' " for measure, cap in budget.caps)
+        totals = "--definition units " if budget.definition == "units" else ""
+        totals += "".join(f"--totals '{measure}={cap}' " for measure, cap in budget.caps)
         raise BudgetError(
             f"budget of {account}",
             expected=f"the budget in the ledger: {current.guarantee}",

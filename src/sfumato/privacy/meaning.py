@@ -46,11 +46,12 @@ About = Literal[
     "description of a person",
     "record",
     "description of a record",
+    "value",
 ]
 """What two states of the data differ in: whether a job (or both jobs of a person with two, or a person, or a record) is
 there, or what is said of it; the size of an establishment, also where all groups of workers grow alike, or where what
 its workers earn, or whatever else is added up, grows alike; the number of women, say, among its workers; whether there
-is an establishment at all."""
+is an establishment at all; the value of a unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +63,17 @@ class Comparison:
     size: int | None = None
     """The workers of the establishment, for shares."""
     pair: tuple[int, int] | None = None
-    """The two numbers that are compared, for sizes and shares."""
+    """The two numbers that are compared, for sizes, shares and values."""
     tables: tuple[str, ...] = ()
     """The tables that are bounded, where these are not all of the release."""
+    measure: str = ""
+    """What is compared of a unit, for values."""
 
     def data(self) -> dict[str, Any]:
         """The same for machines; numbers that are no short fractions are rounded up."""
         return {
             "about": self.about,
+            **({"measure": self.measure} if self.measure else {}),
             **({} if self.size is None else {"size": self.size}),
             **({} if self.pair is None else {"one": self.pair[0], "other": self.pair[1]}),
             **({"tables": list(self.tables)} if self.tables else {}),

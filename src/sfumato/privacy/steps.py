@@ -12,21 +12,23 @@ _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 16
 _INT64_SAFE = 1 << 62
 
 
-def steps_between(*, alpha: Fraction, smaller: int, larger: int) -> int:
+def steps_between(*, alpha: Fraction, smaller: int, larger: int, floor: int = 1) -> int:
     """The least number of neighbour steps from one size of an establishment to a larger one, on whole workers.
 
     One step takes x workers to at most max(⌊(1+α)x⌋, x+1). That never decreases with x, so always taking the largest
-    step is optimal; a run of equal steps is counted by one division.
+    step is optimal; a run of equal steps is counted by one division. Values of units go up by the `floor` at least.
 
     >>> steps_between(alpha=Fraction(1, 10), smaller=14, larger=21)
     7
+    >>> steps_between(alpha=Fraction(1, 10), smaller=0, larger=100_000, floor=5_000)
+    18
     """
     if not 0 <= smaller <= larger:
         raise ValueError("sizes must not be negative, and the smaller comes first")
     p, q = alpha.numerator, alpha.denominator
     size, steps = smaller, 0
     while size < larger:
-        gain = max(size * p // q, 1)
+        gain = max(size * p // q, floor)
         change = -(-(gain + 1) * q // p)  # the first size from which a step adds more than `gain`
         run = -(-(min(change, larger) - size) // gain)
         size, steps = size + run * gain, steps + run

@@ -226,7 +226,7 @@ def _limits(
     found: PublishedRelease, counted: Mapping[str, Cells], given: Mapping[str, Cells], opened: Any
 ) -> Iterator[tuple[str, LimitCost]]:
     """What is left out of tables that hide whole units, beside hiding one record."""
-    for table in (one for one in found.plan.tables if one.protects_units):
+    for table in (one for one in found.plan.tables if one.chooses_records):
         people = cast(People, table)
         everyone = replace(people, question=replace(people.question, limit=None))
         ((_, everything),) = People.tabulate({table.name: everyone}, opened, None)

@@ -9,7 +9,7 @@ from sfumato.errors import ReleaseError
 from sfumato.frame.data import Data, Frame
 from sfumato.frame.records import Microdata
 from sfumato.statistics.registry import for_people, is_for_people, is_keyed
-from sfumato.statistics.table import FOR_TOTALS, STATISTICS, Table
+from sfumato.statistics.table import FOR_TOTALS, FOR_UNITS, STATISTICS, Table
 
 
 def refuse_unknown_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> None:
@@ -97,7 +97,8 @@ def methods_for_records(table: Table) -> dict[str, str]:
     """What a release file may name for a table of records, each with what is used."""
     people = for_people(table.statistic)
     keyed = FOR_TOTALS if table.statistic in ("count", "total", "mean") else FOR_TOTALS[:1] if table.growth else ()
-    return {**{name: name for name in keyed}, **people}
+    units = FOR_UNITS if table.statistic in ("total", "mean") else {}
+    return {**{name: name for name in keyed}, **units, **people}
 
 
 def need_one_period(table: Table, data: Any, words: str = "a unit has a record in each") -> None:

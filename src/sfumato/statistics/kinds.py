@@ -19,7 +19,7 @@ OF_JOBS = (
     *("panel.pairs:Pairs", "panel.formal_flows:FormalFlows", "panel.degrees:Degrees"),
 )
 OF_RECORDS = (
-    *("totals.growth_table:Growth", "totals.statistic:Totals"),
+    *("totals.growth_table:Growth", "totals.statistic:Totals", "units.statistic:UnitTotals", "units.means:UnitMeans"),
     *("people.sums:PeopleTotals", "people.sums:PeopleMeans", "people.statistic:People"),
 )
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")

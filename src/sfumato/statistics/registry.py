@@ -27,8 +27,16 @@ class Requirements:
     individuals: Answer
     employer_size: Answer
     employer_shape: Answer
+    values: Answer = "no"
+    """Of units such as businesses, of which nothing else is told."""
+
+    def facts(self) -> dict[str, str]:
+        """The answers by name; that about units only where it is one."""
+        return {name: answer for name, answer in vars(self).items() if name != "values" or answer == "yes"}
 
     def __str__(self) -> str:
+        if self.values == "yes":
+            return "values of units"
         if self.individuals == "no":
             return "nothing provably"
         if self.employer_size == "pay alike":
@@ -43,6 +51,7 @@ REQUIREMENTS: Mapping[Definition | None, Requirements] = MappingProxyType(
         "strong": Requirements(individuals="yes", employer_size="yes", employer_shape="yes"),
         "weak": Requirements(individuals="yes", employer_size="weak attackers", employer_shape="no"),
         "individuals": Requirements(individuals="yes", employer_size="no", employer_shape="no"),
+        "units": Requirements(individuals="no", employer_size="no", employer_shape="no", values="yes"),
         None: Requirements(individuals="no", employer_size="no", employer_shape="no"),
     }
 )
@@ -81,6 +90,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",
         "perturbed-values": "totals.values:PerturbedValues",
+        "unit-pareto": "units.pareto:UnitPareto",
         "vector-pareto": "jobs.vector:VectorPareto",
         "vector-bell": "jobs.bell:VectorBell",
         "box-bell": "jobs.bell:BoxBell",

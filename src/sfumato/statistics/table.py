@@ -25,6 +25,8 @@ FOR_TOTALS = ("top-contributors", "perturbed-values")
 """The methods of totals of records, whose classes are loaded when a release names them."""
 AT_A_PERIOD = ("count", "total", "mean")
 """Statistics of jobs at a period of a panel, by the population of its jobs."""
+FOR_UNITS = {"smooth-pareto": "unit-pareto", "unit-pareto": "unit-pareto"}
+"""What a release file may name for totals and means of records with a guarantee, each with what is used."""
 BUYS = "error_epsilon"
 """The option of a method that buys the scale of its noise for error figures."""
 _LONGEST = 64  # characters of the name of a table

@@ -18,7 +18,7 @@ from sfumato.frame.codelists import Codelist
 from sfumato.live import Session
 from sfumato.live.session import in_order
 from sfumato.plan import Plan
-from sfumato.privacy.meaning import over_window
+from sfumato.privacy.units import of_window
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.serve.core.bundle import OpenBundle, Statement, table_metrics
@@ -120,7 +120,7 @@ def _over_windows(live: Session) -> list[str]:
     ledger, about = live.opened_ledger, live.release.about
     windows = () if ledger is None else ledger.windows(about.population)
     calendars = [Calendar(window=one, costs=()) for one in windows]
-    return [text for one in calendars for text in over_window(one, jobs=live.release.data.of_jobs)]
+    return [text for one in calendars for text in of_window(one, jobs=live.release.data.of_jobs)]
 
 
 def _notes(live: Session, statistic: PublishedTable, rows: pa.Table) -> tuple[str, ...]:

@@ -39,15 +39,15 @@ class Calibration:
         return None if self.tail <= 4 else float(2 * self.scale**2 / ((self.tail - 1) * (self.tail - 2)))
 
 
-def calibrate(*, alpha: Fraction, epsilon: Fraction, shares: int = 1) -> Calibration:
+def calibrate(*, alpha: Fraction, epsilon: Fraction, shares: int = 1, among: str = "worker cells") -> Calibration:
     """The noise that spends ε/shares on one neighbour step at α; docs/methods/smooth-pareto.md derives it.
 
     The tail is rounded down and the scale up, and the worst loss at the rounded numbers is then checked to be
-    at most ε/shares, to sixty digits.
+    at most ε/shares, to sixty digits. `among` is what epsilon is shared by.
     """
     check_parameters("smooth-pareto", alpha=alpha, epsilon=epsilon, worker_cells=0)
     if not _admissible(alpha, epsilon / shares):
-        raise _inadmissible(alpha, epsilon, shares)
+        raise _inadmissible(alpha, epsilon, shares, among)
     share = epsilon / shares
     tail = _tail(alpha, share)
     with localcontext(PRECISE):
@@ -97,7 +97,7 @@ def _admissible(alpha: Fraction, epsilon: Fraction) -> bool:
     return _tail(alpha, epsilon) > 1
 
 
-def _inadmissible(alpha: Fraction, epsilon: Fraction, shares: int) -> MethodError:
+def _inadmissible(alpha: Fraction, epsilon: Fraction, shares: int, among: str) -> MethodError:
     with localcontext(PRECISE):
         bound = shares * log_growth(alpha)
     times = f"{shares} · " if shares > 1 else ""
@@ -107,7 +107,7 @@ def _inadmissible(alpha: Fraction, epsilon: Fraction, shares: int) -> MethodErro
         remedies.append(f"alpha = {finest} or less")
     fewer = int(_tail(alpha, epsilon))  # ε/d > g up to here; a whole quotient is rounded down beneath itself
     if shares > 1 and fewer >= 1 and _admissible(alpha, epsilon / fewer):
-        remedies.append(f"at most {fewer} worker cells")
+        remedies.append(f"at most {fewer} {among}")
     return MethodError(
         "smooth-pareto",
         expected=f"epsilon > {times}ln(1 + alpha) = {times}ln({float(1 + alpha):g}) = {bound:.4g}",

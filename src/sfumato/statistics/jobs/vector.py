@@ -100,7 +100,7 @@ def laid_back(order: NDArray[np.intp], rows: NDArray[Number]) -> NDArray[Number]
 OUTWARD = 1e-12
 
 
-def counts_within(values: Integers, *, width: float, slope: float) -> tuple[Floats, Floats]:
+def counts_within(values: Integers, *, width: float | Floats, slope: float) -> tuple[Floats, Floats]:
     """The least and the greatest whole n ≥ 0 with |value − n| ≤ max(slope·n, width) + ½; NaN for no upper limit.
 
     A negative value has the upper end of 0. No count is below 0, so noise took it there: what it had been before it
