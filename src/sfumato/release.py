@@ -1,6 +1,5 @@
 """A release: what is published, from which data, with which protection and budget; read from a file."""
 
-import json
 from collections import Counter
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,15 +13,14 @@ from sfumato.errors import ReleaseError
 from sfumato.frame.data import Frame
 from sfumato.frame.levels import UnknownLevel, asked_in, with_asked_levels
 from sfumato.frame.measured import jobs_of
-from sfumato.frame.periods import Period
 from sfumato.frame.records import Microdata
-from sfumato.frame.series import filled, has_words, panel_at, panel_column
+from sfumato.frame.series import panel_column
 from sfumato.keys import Secret, read_key
 from sfumato.privacy.account import Account
 from sfumato.privacy.entries import store_of
 from sfumato.privacy.guarantee import Caps, EmployerEmployee
 from sfumato.privacy.windows import Window
-from sfumato.sections import About, LiveSettings, Series
+from sfumato.sections import About, LiveSettings, Series, content_of_period
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.fitting import classes_of
 from sfumato.statistics.panel.section import renamed_end
@@ -391,7 +389,10 @@ def load(path: str | Path, period: str | None = None) -> Release:
     path, text, content = _read(path)
     folder = path.resolve().parent
     if "series" in content:
-        content = _of_period(path, text, content, period)
+        try:
+            content = content_of_period(path, text, content, period)
+        except ValidationError as error:
+            raise _explained(path, text, error, within=("series",)) from error
     elif period is not None:
         raise ReleaseError(
             f"--period {period}",
@@ -431,63 +432,6 @@ def _read(path: str | Path) -> tuple[Path, str, dict[str, Any]]:
     path = Path(path)
     text, content = read_toml(path)
     return path, text, content
-
-
-_SHARED = ("population", "key", "ledger", "bundle")
-"""What all periods of a series have in common."""
-
-
-def _of_period(path: Path, text: str, content: dict[str, Any], typed: str | None) -> dict[str, Any]:
-    """What the file of a series says of one of its periods."""
-    try:
-        series = Series.model_validate(content["series"])
-    except ValidationError as error:
-        raise _explained(path, text, error, within=("series",)) from error
-    about = content.get("release")
-    if not isinstance(about, dict):
-        return {**content, "series": series}  # which the check of the whole file refuses
-    wrong = "period" if "period" in about else next((key for key in _SHARED if has_words(about.get(key))), None)
-    if wrong is not None:
-        raise ReleaseError(
-            f"{path}, line {line_of(text, ('release', wrong))}: release, {wrong}",
-            expected="no period: the series has many, and one population, key, ledger and bundle for all",
-            found=str(about[wrong]),
-            do="leave it out; {period} may stand in `title` and in all texts under [data]",
-        )
-    if typed is None:
-        folder = path.resolve().parent / str(about.get("bundle", About.model_fields["bundle"].default))
-        newest, following = _latest(series, folder)
-        raise ReleaseError(
-            str(path),
-            expected="a period: this release file is a series of many",
-            found="none",
-            do=(f"name one: --period {newest} is the newest that is published, and " if newest else "name one: ")
-            + f"--period {following} is the next that is not; in Python load("
-            + f'"{path.name}", period="{newest or following}")',
-        )
-    period = series.period(typed)
-    budget = series.budget(period, about.get("budget"))
-    chosen = {**about, "title": filled(about.get("title"), period), "period": str(period)}
-    return {
-        **content,
-        "series": series.model_copy(update={"title": series.title or str(about.get("title", ""))}),
-        "release": {name: part for name, part in {**chosen, "budget": budget}.items() if part is not None},
-        "data": panel_at(filled(content.get("data"), period), period),
-    }
-
-
-def _latest(series: Series, bundle: Path) -> tuple[Period | None, Period]:
-    """The newest period that the bundle of a series has, and the first that it does not have."""
-    try:
-        versions = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))["series"]["versions"]
-        published = {str(version["period"]) for version in versions}
-    except (OSError, ValueError, KeyError, TypeError):
-        published = set()  # nothing was published yet
-    period = Period.read(series.first)
-    while str(period) in published:
-        period = period.next
-    newest = max(map(Period.read, published), key=lambda one: one.number, default=None)
-    return newest, period
 
 
 def _unknown_level(path: Path, text: str, content: dict[str, Any], error: ValidationError) -> ReleaseError | None:

@@ -1,5 +1,6 @@
 """The sections of a release file beside its data and tables: what it is about, its budget, periods, live questions."""
 
+import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -9,11 +10,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from sfumato.description import Described, Exact
+from sfumato.description import Described, Exact, line_of
 from sfumato.errors import ReleaseError
 from sfumato.frame.attributes import PUBLISHED_COLUMNS
 from sfumato.frame.jobs import Population
 from sfumato.frame.periods import Period
+from sfumato.frame.series import filled, has_words, panel_at
 from sfumato.privacy.guarantee import CONDITIONAL, NO_ALPHA, Caps, Definition, EmployerEmployee, caps_together
 from sfumato.privacy.windows import Window
 
@@ -326,3 +328,59 @@ class Series(Described):
     def _has(self, period: Period) -> bool:
         first, last = Period.read(self.first), None if self.last is None else Period.read(self.last)
         return period.in_a_year == first.in_a_year and first.number <= period.number <= (last or period).number
+
+
+# A release file for many periods, as it is for one of them.
+
+_SHARED = ("population", "key", "ledger", "bundle")
+"""What all periods of a series have in common."""
+
+
+def content_of_period(path: Path, text: str, content: dict[str, Any], typed: str | None) -> dict[str, Any]:
+    """What the file of a series says of one of its periods; ValidationError where its section is wrong."""
+    series = Series.model_validate(content["series"])
+    about = content.get("release")
+    if not isinstance(about, dict):
+        return {**content, "series": series}  # which the check of the whole file refuses
+    wrong = "period" if "period" in about else next((key for key in _SHARED if has_words(about.get(key))), None)
+    if wrong is not None:
+        raise ReleaseError(
+            f"{path}, line {line_of(text, ('release', wrong))}: release, {wrong}",
+            expected="no period: the series has many, and one population, key, ledger and bundle for all",
+            found=str(about[wrong]),
+            do="leave it out; {period} may stand in `title` and in all texts under [data]",
+        )
+    if typed is None:
+        folder = path.resolve().parent / str(about.get("bundle", About.model_fields["bundle"].default))
+        newest, following = _latest(series, folder)
+        raise ReleaseError(
+            str(path),
+            expected="a period: this release file is a series of many",
+            found="none",
+            do=(f"name one: --period {newest} is the newest that is published, and " if newest else "name one: ")
+            + f"--period {following} is the next that is not; in Python load("
+            + f'"{path.name}", period="{newest or following}")',
+        )
+    period = series.period(typed)
+    budget = series.budget(period, about.get("budget"))
+    chosen = {**about, "title": filled(about.get("title"), period), "period": str(period)}
+    return {
+        **content,
+        "series": series.model_copy(update={"title": series.title or str(about.get("title", ""))}),
+        "release": {name: part for name, part in {**chosen, "budget": budget}.items() if part is not None},
+        "data": panel_at(filled(content.get("data"), period), period),
+    }
+
+
+def _latest(series: Series, bundle: Path) -> tuple[Period | None, Period]:
+    """The newest period that the bundle of a series has, and the first that it does not have."""
+    try:
+        versions = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))["series"]["versions"]
+        published = {str(version["period"]) for version in versions}
+    except (OSError, ValueError, KeyError, TypeError):
+        published = set()  # nothing was published yet
+    period = Period.read(series.first)
+    while str(period) in published:
+        period = period.next
+    newest = max(map(Period.read, published), key=lambda one: one.number, default=None)
+    return newest, period

@@ -22,7 +22,8 @@ from sfumato.privacy.account import Account, Charge, Charged, Cost, Overdraft
 from sfumato.privacy.blocks import EVERYTHING, Block
 from sfumato.privacy.guarantee import CONDITIONAL, Definition, EmployerEmployee, NoFormalGuarantee
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.meaning import comparisons, in_all_periods, odds, over_window
+from sfumato.privacy.meaning import comparisons, odds
+from sfumato.privacy.over_time import in_all_periods, over_window
 from sfumato.privacy.windows import (
     Calendar,
     PeriodCost,

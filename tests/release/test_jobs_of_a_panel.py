@@ -16,7 +16,7 @@ from sfumato.frame.jobs import Around
 from sfumato.keys import new_key
 from sfumato.live.charged import open_charged
 from sfumato.plan import Plan
-from sfumato.privacy.panel_meaning import one_record
+from sfumato.privacy.over_time import one_record
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run

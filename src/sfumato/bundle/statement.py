@@ -20,7 +20,7 @@ from sfumato.privacy.meaning import (
     surest,
     why_revealing_less,
 )
-from sfumato.privacy.panel_meaning import over_panel
+from sfumato.privacy.over_time import over_panel
 from sfumato.privacy.units import of_all_periods, of_window
 from sfumato.statistics.column_texts import number_left_out
 from sfumato.statistics.registry import METHODS

@@ -17,7 +17,6 @@ from sfumato.privacy.guarantee import (
     EmployerEmployee,
     Loss,
     at_most,
-    capped,
     largest_step,
     loss,
     plain,
@@ -26,7 +25,6 @@ from sfumato.privacy.guarantee import (
     totals_in,
     workforce_steps,
 )
-from sfumato.privacy.windows import Calendar
 
 SIZES = (10, 100, 1000)
 """Establishments of so many workers are the examples."""
@@ -275,7 +273,7 @@ def _with_totals(guarantee: EmployerEmployee) -> list[str]:
         "it changes for several, it is two for each."
     )
     return [
-        f"Whether an establishment has {_pairs(alike)} workers, if {_grows(guarantee)}: the odds change by "
+        f"Whether an establishment has {_pairs(alike)} workers, if {grows(guarantee)}: the odds change by "
         f"{_each(alike)}.{believed(alike[0].loss, 'both equally likely')}{themselves if totals else ' Sizes'} "
         "further apart are easier to tell apart: each further step multiplies the odds again.",
         f"If the additional workers have more than that together, each of them can be a step{no_step if totals else ''}"
@@ -287,7 +285,7 @@ def _with_totals(guarantee: EmployerEmployee) -> list[str]:
     ]
 
 
-def _grows(guarantee: EmployerEmployee, begins: str = "", *, who: str = "they") -> str:
+def grows(guarantee: EmployerEmployee, begins: str = "", *, who: str = "they") -> str:
     """What else grows by no more than a step may add, where totals are told."""
     share, totals = plain(100 * guarantee.alpha), totals_in(guarantee.caps)
     texts = [
@@ -307,7 +305,7 @@ def _weak(guarantee: EmployerEmployee) -> list[str]:
     share = plain(100 * guarantee.alpha)
     return [
         f"Whether an establishment has {_pairs(alike)} workers, if every group of them, by whatever attributes, is "
-        f"larger by at most {share} % or by one worker{_grows(guarantee, ', and if ')}: the odds change by "
+        f"larger by at most {share} % or by one worker{grows(guarantee, ', and if ')}: the odds change by "
         f"{_each(alike)}."
         f"{believed(alike[0].loss, 'both equally likely')}",
         "If the additional workers are mostly of few kinds, each of them can be a step, and readers who know the "
@@ -319,11 +317,12 @@ def _weak(guarantee: EmployerEmployee) -> list[str]:
 
 def _pairs(found: Sequence[Comparison]) -> str:
     """The sizes that are compared, in a row."""
-    texts = [_pair(each) for each in found]
+    texts = [pair_of(each) for each in found]
     return f"{', '.join(texts[:-1])}, or {texts[-1]}"
 
 
-def _pair(found: Comparison) -> str:
+def pair_of(found: Comparison) -> str:
+    """The two sizes that are compared, in words."""
     return " or ".join(f"{number:,}" for number in found.pair or ())
 
 
@@ -337,114 +336,6 @@ def _each(found: Sequence[Comparison]) -> str:
     """The bounds of comparisons: one where they are all the same, else one after the other."""
     texts = [odds(each.loss) for each in found]
     return texts[0] if len(set(texts)) == 1 else f"{', '.join(texts[:-1])}, and {texts[-1]}"
-
-
-# What consecutive periods reveal together of a unit that is in the data of all of them.
-
-
-def in_all_periods(calendar: Calendar, *, jobs: bool) -> str:
-    """In short, what everything that a window lets be published reveals at most of a unit in all its periods."""
-    window = calendar.window
-    tables = f"That is about one period alone. The tables of {window.periods} {window.length}s in a row tell more of"
-    if not jobs:
-        who = "someone who is in the data of all of them"
-    elif window.most.definition == "individuals":
-        who = "a job that is held in all of them"
-    else:
-        who = "a job that is held in all of them, and of the size of an establishment that exists in all of them"
-        who += _growing_alike(window.most)
-    return f"{tables} {who}: {surest(loss(window.most, 1))}."
-
-
-def _growing_alike(guarantee: EmployerEmployee) -> str:
-    """As far as which the size of an establishment is protected, in short; nothing where it is whoever its workers are.
-
-    >>> pay = EmployerEmployee(
-    ...     definition="strong", alpha=Fraction(1, 10), epsilon=Fraction(6), caps=(("earnings", 100), ("hours", 60))
-    ... )
-    >>> _growing_alike(pay)
-    ', where its workers and what they have of earnings and of hours grow alike'
-    """
-    if guarantee.definition == "strong" and not guarantee.caps:
-        return ""
-    who = "all groups of its workers" if guarantee.definition == "weak" else "its workers"
-    told = dict.fromkeys(measure for measure, _ in spoken(guarantee.caps))
-    measures = " and ".join(f"of {measure}" for measure in told)
-    return f", where {who}{f' and what they have {measures}' if measures else ''} grow alike"
-
-
-def over_window(calendar: Calendar, *, jobs: bool) -> list[str]:
-    """What a unit loses in total that is in the data of all periods of a window, and what was charged so far."""
-    window, most = calendar.window, calendar.window.most
-    count, name, once, twice = window.periods, window.length, loss(window.most, 1), loss(window.most, 2)
-    who = (
-        f"A job that is held for {count} {name}s in a row, and an establishment that exists in all of them, are"
-        if jobs
-        else f"Someone who is in the data of {count} {name}s in a row is"
-    )
-    text = (
-        f"{who} in the tables of each, and what these reveal adds up. The ledger of this release lets {window.words} "
-        f"spend at most this together, with all tables that have a formal guarantee, revisions and ad-hoc questions: "
-        f"{most}. In total the odds of whether {'the job was held' if jobs else 'that is so'} change by {odds(once)}, "
-        f"and of what is said of it by {odds(twice)}."
-    )
-    if jobs and most.definition == "individuals":
-        text += " The sizes of establishments are not protected, in one period or in several."
-    elif jobs:
-        text += _sizes_over_window(calendar)
-    if 2 * most.delta < 1:
-        text += (
-            f" In {2 * count} {name}s in a row it is twice as much, epsilon = {at_most(2 * most.epsilon)}, and so on."
-        )
-    if window.first:
-        text += f" {name.capitalize()}s before {window.first} are not counted in that: what they reveal comes on top."
-    spent = calendar.most_spent
-    if spent is None or (spent.is_bounded and not (spent.epsilon or spent.delta)):
-        return [text]
-    if not spent.is_within:
-        text += " More than that was charged when an earlier ledger was lost: what follows counts."
-    charged = f"epsilon = {at_most(spent.epsilon)}" if spent.is_bounded else "more than can be bounded so"
-    return [f"{text} Most was charged so far in {spent.words}: {charged}."]
-
-
-def _sizes_over_window(calendar: Calendar) -> str:
-    """What the periods of a window reveal together of the size of an establishment, with the space before it."""
-    window, most = calendar.window, calendar.window.most
-    share, conditions = plain(100 * most.alpha), ""
-    if most.definition == "weak":
-        conditions = ", if all groups of its workers grow alike" + _grows(most, ", and if ")
-    elif most.caps:
-        conditions = _grows(most, ", if ", who="its workers")
-    text = (
-        f" Which of two sizes within about {share} % of each other, or one worker apart, an establishment has in each "
-        f"of the {window.length}s{conditions}: the odds change in total by {odds(loss(most, 1))}."
-    )
-    if most.caps:
-        text = (
-            f' "With totals" says which workforces are compared: those where what the workers have in all of '
-            f"{capped(spoken(most.caps))} grows as their number may, by at most {share} % or by one job. That is so "
-            f"for the sum of all tables, also where a release has counts only.{text}"
-        )
-    if conditions:
-        whoever = next(one for one in size_comparisons(most) if one.about == "size" and one.pair and one.pair[0] == 100)
-        text += (
-            f" Otherwise each further worker can be a step. Whether it has {_pair(whoever)} workers: the odds then "
-            f"change in total by {odds(whoever.loss)}."
-        )
-    return text
-
-
-def window_facts(calendar: Calendar, *, jobs: bool) -> dict[str, Any]:
-    """The same for machines: the window, the bounds of every comparison over all its periods, and what was charged."""
-    most, spent = calendar.window.most, calendar.most_spent
-    found = comparisons(most) if jobs else person_comparisons(most)
-    sums = [one.facts() for one in calendar.sums]
-    return {
-        **calendar.window.facts(),
-        "sums": [{name: value for name, value in one.items() if name != "spent"} for one in sums],
-        "comparisons": [{**one.data(), "periods": calendar.window.periods} for one in found],
-        "most_spent": None if spent is None else spent.facts(),
-    }
 
 
 def odds(found: Loss) -> str:

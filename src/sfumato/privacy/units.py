@@ -6,15 +6,8 @@ docs/methods/formal-records.md derives the steps.
 from typing import Any
 
 from sfumato.privacy.guarantee import EmployerEmployee, Loss, at_most, capped, largest_value, loss, plain, spoken
-from sfumato.privacy.meaning import (
-    Comparison,
-    believed,
-    in_all_periods,
-    odds,
-    over_window,
-    surest,
-    window_facts,
-)
+from sfumato.privacy.meaning import Comparison, believed, odds, surest
+from sfumato.privacy.over_time import in_all_periods, over_window, window_facts
 from sfumato.privacy.steps import steps_between
 from sfumato.privacy.windows import Calendar
 
