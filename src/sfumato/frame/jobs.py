@@ -49,7 +49,6 @@ class Jobs(Source):
     )
     population: Population = Field(
         "beginning",
-        exclude=True,  # statistics that depend on it say it themselves: others keep their names in the ledger
         description="of a panel, which jobs are counted at a period: `beginning`, those with earnings in it and in the "
         "period before; `end`, in it and in the one after; `full_quarter`, in all three; `any`, in the period itself. "
         "Indicators, flows and graphs do not look at it",
