@@ -11,7 +11,7 @@ from sfumato.privacy.account import Overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
 from sfumato.statistics.registry import METHODS, is_for_records, is_keyed, options_of
 
-_NOT_FOR_JOBS = "it is made for surveys of people, and does not count jobs"
+_NOT_FOR_JOBS = "it is made for records of people or businesses, and does not count jobs"
 _KEYED = "it has no formal guarantee, which a budget could limit"
 _FOR_SOME = "with a filter on attributes of workers"
 _PROMISES: dict[Definition, str] = {

@@ -68,7 +68,7 @@ class LiveQuestion(BaseModel):
             raise RefusedError(
                 "method",
                 expected="a method that counts jobs",
-                found=f"{self.method}, which is made for surveys of people",
+                found=f"{self.method}, which is made for records of people or businesses",
                 do="choose another method; GET /live/config lists them",
             )
         if self.epsilon is None:
