@@ -235,6 +235,11 @@ def is_for_people(name: str) -> bool:
     return bool(getattr(METHODS.get(name), "of_people", ()))
 
 
+def is_for_records(name: str) -> bool:
+    """Whether a method protects people or other units that have records, and knows nothing of jobs."""
+    return is_for_people(name) or getattr(METHODS.get(name), "of_units", False)
+
+
 def for_people(statistic: str) -> dict[str, str]:
     """The methods for a statistic of people: what a release file names, and what is used."""
     fitting = (name for name in _OWN if statistic in getattr(METHODS[name], "of_people", ()))

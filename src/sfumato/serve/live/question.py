@@ -15,7 +15,7 @@ from sfumato.privacy.account import Balance
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.live.available_methods import AvailableMethods, available_methods
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import METHODS, is_for_people
+from sfumato.statistics.registry import METHODS, is_for_records
 
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
@@ -64,11 +64,11 @@ class LiveQuestion(BaseModel):
                 found=self.method,
                 do="choose one of them; GET /live/config tells what each may be asked for",
             )
-        if self.method is not None and is_for_people(self.method):
+        if self.method is not None and is_for_records(self.method):
             raise RefusedError(
                 "method",
                 expected="a method that counts jobs",
-                found=f"{self.method}, which is made for surveys of people",
+                found=f"{self.method}, which is made for records of people or businesses",
                 do="choose another method; GET /live/config lists them",
             )
         if self.epsilon is None:

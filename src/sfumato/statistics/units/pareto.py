@@ -50,6 +50,8 @@ class UnitPareto(SmoothPareto):
         "rounded to whole {unit}"
     )
     description: ClassVar[str] = done.format(number="total", unit="numbers")
+    of_units: ClassVar[bool] = True
+    """It is for totals of records, and not for jobs."""
 
     most_cells: int = 1
     """In how many cells of the table one unit may be."""
