@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import lgamma
 
 import numpy as np
@@ -27,7 +27,7 @@ from sfumato.noise.refinement import VectorBounds, exactly, many_digits, nearest
 _OUTWARD = 1 + 1e-9  # of quantiles: more than the quadrature errs by
 _DIRECT_TERMS = 64
 _POINTS = 1_500
-_FEW = 8
+_MANY = 512
 
 
 def bell_pieces(*, inner: Fraction, outer: Fraction, steepest: Fraction | None = None) -> tuple[Piece, ...]:
@@ -59,8 +59,11 @@ class OneCell:
     """What the magnitude of the cell would exceed if radii had a gamma distribution."""
 
     def survival(self, magnitude: Floats) -> Floats:
-        """P(|Z| > magnitude)."""
-        return self.radii.beyond(self.tail, magnitude).reshape(np.shape(magnitude))
+        """P(|Z| > magnitude); of many magnitudes by interpolation, which errs by a few millionths."""
+        if np.size(magnitude) <= _MANY:
+            return self.radii.beyond(self.tail, magnitude).reshape(np.shape(magnitude))
+        points, survival, _ = self._curves
+        return np.interp(magnitude, points, survival)
 
     def quantile(self, probability: float) -> float:
         """A value that |Z| stays below with at least this probability, and hardly more."""
@@ -79,10 +82,9 @@ class OneCell:
         Σ P(|Z| > (j − ½)/s) over j ≥ 1: the first terms directly, the others by the integral.
         """
         s, where = np.unique(np.asarray(scales, dtype=np.float64), return_inverse=True)
-        points, survival, integral = self._curves
+        points, _, integral = self._curves
         halves = (np.arange(_DIRECT_TERMS) + 0.5)[:, None] / s
-        # Of many scales by interpolation, which errs by a few millionths.
-        exceeded = self.survival(halves.ravel()) if len(s) <= _FEW else np.interp(halves.ravel(), points, survival)
+        exceeded = self.survival(halves.ravel())
         mean: Floats = exceeded.reshape(halves.shape).sum(axis=0) + s * np.interp(_DIRECT_TERMS / s, points, integral)
         return mean[where].reshape(np.shape(scales))
 
@@ -91,10 +93,16 @@ class OneCell:
         """Points, the survival function there, and its integral from there on."""
         scale, end = self.mean, quantile(self.radii, self.tail, 1e-15)
         points = scale * np.sinh(np.linspace(0, np.arcsinh(end / scale), _POINTS))
-        survival = self.survival(points)
+        survival = self.radii.beyond(self.tail, points)
         steps = np.diff(points) * (survival[1:] + survival[:-1]) / 2
         integral = np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
         return points, survival, integral * (self.mean / integral[0])
+
+
+@lru_cache(maxsize=64)
+def _sums(radii: Radii, cells: int) -> OneCell:
+    """The sum of so many cells of a block, on one side of zero."""
+    return OneCell(radii=radii, tail=sum_tail(cells))
 
 
 def _factorial_sum(tail: Tail) -> float:
@@ -153,7 +161,7 @@ class SimplexBell:
 
     def sum_beyond(self, cells: int, x: Floats) -> Floats:
         """The probability that the noises of so many cells add up to more than x scales: one side only."""
-        return self.radii.beyond(sum_tail(cells), x).reshape(np.shape(x))
+        return _sums(self.radii, cells).survival(x)
 
     def sum_quantile(self, cells: int, beyond: float) -> float:
         """The number of scales that their sum exceeds with at most this probability."""
