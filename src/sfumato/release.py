@@ -284,7 +284,8 @@ class Release(Described):
     @property
     def budget(self) -> EmployerEmployee | None:
         """What the account may spend, if anything of this release costs."""
-        return None if self.about.budget is None else self.about.budget.guarantee(self._caps, self._panel_caps)
+        budget = self.about.budget
+        return None if budget is None else budget.guarantee(self._caps, self._panel_caps)
 
     @property
     def window(self) -> Window | None:
@@ -294,22 +295,32 @@ class Release(Described):
 
     @property
     def _caps(self) -> dict[str, tuple[str, int]]:
-        """The most of each measure that one job adds to totals, or its floor, with what makes its values."""
-        capped = {name: getattr(one, self._limit) for name, one in self.data.measures.items()}
-        return {name: (self.data.measured(name), cap) for name, cap in capped.items() if cap is not None}
+        """The most of each measure that one job adds to totals, or its floor, with what makes its values.
+
+        Of a panel a measure has one for each population: `_panel_caps`.
+        """
+        capped = {} if self.data.span is not None else self._limits
+        return {name: (self.data.measured(name), cap) for name, cap in capped.items()}
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        """The caps of all measures that have one, or their floors."""
+        found = {name: getattr(one, self._limit) for name, one in self.data.measures.items()}
+        return {name: cap for name, cap in found.items() if cap is not None}
 
     @property
     def _panel_caps(self) -> Caps:
         """What limits steps of a panel: the numbers of jobs of the populations that are counted, and their totals."""
         budget = self.about.budget
-        counted = any(table.statistic in AT_A_PERIOD for table in self.tables) or self.live.budget is not None
         if budget is None or self.data.span is None:
             return ()
-        found = budget.populations or ((self.frame.jobs.population,) if counted else ())
+        counted = any(table.statistic in AT_A_PERIOD for table in self.tables) or self.live.budget is not None
+        found = dict.fromkeys(budget.populations or ((self.frame.jobs.population,) if counted else ()))
+        if any(table.statistic == "indicators" and not is_keyed(table.protect.method) for table in self.tables):
+            found["any"] = None  # indicators are about all jobs of a period
         caps = [(jobs_of(population), 1) for population in found if population != "any"]
         for name in budget.totals:
-            cap = self._caps.get(name, ("", 0))[1]
-            caps += [(self.frame.measured(name, population), cap) for population in found if cap]
+            caps += [(self.frame.measured(name, population), self._limits[name]) for population in found]
         return tuple(caps)
 
     @property

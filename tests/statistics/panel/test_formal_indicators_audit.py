@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from sfumato.noise.pareto import SimplexPareto
+from sfumato.statistics.panel.formal import one_record
 from sfumato.statistics.panel.formal_period import CHANGE, CHANGES, COUNTS, PAY, PeriodPareto
 from sfumato.statistics.panel.indicators import INDICATORS
 from tests.statistics.methods.test_vector_audit import outcomes
@@ -131,3 +132,27 @@ def test_noise_by_hires_alone_would_not_hide_hires() -> None:
     moved[0, 4] = 10
     wrong = noise.log_density(np.zeros_like(moved), k) - noise.log_density(-moved, k * max(0.1 * 10, 1))
     assert abs(float(wrong[0])) > 2 * float(method.spent[COUNTS])
+
+
+def kind_of(history: frozenset[int], period: int) -> tuple[bool, bool, bool] | None:
+    """What decides in which numbers a job is in a period: whether it is there, and what is around."""
+    if period not in history:
+        return None
+    within = any(period - back in history for back in range(1, 5))
+    return period - 1 in history, within, period + 1 in history
+
+
+def test_one_record_is_told_as_the_steps_of_all_periods_that_look_at_it() -> None:
+    codes = tuple("abcdefgh")
+    spent = {code: Fraction(place + 1, 3) for place, code in enumerate(codes)}
+    steps = []
+    for held in product([False, True], repeat=len(codes)):
+        history = frozenset(place for place, there in enumerate(held) if there)
+        for record in history:
+            pairs = [(kind_of(history, at), kind_of(history - {record}, at)) for at in range(len(codes))]
+            apart = [0 if one == other else 1 if None in (one, other) else 2 for one, other in pairs]
+            steps.append(sum(number * spent[code] for number, code in zip(apart, codes, strict=True)))
+    # A job that is there right before and after loses the kinds of the periods next to it, but not those of a year.
+    assert one_record(spent, codes) >= max(steps)
+    assert max(steps) > one_record(spent, codes) / 2
+    assert one_record({"c": Fraction(3)}, codes) == 6

@@ -3,7 +3,7 @@
 docs/methods/formal-indicators.md says who is protected, and proves it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import localcontext
 from fractions import Fraction
@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.cells import Cells
 from sfumato.engine.data import OpenJobs
+from sfumato.engine.panel import YEAR
 from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Frame
@@ -91,7 +92,7 @@ class FormalIndicators(IndicatorTable):
         name = _measure(table, data)
         cap = data.measures[name].cap
         unit = data.measures[name].unit or f"of {name}"
-        return replace(question, cap=cap, measured=data.measured(name), unit=unit)
+        return replace(question, cap=cap, measured=data.measured(name, "any"), unit=unit)
 
     @classmethod
     def build_method(cls, table: Table, data: Frame, question: FormalQuestion, *, alpha: Fraction | None) -> Method:
@@ -271,7 +272,8 @@ class FormalIndicators(IndicatorTable):
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         method = self.indicator_method
-        text = f"{self.what_was_done()} {_typical(method)}{self.has_none(plan)} {_by_period(method)}"
+        told = f"{_by_period(method)} {_by_record(method, _codes(plan))}"
+        text = f"{self.what_was_done()} {_typical(method)}{self.has_none(plan)} {told}"
         text += (
             " Indicators that follow from others do so in what is published, in every cell and in every sum of cells: "
             "jobs at the end less jobs at the beginning are accessions less separations, and jobs created less jobs "
@@ -409,3 +411,33 @@ def _by_period(method: IndicatorPareto) -> str:
         + "".join(f"one held in {run}, " for run in runs)
         + f"and a job held in all of them, like an establishment that is there in all of them, {plain(method.epsilon)}."
     )
+
+
+def one_record(spent: Mapping[str, Fraction], codes: Sequence[str]) -> Fraction:
+    """The most that indicators tell of whether one job had earnings in one period, given what each period spends.
+
+    Without its record of s, a job is none in s, and of another kind where the record was looked at: in the period
+    before, and in the year after. One is a step, the other two: docs/methods/formal-indicators.md.
+    """
+
+    def told(at: int) -> Fraction:
+        around = [codes[at + step] for step in range(-1, YEAR + 1) if step and 0 <= at + step < len(codes)]
+        return spent.get(codes[at], Fraction(0)) + 2 * sum(
+            (spent.get(code, Fraction(0)) for code in around), Fraction(0)
+        )
+
+    return max(map(told, range(len(codes))), default=Fraction(0))
+
+
+def _by_record(method: IndicatorPareto, codes: Sequence[str]) -> str:
+    """What the table tells of one record, in words."""
+    return (
+        "Whether a job had earnings in one single period decides whether it is there in that period, and of which kind "
+        f"it is in the one before and in the {YEAR} after: of such a record the table tells at most "
+        f"epsilon = {plain(one_record(method.epsilons, codes))}."
+    )
+
+
+def _codes(plan: Surroundings) -> tuple[str, ...]:
+    span = plan.release.data.span
+    return () if span is None else span.codes()
