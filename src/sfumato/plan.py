@@ -31,7 +31,6 @@ from sfumato.statistic import Asked, Statistic
 from sfumato.statistics.jobs.bought_scale import ScaleForEach
 from sfumato.statistics.kinds import in_order, kind_of, plan_cube
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
@@ -330,7 +329,7 @@ def plan_table(
         block=kind.block_of(question, data),
         in_chunks=in_chunks,
     )
-    if secret is not None and (is_keyed(method.name) or planned.protects_units):
+    if secret is not None and (table.protect.needs_key or planned.protects_units):
         planned = replace(planned, key=secret.fingerprint)
     return replace(planned, before=planned.as_asked_before(method_for))
 

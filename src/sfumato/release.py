@@ -25,7 +25,7 @@ from sfumato.sections import About, LiveSettings, Series
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.fitting import classes_of
 from sfumato.statistics.panel.section import renamed_end
-from sfumato.statistics.registry import is_keyed
+from sfumato.statistics.registry import is_free
 from sfumato.statistics.table import Table
 from sfumato.toml import read_toml
 
@@ -83,10 +83,10 @@ class Release(Described):
             self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
-            if not self.data.of_jobs and not is_keyed(table.protect.method):
+            if not self.data.of_jobs and not is_free(table.protect.method):
                 named = (*table.by, *table.where, *classes_of(table, self.records))
                 self.records.need_codes(f"table '{table.name}'", named)
-            if not is_keyed(table.protect.method) and self.about.budget is None:
+            if not is_free(table.protect.method) and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a budget, which this method spends",
@@ -94,7 +94,7 @@ class Release(Described):
                     do="state one under [release], such as budget = { alpha = 0.1, epsilon = 4 }",
                 )
             units = table.protect.options.get("protects") == "unit"
-            if (is_keyed(table.protect.method) or units) and self.about.key is None:
+            if table.protect.needs_key and self.about.key is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a key file, by which the records of a unit are chosen that are counted"
@@ -314,9 +314,7 @@ class Release(Described):
 
     def secret(self) -> Secret | None:
         """The key in force, when a table or a cube needs one."""
-        keyed = any(
-            is_keyed(table.protect.method) or table.protect.options.get("protects") == "unit" for table in self.tables
-        )
+        keyed = any(table.protect.needs_key for table in self.tables)
         keyed = keyed or any(cube.protects == "unit" for cube in self.cubes)
         return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
 

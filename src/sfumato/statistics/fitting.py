@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.errors import ReleaseError
 from sfumato.frame.data import Data, Frame
 from sfumato.frame.records import Microdata
-from sfumato.statistics.registry import for_people, is_for_people, is_keyed
+from sfumato.statistics.registry import for_people, is_for_people, is_free
 from sfumato.statistics.table import FOR_TOTALS, STATISTICS, Table
 
 
@@ -140,8 +140,8 @@ def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
 
 
 def epsilon_of(table: Table, name: str) -> Fraction | None:
-    """What a table spends; a method with a key takes neither alpha nor epsilon."""
-    if is_keyed(name):
+    """What a table spends; a method without a guarantee takes neither alpha nor epsilon."""
+    if is_free(name):
         for parameter in ("alpha", "epsilon"):
             value = getattr(table.protect, parameter)
             if value is not None:
