@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.versions import SeriesBundle, Version
-from sfumato.errors import BudgetError, BundleError, KeyFileError, LedgerError
+from sfumato.errors import BudgetError, BundleError, KeyFileError, LedgerError, ReleaseError
 from sfumato.frame.records import OTHER_UNITS
 from sfumato.frame.sources import written
 from sfumato.identity import Identity
@@ -23,7 +23,7 @@ from sfumato.privacy.entries import Entry, answers_of, gone, refuse_charged, sto
 from sfumato.privacy.guarantee import EmployerEmployee, at_most, described_caps
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import KEY_NOTE, LEVELS_NOTED, RoundingNote
+from sfumato.statistic import EXACT_NOTE, KEY_NOTE, LEVELS_NOTED, RoundingNote
 from sfumato.statistics.published import PublishedTable
 
 # Keep a table under the key and the rounding it was published with: readers would average or combine two of them.
@@ -192,6 +192,35 @@ def _refuse_another_noise(
             "sizes, can be solved for the truth",
             found="other options" if planned.noise != options else "other levels of units",
             do="write the earlier ones; or, if they must change, rotate the key and write rekeyed = true",
+        )
+
+
+# Link true numbers to those that were published before: a reader who has both sees the difference.
+
+
+def refuse_unlinked(plan: Plan, identity: Identity, history: Sequence[Entry]) -> None:
+    """Raise ReleaseError when true numbers of these data were published that new ones are not linked to."""
+    waiting = [one for one in plan.statistics if one.decided_by() is not None]
+    linked = {identity.charge(one).question for one in (*waiting, *(one.table for one in plan.earlier))}
+    answered = {entry.question for entry in history if entry.kind == "answer"}
+    if not waiting or all(identity.charge(one).question in answered for one in waiting):
+        return  # what was published is given again
+    apart = [
+        entry
+        for entry in history
+        if entry.kind == "charge"
+        and (entry.note.startswith(f"{EXACT_NOTE} ") or f" {EXACT_NOTE}-" in entry.note)
+        and entry.question in answered - linked
+        and entry.data in identity.names
+    ]
+    if apart:
+        tables = ", ".join(dict.fromkeys(f"'{entry.table}' of {entry.release}" for entry in apart))
+        raise ReleaseError(
+            f"table '{waiting[0].name}'",
+            expected="true numbers that are linked to all others of the same data: what one withholds, the other must "
+            "not tell",
+            found=f"others that were published before: {tables}",
+            do='name the release files they come from under [release]: earlier = ["spring.toml"]',
         )
 
 

@@ -29,8 +29,12 @@ from sfumato.surroundings import Surroundings
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
+EXACT_NOTE = "exact"
+"""Begins the note of a charge of true numbers, or what stands in it behind a key: later ones are linked to them."""
 LEVELS_NOTED = "+"
 """In that note, between what decides a perturbation and how many levels of units it protects, if several."""
+Busy = Callable[[str, float], None]
+"""Told what takes long, and which share of it is done."""
 _SomeStatistic = TypeVar("_SomeStatistic", bound="Statistic")
 
 
@@ -189,6 +193,25 @@ class Statistic(ABC):
     def answer(self, counted: Any, secret: Secret | None) -> Any:
         """The answer to a charged question, drawn by chance, with what is public of it: keep it, and give no other."""
 
+    @classmethod
+    def decided_by(cls) -> "type[Statistic] | None":
+        """The kind that answers all its statistics at once, when all are counted; None where each is answered alone."""
+        return None
+
+    @classmethod
+    def answer_together(
+        cls,
+        batch: Mapping[str, tuple[Self, Any]],
+        known: Mapping[str, tuple[Self, Any, Any]],  # noqa: ARG003 (some kinds look at them)
+        secret: Secret | None,
+        busy: Busy = lambda _words, _share: None,  # noqa: ARG003
+    ) -> Mapping[str, Any]:
+        """The answers to several statistics with their true numbers, decided together.
+
+        `known` are those that were answered before, each with its true numbers and its answer, which stays.
+        """
+        return {name: one.answer(counted, secret) for name, (one, counted) in batch.items()}
+
     @abstractmethod
     def content(self, answer: Any) -> Any:
         """An answer as the content of a file."""
@@ -247,6 +270,31 @@ class Statistic(ABC):
     @abstractmethod
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:
         """What was done to its numbers, in the words of the privacy statement."""
+
+
+def decided_together(
+    statistics: Mapping[str, Statistic],
+    known: Mapping[str, tuple[Statistic, Any]],
+    count: Callable[[Mapping[str, Statistic]], Mapping[str, Any]],
+    secret: Secret | None,
+    busy: Busy = lambda _words, _share: None,
+) -> dict[str, Any]:
+    """The answers to those of some statistics that are decided together; nothing is counted where there are none.
+
+    `known` are statistics that were answered before, each with its answer; they are counted, too.
+    """
+    found: dict[str, Any] = {}
+    for kind in filter(None, dict.fromkeys(one.decided_by() for one in statistics.values())):
+        batch = {name: one for name, one in statistics.items() if one.decided_by() is kind}
+        before = {name: one for name, (one, _) in known.items() if one.decided_by() is kind}
+        counted = count({**batch, **before})
+        found |= kind.answer_together(
+            {name: (one, counted[name]) for name, one in batch.items()},
+            {name: (one, counted[name], known[name][1]) for name, one in before.items()},
+            secret,
+            busy,
+        )
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

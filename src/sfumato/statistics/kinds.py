@@ -14,10 +14,14 @@ from sfumato.statistics.fitting import refuse_other_data
 from sfumato.statistics.table import Table
 
 OF_JOBS = (
+    "exact.statistic:ExactJobs",
     *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts", "jobs.totals:JobTotals", "jobs.means:JobMeans"),
     *("panel.statistic:Indicators", "panel.pairs:Pairs", "panel.degrees:Degrees"),
 )
-OF_RECORDS = ("totals.growth_table:Growth", "totals.statistic:Totals", "people.statistic:People")
+OF_RECORDS = (
+    "exact.statistic:ExactRecords",
+    *("totals.growth_table:Growth", "totals.statistic:Totals", "people.statistic:People"),
+)
 IN_ORDER = (*OF_JOBS, *OF_RECORDS, "cube.statistic:CubeStatistic")
 """All kinds, in the order in which statements speak of them."""
 

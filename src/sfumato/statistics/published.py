@@ -36,7 +36,7 @@ from sfumato.method import (
 )
 from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.blocks import EVERYTHING, Block
-from sfumato.statistic import TableStatistic
+from sfumato.statistic import Busy, TableStatistic
 from sfumato.statistics.column_texts import COLUMNS, ERROR_AGREED, ERROR_BOUGHT, ERROR_WITHIN
 from sfumato.statistics.panel.indicators import NAME
 from sfumato.statistics.row_files import as_arrow, at_period, csv_text, laid_out, parquet
@@ -117,6 +117,17 @@ class PublishedTable(TableStatistic):
     @classmethod
     def cut(cls, batch: Mapping[str, Self], data: Any) -> dict[str, Any]:  # noqa: ARG003 (some kinds cut)
         """What the caps of measures take off totals, by measure: confidential."""
+        return {}
+
+    @classmethod
+    def foreseen(
+        cls,
+        batch: Mapping[str, tuple[Self, Any]],  # noqa: ARG003 (some kinds decide)
+        known: Mapping[str, tuple[Self, Any, Any]],  # noqa: ARG003
+        secret: Secret | None,  # noqa: ARG003
+        busy: Busy,  # noqa: ARG003
+    ) -> dict[str, Any]:
+        """What would be withheld of tables that are decided together, by their true numbers: confidential."""
         return {}
 
     # Rows.
@@ -294,6 +305,14 @@ class PublishedTable(TableStatistic):
     ) -> Strata | None:
         """The class of a public attribute that every cell belongs to; None where that is not known of such a table."""
         return None
+
+    @classmethod
+    def columns_together(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds know)
+    ) -> dict[str, dict[str, Any]]:
+        """What all tables of a kind together tell of the cells of each, as columns of its report: confidential."""
+        return {}
 
     @classmethod
     def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:  # noqa: ARG003

@@ -1,0 +1,206 @@
+"""The options that say which cells are sensitive, which all methods of true numbers have, and their words."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from sfumato.arrays import Floats, Integers
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.method import PlannedError, check_confidence
+from sfumato.noise.randomness import Randomness
+from sfumato.privacy.guarantee import NoFormalGuarantee, plain
+
+Choice = Literal["published", "protected"]
+CONTRIBUTIONS = "contributions"
+"""What tabulation supplies: the largest contributions to every cell, at every level of unit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitivityRules:
+    """Which cells are sensitive; what is not given is no rule. docs/methods/suppression.md has the formulas."""
+
+    exact: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset({CONTRIBUTIONS})
+    name: ClassVar[str]
+    minimum_units: int = 0
+    """The least number of units of a cell that is shown, at every level of unit."""
+    minimum_count: int = 0
+    """The least number of jobs or records of a cell that is shown."""
+    dominance: tuple[tuple[Fraction, ...], ...] = ()
+    """Pairs [n, k]: the n largest units have at most k percent of a cell that is shown."""
+    p: Fraction = Fraction(0)
+    """Nobody who contributes can estimate the largest contribution to within so many percent."""
+    pq: tuple[Fraction, ...] = ()
+    """[p, q]: nobody who knows all contributions to within q percent can estimate the largest to within p percent."""
+    coalition: int = 1
+    """How many contributors put together what they know, for p and pq."""
+    zeros: Choice = "published"
+    """Whether zeros are told, or sensitive."""
+    full: Choice = "published"
+    """Whether cells that hold everyone of their group are told, or sensitive."""
+    levels: tuple[str, ...] = ()
+    """Of jobs: public attributes that name larger units, such as the enterprise of an establishment."""
+
+    def __post_init__(self) -> None:
+        pairs = [*self.dominance, *([self.pq] if self.pq else [])]
+        beyond = {int(one[0]) for one in self.dominance if len(one) == 2 and one[0] > 2}
+        beyond |= {self.coalition + 1} if self.coalition > 1 and (self.p or self.pq) else set()
+        self.check(
+            (min(self.minimum_units, self.minimum_count) >= 0, "minimums of 0 or more", "one below 0"),
+            (all(len(one) == 2 for one in pairs), "dominance = [[n, k], …] and pq = [p, q]", "another number of them"),
+            (
+                all(one[0].denominator == 1 and one[0] >= 1 and 0 < one[-1] <= 100 for one in self.dominance if one),
+                "dominance = [[n, k], …] with a whole n ≥ 1 and 0 < k ≤ 100",
+                "another pair",
+            ),
+            (0 <= self.p <= 100, "0 < p ≤ 100, in percent", f"p = {plain(self.p)}"),
+            (not self.pq or 0 < self.pq[0] < self.pq[-1] <= 100, "pq = [p, q] with 0 < p < q ≤ 100", "another pair"),
+            (self.coalition >= 1, "coalition ≥ 1", f"coalition = {self.coalition}"),
+            (len(beyond) < 2, "rules that look at the same number of largest contributors beyond two", "several"),
+            (
+                {self.zeros, self.full} <= {"published", "protected"},
+                '"published" or "protected", for zeros and full cells',
+                "another word",
+            ),
+        )
+
+    def check(self, *claims: tuple[bool, str, str]) -> None:
+        """Refuse options of which a claim does not hold; each comes with what was expected and what was found."""
+        for holds, expected, found in claims:
+            if not holds:
+                raise MethodError(self.name, expected=expected, found=found, do="correct the option")
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any cell can be sensitive."""
+        named = (self.minimum_units > 1, self.minimum_count > 1, self.dominance, self.p, self.pq)
+        return any(named) or "protected" in (self.zeros, self.full)
+
+    @property
+    def top(self) -> int:
+        """How many of the largest contributions are added up."""
+        return max([2, self.coalition + 1, *(int(one[0]) for one in self.dominance)])
+
+    def rules(self) -> list[str]:
+        """The rules in words: what makes a cell sensitive."""
+        found = []
+        if self.minimum_units > 1:
+            found.append(f"fewer than {self.minimum_units} units contribute")
+        if self.minimum_count > 1:
+            found.append(f"it counts fewer than {self.minimum_count}")
+        for n, k in self.dominance:
+            units = "the largest unit has" if n == 1 else f"the {plain(n)} largest units have"
+            found.append(f"{units} more than {plain(k)} % of it")
+        if self.p:
+            who = "another contributor" if self.coalition == 1 else f"{self.coalition} other contributors together"
+            found.append(f"{who} could estimate the largest contribution to within {plain(self.p)} %")
+        if self.pq:
+            found.append(
+                f"someone who knows every contribution to within {plain(self.pq[1])} % could estimate the largest to "
+                f"within {plain(self.pq[0])} %"
+            )
+        if self.zeros == "protected":
+            found.append("it is zero")
+        if self.full == "protected":
+            found.append("it holds everyone of its group")
+        return found
+
+    def guarantee(self) -> NoFormalGuarantee:
+        """No formal guarantee."""
+        return NoFormalGuarantee(statement=self.statement)
+
+    @property
+    def statement(self) -> str:
+        """What is bounded instead, as a clause."""
+        return "true numbers are published, and nothing bounds what a reader with other knowledge learns from them"
+
+    def planned_error(self) -> PlannedError:
+        """Values that are published are true."""
+        return PlannedError(floor=0.0, floor_size=0, share=0.0)
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """Values that are published are true."""
+        return np.zeros(len(cells))
+
+    def protect(self, cells: Cells, randomness: Randomness) -> Cells:
+        """Never: what is withheld of one table follows from all tables together."""
+        raise NotImplementedError("true numbers are decided for all tables together")
+
+    def published_error(self, values: Integers) -> Floats:
+        """Values that are published are true."""
+        return np.zeros(len(values))
+
+    def published_interval(self, values: Integers, confidence: float) -> tuple[Floats, Floats]:
+        """The value itself."""
+        check_confidence(confidence)
+        return values.astype(np.float64), values.astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suppression(SensitivityRules):
+    """Sensitive cells are withheld, and others beside them so that none can be worked out."""
+
+    name: ClassVar[str] = "suppression"
+    cost: Literal["cells", "value"] = "cells"
+    """Whether as few cells as possible are withheld beside sensitive ones, or as little of the total."""
+    seconds: int = 600
+    """After so long nothing is improved any more: what comes is proved all the same, and perhaps larger."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check(
+            (
+                self.has_rules,
+                "a rule: minimum_units, minimum_count, dominance, p, pq, or zeros or full that are protected",
+                "none, so that nothing would be withheld",
+            ),
+            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', "another word"),
+            (self.seconds >= 1, "seconds ≥ 1", f"seconds = {self.seconds}"),
+        )
+
+    @property
+    def description(self) -> str:
+        """What was done, as a clause of the statement."""
+        return (
+            "true numbers are published, but for cells that are withheld: sensitive ones, and others without which "
+            f"these could be worked out. A cell is sensitive where {', or '.join(self.rules())}"
+        )
+
+    lacking: ClassVar[tuple[str, ...]] = ("low", "high")
+    column_texts: ClassVar[dict[str, str]] = {
+        "value": "true value; empty where it is withheld",
+        "status": "empty, or suppressed: the value is withheld because it, or another that follows from it, would "
+        "reveal too much",
+    }
+    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or withheld")
+    reading: ClassVar[str] = (
+        "Values that are published are true numbers, without error by the protection. A cell that is withheld is "
+        "sensitive itself, or one that is not; nothing tells which."
+    )
+
+    def facts(self) -> dict[str, Any]:
+        """The options as fields."""
+        return {"cost": self.cost, "zeros": self.zeros}
+
+    @property
+    def proved(self) -> str:
+        """What was proved, for the statement."""
+        return (
+            "For every sensitive cell it was proved, by linear programs over all cells and sums of all tables of the "
+            "release and of earlier ones that it names, that what is published leaves an interval around the true "
+            "value at least as wide as the rules ask for: to readers outside, and to each contributor who is alone in "
+            "a cell, or holds all of it, and so knows that cell."
+        )
+
+    @property
+    def not_proved(self) -> str:
+        """What was not, for the statement."""
+        return (
+            "The proof is about readers who know the published tables, that values are not below zero, and, as "
+            "contributors, their own cells. It says nothing of readers who know more of others, of several "
+            "contributors who put together what they know beyond what the rules ask for, of tables about other periods "
+            "or other versions of the data, and of how likely values inside an interval are."
+        )
