@@ -76,6 +76,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "laplace-records": "people.small_samples:RecordLaplace",
         "node-laplace": "jobs.laplace:NodeLaplace",
         "suppression": "exact.rules:Suppression",
+        "rounding": "exact.rules:Rounding",
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",

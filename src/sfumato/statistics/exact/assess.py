@@ -13,8 +13,7 @@ from sfumato.exact.attacks import bounds, points
 from sfumato.exact.proof import Proof, prove
 from sfumato.exact.rules import Protection, Reason
 from sfumato.measures.attacks import AttackResult
-from sfumato.method import SUPPRESSED
-from sfumato.statistics.exact.decide import link, still_open
+from sfumato.statistics.exact.decide import is_hidden_in, link, still_open
 from sfumato.statistics.exact.linked import Linked
 
 Published = Mapping[str, tuple[Any, Any, Cells]]
@@ -42,7 +41,7 @@ class Seen:
         linked, protection = link({name: (one, cells) for name, (one, cells, _) in batch.items()}, {})
         shown = np.zeros(len(linked.system), dtype=bool)
         for name, (_, _, answer) in batch.items():
-            at, told = linked.places[name], answer["status"] != SUPPRESSED
+            at, told = linked.places[name], ~is_hidden_in(answer)
             shown[at[(at >= 0) & told]] = True
         return cls(batch=batch, linked=linked, protection=protection, withheld=~shown & ~linked.system.hidden)
 

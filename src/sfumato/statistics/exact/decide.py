@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -37,7 +38,7 @@ class Decision:
         """How much of every table is sensitive and withheld."""
         found = {}
         for name, (_, cells) in batch.items():
-            hidden = self.answers[name]["status"] == SUPPRESSED
+            hidden = is_hidden_in(self.answers[name])
             found[name] = Foreseen(
                 cells=int((cells["count"] != 0).sum()),
                 sensitive=int(self.linked.of(name, self.protection.sensitive).sum()),
@@ -75,9 +76,11 @@ Known = Mapping[str, tuple[Any, ExactCells, Cells]]
 """Tables that were published before, each with its true cells and its answer."""
 
 
-def decide(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:  # noqa: ARG001
-    """What is published of all tables."""
-    return suppressed(batch, known, busy)
+def decide(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
+    """What is published of all tables, by the method that they share."""
+    module, _, name = next(iter(batch.values()))[0].method.decided_in.partition(":")
+    decided: Decision = getattr(import_module(f"sfumato.statistics.exact.{module}"), name)(batch, known, secret, busy)
+    return decided
 
 
 def link(batch: Batch, known: Known) -> tuple[Linked, Protection]:
@@ -107,9 +110,20 @@ def _only(of: Protection, chosen: Flags) -> Protection:
     )
 
 
+def is_hidden_in(answer: Cells) -> Flags:
+    """Which cells of an answer are withheld."""
+    hidden: Flags = answer["status"] == SUPPRESSED if "status" in answer.columns else np.zeros(len(answer), dtype=bool)
+    return hidden
+
+
 def sensitivity(table: Any, cells: Cells) -> Protection:
     """Which cells of a table are sensitive, by all rules at all levels of unit."""
     method, found = table.method, []
+    if not method.has_rules:
+        none = np.zeros(len(cells))
+        return Protection(
+            sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
+        )
     for rules in _rules(method, count=table.question.measure is None):
         found += [rules.protection(_contributions(cells, level, rules)) for level in range(len(table.question.units))]
     if method.minimum_count > 1 and table.question.measure is not None:
@@ -163,14 +177,14 @@ def _full(cells: Cells) -> Flags:
     return found
 
 
-def suppressed(batch: Batch, known: Known, busy: Busy) -> Decision:
+def suppressed(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:  # noqa: ARG001 (no chance)
     """Withhold what is sensitive, and what tells it; what was published before stays as it is."""
     found, protection = link(batch, known)
     system = found.system
     public, before = np.zeros(len(system), dtype=bool), np.zeros(len(system), dtype=bool)
     for name, (_, _, answer) in known.items():
         at = found.places[name]
-        shown = answer["status"] != SUPPRESSED
+        shown = ~is_hidden_in(answer)
         public[at[(at >= 0) & shown]] = True
         before[at[(at >= 0) & ~shown]] = True
     before &= ~public  # what any table shows is known

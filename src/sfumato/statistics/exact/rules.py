@@ -25,6 +25,8 @@ class SensitivityRules:
     exact: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({CONTRIBUTIONS})
     name: ClassVar[str]
+    decided_in: ClassVar[str]
+    """The function that decides what is published, which is loaded when it is needed."""
     minimum_units: int = 0
     """The least number of units of a cell that is shown, at every level of unit."""
     minimum_count: int = 0
@@ -144,6 +146,7 @@ class Suppression(SensitivityRules):
     """Sensitive cells are withheld, and others beside them so that none can be worked out."""
 
     name: ClassVar[str] = "suppression"
+    decided_in: ClassVar[str] = "decide:suppressed"
     cost: Literal["cells", "value"] = "cells"
     """Whether as few cells as possible are withheld beside sensitive ones, or as little of the total."""
     seconds: int = 600
@@ -203,4 +206,90 @@ class Suppression(SensitivityRules):
             "contributors, their own cells. It says nothing of readers who know more of others, of several "
             "contributors who put together what they know beyond what the rules ask for, of tables about other periods "
             "or other versions of the data, and of how likely values inside an interval are."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding(SensitivityRules):
+    """All values are rounded to multiples of a base: so that tables still add up, to the nearest, or by chance."""
+
+    name: ClassVar[str] = "rounding"
+    decided_in: ClassVar[str] = "rounded:rounded"
+    keyed_forms: ClassVar[tuple[str, ...]] = ("random",)
+    base: int = 5
+    """Published values are multiples of it."""
+    form: Literal["controlled", "plain", "random"] = "controlled"
+    """Whether all sums hold, every value goes to its nearest multiple, or up or down by chance from a key."""
+
+    lacking: ClassVar[tuple[str, ...]] = ("status",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check(
+            (2 <= self.base <= 10**9, "a base from 2 on", f"base = {self.base}"),
+            (self.form in ("controlled", "plain", "random"), 'form = "controlled", "plain" or "random"', "another"),
+        )
+
+    @property
+    def column_texts(self) -> dict[str, str]:
+        """What the columns say."""
+        return {
+            "value": f"true value, rounded to a multiple of {self.base}",
+            "low": "least true value that is rounded so",
+            "high": "greatest true value that is rounded so",
+        }
+
+    @property
+    def description(self) -> str:
+        """What was done, as a clause of the statement."""
+        how = {
+            "controlled": "next to it, such that all sums hold in all tables together",
+            "plain": "nearest to it; sums need not hold",
+            "random": "next to it, up or down by chance from a key and right on average; sums need not hold",
+        }[self.form]
+        return f"every true number was replaced by a multiple of {self.base} {how}"
+
+    @property
+    def error_words(self) -> tuple[str, str]:
+        """How far values are off."""
+        most = self.base // 2 if self.form == "plain" else self.base - 1
+        return f"at most {most}", "the same"
+
+    @property
+    def reading(self) -> str:
+        """How to read the values."""
+        return (
+            "`low` and `high` are the least and the greatest true value that is rounded to the value; sums of several "
+            "values may tell more of some of them."
+        )
+
+    def expected_error(self, cells: Cells) -> Floats:
+        """The way to the nearest multiple, or what chance makes of it: controlled rounding lies between."""
+        rest = cells["count"] % self.base
+        nearest, chance = np.minimum(rest, self.base - rest), 2 * rest * (self.base - rest) / self.base
+        found: Floats = nearest.astype(np.float64) if self.form == "plain" else chance
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """The options as fields."""
+        return {"base": self.base, "form": self.form}
+
+    @property
+    def proved(self) -> str:
+        """What was proved, for the statement."""
+        if not self.has_rules:
+            return "Nothing was proved of what sums of rounded numbers tell: the release states no rule."
+        return (
+            f"A cell is sensitive where {', or '.join(self.rules())}. For every sensitive cell it was proved, by "
+            "linear programs over all cells and sums of all tables of the release, that rounded numbers leave an "
+            "interval around the true value at least as wide as the rules ask for."
+        )
+
+    @property
+    def not_proved(self) -> str:
+        """What was not, for the statement."""
+        return (
+            "Every published number tells the true one to within the base. Nothing is said of readers who know single "
+            "contributions, of tables about other periods or other versions of the data, and of how likely values "
+            "inside an interval are."
         )

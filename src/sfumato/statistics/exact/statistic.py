@@ -234,14 +234,14 @@ class ExactTable(PublishedTable):
         """Why cells are sensitive, and what a reader of all tables can work out of each: confidential."""
         from sfumato.statistics.exact.assess import cell_columns
 
-        return cell_columns(batch)
+        return cell_columns(batch) if _withhold(batch) else {}
 
     @classmethod
     def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
         """What readers of several kinds find out of all tables together."""
         from sfumato.statistics.exact.assess import attacks
 
-        return attacks(batch)
+        return attacks(batch) if _withhold(batch) else ()
 
     @property
     def attacked(self) -> str:
@@ -302,6 +302,11 @@ class ExactTable(PublishedTable):
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What is not proved."""
         return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
+
+
+def _withhold(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> bool:
+    """Whether answers have cells that are withheld, and not rounded ones."""
+    return all("status" in answer.columns for *_, answer in batch.values())
 
 
 @dataclass(frozen=True, kw_only=True)
