@@ -15,6 +15,7 @@ from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers, Words
 from sfumato.errors import MethodError
+from sfumato.exact.intervals import Intervals, prove_intervals
 from sfumato.exact.rounding_programs import as_whole, fractional, solve
 from sfumato.exact.rounding_search import Choice, Finest, search
 from sfumato.exact.system import System
@@ -44,6 +45,11 @@ class Rounded:
     """The cells that are not next to the truth; none, if the rounding is zero-restricted."""
     farthest: int
     """The largest difference from the truth."""
+
+    @property
+    def reach(self) -> int:
+        """How far from the truth a number may be at most, as readers are told: below the base, or a multiple of it."""
+        return (self.farthest // self.base + 1) * self.base - 1
 
     @property
     def zero_restricted(self) -> bool:
@@ -115,6 +121,38 @@ def random_rounding(value: Integers, base: int, words: Words) -> Integers:
     rest = value % base
     found: Integers = value - rest + base * ((words % np.uint64(base)).astype(np.int64) < rest)
     return found
+
+
+def known_after_rounding(system: System, published: Integers, *, below: int, above: int) -> System:
+    """What readers know once rounded numbers are published: a value is at most so far below and above its number.
+
+    Both are `Rounded.reach` for controlled rounding, base − 1 for random rounding; `plain_reach` has those of plain one.
+    """
+    seen = ~system.hidden
+    return system.with_bounds(
+        lower=np.where(seen, published - float(below), -np.inf), upper=np.where(seen, published + float(above), np.inf)
+    )
+
+
+def plain_reach(base: int) -> tuple[int, int]:
+    """How far below and above its nearest multiple a whole number can be.
+
+    >>> plain_reach(5), plain_reach(10)
+    ((2, 2), (5, 4))
+    """
+    return base // 2, (base - 1) // 2
+
+
+def prove_rounding(
+    system: System, published: Integers, *, below: int, above: int, cells: Integers, lower: Floats, upper: Floats
+) -> Intervals:
+    """Whether rounded numbers and all sums leave readers with intervals as wide as rules ask, for some cells.
+
+    Rules ask that the interval of a cell of value x holds everything from x − lower to x + upper, as those of
+    suppression do (`sfumato.exact.rules`); nothing below what is possible at all, such as zero, is asked.
+    """
+    known = known_after_rounding(system, published, below=below, above=above)
+    return prove_intervals(known, cells, np.minimum(lower, (system.value - system.lower)[cells]), upper)
 
 
 def checked_base(base: int) -> None:
