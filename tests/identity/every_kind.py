@@ -230,6 +230,41 @@ growth = { of = "turnover", since = ["previous", "year"] }
 by = ["month", "state"]
 protect = { method = "top-contributors" }
 """
+TRUE_JOBS = (
+    JOBS[: JOBS.index("[[table]]")].replace("budget", "# budget")
+    + """
+[[table]]
+name = "true"
+count = "jobs"
+by = ["place", "industry"]
+totals = true
+protect = { method = "suppression", minimum_units = 3, dominance = [[1, 75], [2, 90]], levels = ["industry"] }
+
+[[table]]
+name = "true_of_women"
+count = "jobs"
+by = ["place"]
+where = { sex = ["F"] }
+protect = { method = "suppression", minimum_count = 10 }
+"""
+)
+TRUE_RECORDS = (
+    BUSINESSES[: BUSINESSES.index("[[table]]")].replace("minimum = -1000000", "minimum = 0")
+    + """
+[[table]]
+name = "rounded"
+total = "profit"
+by = ["state", "industry"]
+totals = true
+protect = { method = "rounding", base = 10 }
+
+[[table]]
+name = "rounded_number"
+count = "records"
+by = ["industry"]
+protect = { method = "rounding", base = 3, form = "random" }
+"""
+)
 FILES = {
     "jobs": JOBS,
     "pay": PAY,
@@ -238,6 +273,8 @@ FILES = {
     "people": ALL,
     "cubes": CUBES,
     "months": MONTHS,
+    "true_jobs": TRUE_JOBS,
+    "true_records": TRUE_RECORDS,
 }
 
 

@@ -31,6 +31,8 @@ OF_SOURCES: dict[str, Any] = {
     "people": {"records": {"unit": "another"}},
     "cubes": {"records": {"unit": "another", "weight": "another"}},
     "months": {"records": {"unit": "another", "weight": "another"}},
+    "true_jobs": {"jobs": {"workplace": "another", "worker": "another"}, "workplaces": {"key": "another"}},
+    "true_records": {"records": {"unit": "another", "levels": ("another",), "weight": "another", "consent": "another"}},
 }
 
 

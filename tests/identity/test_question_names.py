@@ -36,7 +36,10 @@ NAMES_IN_0_1 = {
 """What version 0.1 called these questions to data called da7a: answers of its time are stored under such names."""
 
 
-SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"}
+SINCE = {
+    *("sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex", "mean_pay"),
+    *("true", "true_of_women", "rounded", "rounded_number"),
+}
 """The tables that version 0.1 could not make."""
 
 
@@ -83,6 +86,8 @@ REORDERED = {
         ("at = [25, 75]", "at = [75, 25]"),
         ('by = ["year", "title"]', 'by = ["title", "year"]'),
     ],
+    "true_jobs": [('by = ["place", "industry"]', 'by = ["industry", "place"]')],
+    "true_records": [('by = ["state", "industry"]', 'by = ["industry", "state"]')],
     "cubes": [
         ('by = ["region", "job", "level"]', 'by = ["level", "region", "job"]'),
         (
