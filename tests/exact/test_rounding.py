@@ -181,7 +181,7 @@ def independent_bounds(known: System, cell: int) -> tuple[float, float]:
     cost = np.zeros(len(known))
     cost[cell] = 1
     bounds = [
-        (low, None if np.isinf(high) else high)
+        (low, min(high, 1e6))  # far beyond any value here, so that every program has an end
         for low, high in zip(known.lower.tolist(), known.upper.tolist(), strict=True)
     ]
     equal = {"A_eq": known.equations.toarray(), "b_eq": np.zeros(known.equations.shape[0]), "bounds": bounds}

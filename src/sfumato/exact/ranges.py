@@ -7,6 +7,7 @@ both together tell. docs/methods/coarsening.md
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -129,21 +130,33 @@ def publish_ranges(
 
 
 def _widen(system: System, value: Integers, cells: Integers, *, shown: Flags, joined: Integers, most: int) -> bool:
-    """Hide numbers beside open cells, the smallest of every sum first; where all are hidden, join classes."""
+    """Hide a number in every sum that would tell a range near open cells; where there is none, join classes."""
     equations = system.equations
-    rows = np.unique(system.by_cell[:, cells].indices)
-    changed = False
-    near = [np.zeros(0, dtype=np.int64)]
+    number = shown & ~system.fixed & ~system.hidden
+    ranged = ~shown & ~system.fixed & ~system.hidden
+    ranges = np.asarray(abs(equations) @ ranged.astype(np.float64)).ravel()
+    near = cells
+    while True:
+        rows = np.unique(system.by_cell[:, near].indices)
+        # A sum with a single range tells it.
+        if _hide(equations, rows[ranges[rows] == 1], number, value, shown):
+            return True
+        inside = np.unique(equations[rows].indices)
+        then = np.union1d(near, inside[ranged[inside]])
+        if len(then) == len(near):
+            break
+        near = then
+    wider = near[joined[near] < most]
+    joined[wider] += 1
+    return len(wider) > 0 or _hide(equations, rows, number, value, shown)
+
+
+def _hide(equations: Any, rows: Integers, number: Flags, value: Integers, shown: Flags) -> bool:
+    """Turn the smallest number of each of some sums into a range."""
+    before = int(shown.sum())
     for row in rows.tolist():
         inside = equations.indices[equations.indptr[row] : equations.indptr[row + 1]]
-        near.append(inside)
-        numbers = inside[shown[inside] & ~system.fixed[inside] & ~system.hidden[inside]]
+        numbers = inside[number[inside]]
         if len(numbers):
             shown[numbers[np.argmin(value[numbers])]] = False
-            changed = True
-    if changed:
-        return True
-    wider = np.unique(np.concatenate([*near, cells]))
-    wider = wider[(joined[wider] < most) & ~system.fixed[wider] & ~system.hidden[wider]]
-    joined[wider] += 1
-    return len(wider) > 0
+    return int(shown.sum()) < before
