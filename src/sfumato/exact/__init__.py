@@ -8,4 +8,8 @@ pattern    which other cells are withheld beside sensitive ones
 proof      what a reader can work out, for every sensitive cell; of any pattern, whoever made it
 optimum    the cheapest pattern of a small system, as a yardstick
 attacks    what readers of several kinds find, for the confidential report
+intervals  what readers can work out from bounds of every cell, and the proof that it is little enough
+rounding   multiples of a base instead of numbers, with all sums; by programs, or by rounding_search where these fail
+coarsening cuts through the trees at which nothing is sensitive
+ranges     classes instead of numbers
 """

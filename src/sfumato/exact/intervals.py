@@ -1,4 +1,4 @@
-"""What readers can work out who know bounds of every cell and every sum: intervals, and the proof that they are wide enough.
+"""What readers can work out who know bounds of every cell and every sum, and the proof that it is little enough.
 
 Tables that readers cannot tell from the true one are x + d with A·d = 0 and d within what the bounds leave. One such
 shift shows for many cells at once that they may be as high, or as low, as a rule asks; only cells that no common shift
@@ -64,7 +64,7 @@ def prove_intervals(known: System, cells: Integers, lower: Floats, upper: Floats
     place = np.tile(cells, 2)
     room = np.where(sign > 0, up[place], down[place])
     possible = wants <= room + NEAR
-    for shift in _shifts(known, down, up, place, sign, np.where(possible, wants, 0.0), reached):
+    for shift in _shifts(known, down, up, place=place, sign=sign, wants=np.where(possible, wants, 0.0)):
         reached = np.maximum(reached, sign * shift[place])
     exact = np.zeros(2 * len(cells), dtype=bool)
     left = np.flatnonzero(reached < wants - NEAR)
@@ -78,21 +78,23 @@ def prove_intervals(known: System, cells: Integers, lower: Floats, upper: Floats
         low=known.value[cells] - reached[:n],
         high=known.value[cells] + reached[n:],
         exact=exact[:n] & exact[n:],
-        too_narrow=(reached < wants - NEAR).reshape(2, n).any(axis=0),
+        too_narrow=(reached < wants - NEAR)[:n] | (reached < wants - NEAR)[n:],
     )
 
 
 def _reach(known: System) -> tuple[Floats, Floats]:
     """How far readers think that every cell may be below and above."""
     down, up = known.freedom
-    return np.minimum(down, 1e9), np.minimum(up, 1e9)
+    # Beyond any shift that a rule asks for, bounds need not be infinite.
+    most = max(1e9, 4 * float(np.abs(known.value).max(initial=0.0)))
+    return np.minimum(down, most), np.minimum(up, most)
 
 
 def _shifts(
-    known: System, down: Floats, up: Floats, place: Integers, sign: Floats, wants: Floats, reached: Floats
+    known: System, down: Floats, up: Floats, *, place: Integers, sign: Floats, wants: Floats
 ) -> Iterator[Floats]:
     """Shifts that move as many cells as possible by what they want, each cell in one direction at a time."""
-    reached, free = reached.copy(), np.flatnonzero(down + up > 0)
+    reached, free = np.zeros(len(place)), np.flatnonzero(down + up > 0)
     matrix = known.equations.tocsc()[:, free]
     position = np.full(len(known), -1, dtype=np.int64)
     position[free] = np.arange(len(free))
@@ -108,7 +110,7 @@ def _shifts(
         if not len(mine):
             idle += 1
             continue
-        found = _together(matrix, down[free], up[free], position[place[mine]], sign[mine], wants[mine])
+        found = _together(matrix, down[free], up[free], mine=position[place[mine]], sign=sign[mine], wants=wants[mine])
         shift = np.zeros(len(known))
         shift[free] = found
         then = np.maximum(reached, sign * shift[place])
@@ -117,8 +119,8 @@ def _shifts(
         yield shift
 
 
-def _together(matrix: Any, down: Floats, up: Floats, mine: Integers, sign: Floats, wants: Floats) -> Floats:
-    """The shift that serves most cells: what a cell wants is a piece of its own with a reward, beyond it is the rest."""
+def _together(matrix: Any, down: Floats, up: Floats, *, mine: Integers, sign: Floats, wants: Floats) -> Floats:
+    """The shift that serves most cells: what a cell wants is a piece of its own, with a reward."""
     low, high = -down, up.copy()
     low[mine] = np.where(sign > 0, 0.0, -down[mine] + wants)
     high[mine] = np.where(sign > 0, up[mine] - wants, 0.0)
@@ -153,7 +155,7 @@ class _Single:
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         model.a_matrix_.start_, model.a_matrix_.index_ = columns.indptr, columns.indices
         model.a_matrix_.value_ = columns.data
-        self._solver = highspy.Highs()
+        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._solver.setOptionValue("output_flag", False)
         self._solver.setOptionValue("threads", 1)
         self._solver.setOptionValue("simplex_strategy", 4)  # primal: the last solution stays feasible
@@ -166,7 +168,7 @@ class _Single:
             return 0.0
         self._solver.changeColCost(at, -float(sign))
         self._solver.run()
-        moved = -float(sign) * self._solver.getInfo().objective_function_value
+        moved = -float(sign) * float(self._solver.getInfo().objective_function_value)
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             moved = 0.0  # nothing is claimed of a program that failed
         self._solver.changeColCost(at, 0.0)

@@ -126,7 +126,7 @@ def random_rounding(value: Integers, base: int, words: Words) -> Integers:
 def known_after_rounding(system: System, published: Integers, *, below: int, above: int) -> System:
     """What readers know once rounded numbers are published: a value is at most so far below and above its number.
 
-    Both are `Rounded.reach` for controlled rounding, base − 1 for random rounding; `plain_reach` has those of plain one.
+    Both are `Rounded.reach` for controlled rounding, base − 1 for random, `plain_reach` for plain rounding.
     """
     seen = ~system.hidden
     return system.with_bounds(
@@ -208,9 +208,7 @@ def _small_parts(equations: Any, open_to: Integers, uncertain: Flags) -> list[In
     return [part for part in parts if len(part) <= _EXACTLY]
 
 
-def _exactly(
-    system: System, value: Integers, base: int, cost: Floats, part: Integers
-) -> tuple[Integers, bool] | None:
+def _exactly(system: System, value: Integers, base: int, cost: Floats, part: Integers) -> tuple[Integers, bool] | None:
     """Ups of a small part, and whether they are the nearest; None where none was found next to the truth."""
     matrix, right = _program(system.equations, value // base, part)
     ones = np.ones(len(part))
@@ -246,7 +244,7 @@ def _searched(
 
 
 def _farther(system: System, value: Integers, base: int, up: Integers, uncertain: Integers) -> Integers:
-    """Ups of tables that share sums without a table of all: whole numbers, beyond the next one as little as possible."""
+    """Ups of tables that share sums without a table of all: whole numbers, beyond the next one as little as can be."""
     label = np.zeros(len(value), dtype=bool)
     label[uncertain] = True
     cells = np.flatnonzero(label | ~system.fixed)  # a multiple may have to move as well

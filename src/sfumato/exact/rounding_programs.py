@@ -33,13 +33,14 @@ def solve(
     slack: Floats | None = None,
     nodes: int = 0,
     interior: bool = False,
-    start: Floats | None = None,
 ) -> Solved | None:
     """The cheapest z with right ≤ matrix·z ≤ right + slack within bounds, or None where none was found.
 
     `whole` are columns of whole numbers, looked for in at most so many nodes of a search; `interior` solves large
     programs of more than two ways, where going from vertex to vertex takes long.
     """
+    if not len(cost):
+        return Solved(value=np.zeros(0), best=True, least=0.0)
     rows = matrix.tocsr()
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = rows.shape
@@ -52,7 +53,7 @@ def solve(
     if whole is not None:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         model.integrality_ = [kinds[one] for one in whole.tolist()]
-    solver = highspy.Highs()
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, setting in {
         "output_flag": False,
         "threads": 1,
@@ -62,10 +63,6 @@ def solve(
     }.items():
         solver.setOptionValue(option, setting)
     solver.passModel(model)
-    if start is not None:
-        given = highspy.HighsSolution()
-        given.col_value = start
-        solver.setSolution(given)
     solver.run()
     status, info = solver.getModelStatus(), solver.getInfo()
     optimal = status == highspy.HighsModelStatus.kOptimal

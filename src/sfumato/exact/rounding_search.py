@@ -1,9 +1,9 @@
 """Rounding where linear programs give fractions: a search over the finest cells, then programs for parts of the table.
 
 Only the finest cells are decided, each down or up; every sum follows, so that all of them hold. A sum that is not next
-to the truth is a fault. Many cells are moved at a time, those first that mend most; what faults are left then are mended,
-and the table brought nearer to the truth, by programs in whole numbers for some hundred cells each. No step ever
-leads to more faults.
+to the truth is a fault. Many cells are moved at a time, those first that mend most; what faults are left then are
+mended, and the table brought nearer to the truth, by programs in whole numbers for some hundred cells each. None of
+these ever leads to more faults.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Finest:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """Which finest cells may go up, what sums are next to the truth, and what every step costs, in multiples of the base."""
+    """Which finest cells may go up, what sums are next to the truth, and what a step costs in multiples of the base."""
 
     finest: Finest
     free: Flags
@@ -89,7 +89,8 @@ class Choice:
 
     def faults(self, sums: Integers) -> Integers:
         """How far every sum is from being next to the truth."""
-        return np.maximum(self.low - sums, 0) + np.maximum(sums - self.high, 0)
+        apart: Integers = np.maximum(self.low - sums, 0) + np.maximum(sums - self.high, 0)
+        return apart
 
     def loss(self, up: Integers, sums: Integers) -> float:
         """Faults and distance together: what no step may raise."""
@@ -124,7 +125,7 @@ def _mend(choice: Choice, up: Integers, *, rounds: int, told: Callable[[float], 
             weight[faults > 0] += 1  # a way out of a place where no single move helps
             continue
         order = np.argsort(gain[movable] * (0.5 + _spread(len(up), turn + 2)[movable]), kind="stable")
-        chosen = _together(choice, transposed, movable[order], up, sums, wide)
+        chosen = _together(choice, transposed, movable[order], up=up, sums=sums, wide=wide)
         change = 1 - 2 * up[chosen]
         up[chosen] += change
         sums += as_whole(transposed[chosen].T @ change)
@@ -144,7 +145,7 @@ def _gains(choice: Choice, transposed: Any, up: Integers, sums: Integers, weight
 
 
 def _together(
-    choice: Choice, transposed: Any, cells: Integers, up: Integers, sums: Integers, wide: Flags
+    choice: Choice, transposed: Any, cells: Integers, *, up: Integers, sums: Integers, wide: Flags
 ) -> Integers:
     """Of cells in order those that can move at once: in each sum as many as it lacks, and at least one."""
     rows = transposed[cells]
@@ -213,7 +214,8 @@ def _around(choice: Choice, matrix: Any, transposed: Any, at: int, turn: int, *,
         cells, shared = cells[mine], shared[mine]
         first = np.lexsort((spread[cells], -shared))[: int(size * share)]
         near = np.unique(np.concatenate([near, cells[first]]))
-    return near
+    found: Integers = near.astype(np.int64)
+    return found
 
 
 def _part(choice: Choice, transposed: Any, some: Integers, up: Integers, sums: Integers) -> Integers | None:
