@@ -120,13 +120,7 @@ class PublishedTable(TableStatistic):
         return {}
 
     @classmethod
-    def foreseen(
-        cls,
-        batch: Mapping[str, tuple[Self, Any]],  # noqa: ARG003 (some kinds decide)
-        known: Mapping[str, tuple[Self, Any, Any]],  # noqa: ARG003
-        secret: Secret | None,  # noqa: ARG003
-        busy: Busy,  # noqa: ARG003
-    ) -> dict[str, Any]:
+    def foreseen(cls, batch: Any, known: Any, secret: Secret | None, busy: Busy) -> dict[str, Any]:  # noqa: ARG003
         """What would be withheld of tables that are decided together, by their true numbers: confidential."""
         return {}
 
@@ -307,10 +301,7 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
-    def columns_together(
-        cls,
-        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds know)
-    ) -> dict[str, dict[str, Any]]:
+    def columns_together(cls, batch: Any) -> dict[str, dict[str, Any]]:  # noqa: ARG003 (some kinds know)
         """What all tables of a kind together tell of the cells of each, as columns of its report: confidential."""
         return {}
 
@@ -379,8 +370,7 @@ class PublishedTable(TableStatistic):
         """Which dimensions are where something comes from and where it goes to, of tables that have both."""
         names = [dimension.name for dimension in self.by]
         ends = {name: data.attributes[name].origin_of for name in names if name in data.attributes}
-        found = [{"origin": name, "destination": end} for name, end in ends.items() if end in names]
-        return {"flow": found[0]} if found else {}
+        return next(({"flow": {"origin": one, "destination": end}} for one, end in ends.items() if end in names), {})
 
     def _files(self, chunks: AnswerChunks | None) -> dict[str, str | int]:
         """Where the rows are: in one file of each kind, or in a folder of so many Parquet files."""
@@ -429,8 +419,7 @@ class PublishedTable(TableStatistic):
             lacking.add(MEASURED)
         if self.name not in plan.composites:
             lacking |= {COMPOSITE, COMPOSITE_ERROR}
-        steps = bought_steps(self.method)
-        lacking |= set() if steps else {SCALE}
+        lacking |= set() if (steps := bought_steps(self.method)) else {SCALE}
         told = COLUMNS | ({"error": ERROR_WITHIN} if self.name in plan.finer_tables else {})
         told |= {"error": ERROR_BOUGHT} if steps else {}
         told |= {"error": ERROR_AGREED} if self.name in plan.reconciled else {}

@@ -77,6 +77,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "node-laplace": "jobs.laplace:NodeLaplace",
         "suppression": "exact.rules:Suppression",
         "rounding": "exact.rules:Rounding",
+        "coarsening": "exact.rules:Coarsening",
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sfumato.arrays import Flags, Integers
-from sfumato.cells import Cells, places
+from sfumato.cells import Cells, Dimension, places
 from sfumato.statistics.exact.question import ExactQuestion
 
 Nested = Mapping[tuple[str, str], Mapping[str, str]]
@@ -35,6 +35,8 @@ class ExactCells(Cells):
     """True cells with their largest contributions, and what lies in what among the attributes of all tables."""
 
     nested: Nested = field(default_factory=dict)
+    joint: "tuple[tuple[Dimension, ...], Parts] | None" = None
+    """Where codes are merged: what units have in the finest cells of all tables, and their dimensions."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -38,6 +38,8 @@ class Decision:
         """How much of every table is sensitive and withheld."""
         found = {}
         for name, (_, cells) in batch.items():
+            if "status" not in self.answers[name].columns:
+                continue  # nothing is withheld
             hidden = is_hidden_in(self.answers[name])
             found[name] = Foreseen(
                 cells=int((cells["count"] != 0).sum()),
@@ -124,7 +126,7 @@ def sensitivity(table: Any, cells: Cells) -> Protection:
         return Protection(
             sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
         )
-    for rules in _rules(method, count=table.question.measure is None):
+    for rules in rules_of(method, count=table.question.measure is None):
         found += [rules.protection(_contributions(cells, level, rules)) for level in range(len(table.question.units))]
     if method.minimum_count > 1 and table.question.measure is not None:
         # Of a total, the number of jobs or records behind it counts.
@@ -133,7 +135,7 @@ def sensitivity(table: Any, cells: Cells) -> Protection:
     return Protection.joined(found)
 
 
-def _rules(method: Any, *, count: bool) -> list[Rules]:
+def rules_of(method: Any, *, count: bool) -> list[Rules]:
     """The rules of a method; several pairs of dominance are several rules."""
     pairs = [(int(n), float(k)) for n, k in method.dominance]
     first = Rules(

@@ -31,12 +31,20 @@ class ExactQuestion:
     """How many of the largest contributions are added up."""
     codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """All codes of every attribute in `by` and `where`, those that are left out too."""
+    merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of attributes whose codes may be merged, the levels above them, the finest first; their codes are in `by` too."""
+    above: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    """The code of the next level that each code lies in, by pairs of an attribute or level and the next."""
+    lists_establishments: bool = True
+    """Whether the number of establishments is told, of jobs."""
     contributors: bool = True
     """Whether rules look at contributions at all."""
 
     @property
     def inner(self) -> tuple[Dimension, ...]:
         """The dimensions without the codes of totals."""
+        if self.merged:
+            return tuple(replace(one, codes=self.codes[one.name]) for one in self.by)
         return tuple(
             replace(one, codes=one.codes[:-1]) if self.margins and one.name != self.period else one for one in self.by
         )

@@ -23,6 +23,8 @@ class SensitivityRules:
     """Which cells are sensitive; what is not given is no rule. docs/methods/suppression.md has the formulas."""
 
     exact: ClassVar[bool] = True
+    merges: ClassVar[bool] = False
+    """Whether codes are merged into those above them."""
     needs: ClassVar[frozenset[str]] = frozenset({CONTRIBUTIONS})
     name: ClassVar[str]
     decided_in: ClassVar[str]
@@ -292,4 +294,61 @@ class Rounding(SensitivityRules):
             "Every published number tells the true one to within the base. Nothing is said of readers who know single "
             "contributions, of tables about other periods or other versions of the data, and of how likely values "
             "inside an interval are."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coarsening(SensitivityRules):
+    """True numbers of coarser groups: codes are merged upwards until no cell of any table is sensitive."""
+
+    name: ClassVar[str] = "coarsening"
+    decided_in: ClassVar[str] = "coarsened:coarsened"
+    merges: ClassVar[bool] = True
+    cost: Literal["cells", "value"] = "cells"
+    """Whether as many cells as possible are kept, or as much as possible of where the value lies."""
+
+    lacking: ClassVar[tuple[str, ...]] = ("status", "low", "high", "establishments")
+    column_texts: ClassVar[dict[str, str]] = {"value": "true value of the group of codes"}
+    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, of coarser groups")
+    reading: ClassVar[str] = (
+        "Values are true numbers, without error by the protection, of groups that are as fine as the rules allow. A "
+        "code without a row was merged into the one above it."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check(
+            (self.has_rules, "a rule: minimum_units, minimum_count, dominance, p or pq", "none"),
+            (
+                self.zeros == self.full == "published",
+                "nothing of zeros and full cells: rules for coarser groups are about contributors",
+                "one that is protected",
+            ),
+            (self.cost in ("cells", "value"), 'cost = "cells" or "value"', "another word"),
+        )
+
+    @property
+    def description(self) -> str:
+        """What was done, as a clause of the statement."""
+        return (
+            "true numbers are published of groups of codes, which were merged upwards, alike in all tables of the "
+            f"release, until no cell was sensitive: a cell is sensitive where {', or '.join(self.rules())}"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The options as fields."""
+        return {"cost": self.cost}
+
+    @property
+    def proved(self) -> str:
+        """What was proved, for the statement."""
+        return "Every published cell was checked against the rules, with the largest units that are named."
+
+    @property
+    def not_proved(self) -> str:
+        """What was not, for the statement."""
+        return (
+            "Which codes were merged tells that one of them was sensitive. Nothing is said of readers who know other "
+            "contributions, and of tables about other periods or other versions of the data, which may be merged "
+            "otherwise and can be subtracted."
         )

@@ -25,6 +25,7 @@ from sfumato.method import Method
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import EXACT_NOTE, Busy, Statistic
 from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN
+from sfumato.statistics.exact.merged import all_levels, merged_question
 from sfumato.statistics.exact.question import ExactQuestion, with_total
 from sfumato.statistics.fitting import epsilon_of, know_each_measure, need_one_period, refuse_unknown_codes
 from sfumato.statistics.published import Columns, PublishedTable
@@ -53,7 +54,14 @@ class ExactTable(PublishedTable):
         refuse_unknown_codes(table, codes)
         with naming(f"table '{table.name}'"):
             method = cls._build(table)
-        by = [cls._dimension(name, table.kept(name, codes[name]), data) for name in table.by]
+        by = [
+            Dimension(
+                name=name,
+                codes=table.kept(name, codes[name]),
+                public=data.is_public(name) or not cls.tells_public(),
+            )
+            for name in table.by
+        ]
         period = data.time
         for one in by:
             if table.totals and TOTAL in one.codes:
@@ -63,6 +71,16 @@ class ExactTable(PublishedTable):
                     found=f"one in '{one.name}'",
                     do="rename the code, or leave out `totals`",
                 )
+        if method.merges:
+            return merged_question(
+                table,
+                data,
+                codelists,
+                method,
+                units=cls.units_of(data, method),
+                holdings=cls.holdings_of(table, data, method),
+                public=cls.tells_public(),
+            )
         return ExactQuestion(
             by=tuple(with_total(one) if table.totals and one.name != period else one for one in by),
             measure=table.measure,
@@ -77,8 +95,9 @@ class ExactTable(PublishedTable):
         )
 
     @classmethod
-    def _dimension(cls, name: str, codes: tuple[str, ...], data: Any) -> Dimension:
-        return Dimension(name=name, codes=codes, public=data.is_public(name))
+    def tells_public(cls) -> bool:
+        """Whether dimensions are told apart by whether everybody knows them of workplaces."""
+        return True
 
     @classmethod
     def _refuse(cls, table: Table, data: Any) -> None:
@@ -181,6 +200,11 @@ class ExactTable(PublishedTable):
         """The same beside a key."""
         return f"{EXACT_NOTE}-{self.method.name}"
 
+    @property
+    def lists_structural_zeros(self) -> bool:
+        """Whether combinations without any establishment are rows; merged codes have none."""
+        return not self.question.merged and super().lists_structural_zeros
+
     # Decided together.
 
     @classmethod
@@ -226,6 +250,10 @@ class ExactTable(PublishedTable):
 
     def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
         """The true cells without what only attacks on permanent factors look at, and the answer."""
+        if self.question.merged:  # true values, of the groups that were found
+            return Cells(
+                dimensions=answer.dimensions, positions=answer.positions, columns={"count": answer["value"]}
+            ), answer
         columns = {name: column for name, column in counted.columns.items() if name != "establishments"}
         return replace(counted, columns=columns), answer
 
@@ -273,7 +301,9 @@ class ExactTable(PublishedTable):
         return {"rules": {"sensitive": self.method.rules(), "units": list(self.question.units), **self.method.facts()}}
 
     def made_codelists(self, codelists: Mapping[str, Codelist]) -> dict[str, Codelist]:
-        """With totals every attribute has one code more."""
+        """With totals every attribute has one code more, and where codes are merged those of all levels."""
+        if self.question.merged:
+            return {name: all_levels(name, some, codelists) for name, some in self.question.merged.items()}
         if not self.table.totals:
             return {}
         return {
@@ -378,6 +408,8 @@ class ExactJobs(ExactTable):
 
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
+        if self.question.merged:
+            return "a code without a row was merged into the one above it"
         if plan.release.frame.joined:
             return super().structural_zeros(plan, listed=listed)
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
@@ -403,8 +435,9 @@ class ExactRecords(ExactTable):
         need_one_period(table, data)
 
     @classmethod
-    def _dimension(cls, name: str, codes: tuple[str, ...], data: Microdata) -> Dimension:  # noqa: ARG003
-        return Dimension(name=name, codes=codes)
+    def tells_public(cls) -> bool:
+        """Records have no workplaces."""
+        return False
 
     @classmethod
     def units_of(cls, data: Microdata, method: Any) -> tuple[str, ...]:  # noqa: ARG003 (jobs look at it)

@@ -1,7 +1,9 @@
 """Who contributes how much to which cell, of jobs and of records: the one place where true numbers are counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import combinations, permutations
 
 import numpy as np
@@ -14,7 +16,7 @@ from sfumato.engine.chunks import located, place_in
 from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.engine.query import Rows, text, texts, total
 from sfumato.errors import DataError, ReleaseError
-from sfumato.statistics.exact.contributions import Nested, Parts, counted_cells
+from sfumato.statistics.exact.contributions import ExactCells, Nested, Parts, counted_cells
 from sfumato.statistics.exact.linked import LinkedTable, refuse_crossed
 from sfumato.statistics.exact.question import ExactQuestion
 from sfumato.statistics.jobs.question import Question
@@ -30,8 +32,16 @@ _FINEST = 6
 # Jobs: what every establishment has in every cell.
 
 
-def count_jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[str, Cells]:
+def count_jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[str, ExactCells]:
     """The cells of every table of jobs; the jobs are scanned once for all tables."""
+    if any(one.merged for one in questions.values()):
+        return _jointly(questions, partial(_jobs, data))
+    nested = nested_attributes(data, questions)
+    return {name: counted_cells(questions[name], parts, nested) for name, parts in _jobs(data, questions).items()}
+
+
+def _jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[str, Parts]:
+    """What every establishment has in every cell."""
     frame, tables = data.frame, data.tables
     asked = {(name, measure): _of_jobs(one, measure) for name, one in questions.items() for measure in _measures(one)}
     found: dict[str, tuple[pa.Table, pa.Table, Integers | None]] = {}
@@ -40,14 +50,29 @@ def count_jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[s
             with tables.engine.lending():
                 jobs = _rows(counted, asked[name, None])
                 pay = jobs if question.measure is None else _rows(counted, asked[name, question.measure])
-                found[name] = jobs, pay, None if frame.joined else _establishments(data, question)
+                listed = not frame.joined and question.lists_establishments
+                found[name] = jobs, pay, _establishments(data, question) if listed else None
     owned = _owners(data, dict.fromkeys(holding for one in questions.values() for holding in one.holdings))
     names = pa.chunked_array([column for jobs, pay, _ in found.values() for column in (*_units(jobs), *_units(pay))])
     numbers = _Numbers(names)
-    nested = nested_attributes(data, questions)
+    return {name: _parts_of_jobs(questions[name], rows, numbers, owned) for name, rows in found.items()}
+
+
+def _jointly(
+    questions: Mapping[str, ExactQuestion], count: Callable[[Mapping[str, ExactQuestion]], Mapping[str, Parts]]
+) -> dict[str, ExactCells]:
+    """Tables whose codes are merged, with what units have in the finest cells of all attributes of a measure."""
+    joint = {}
+    for measure in dict.fromkeys(one.measure for one in questions.values()):
+        some = [one for one in questions.values() if one.measure == measure]
+        by = tuple({dimension.name: dimension for one in some for dimension in one.inner}.values())
+        joint[str(measure)] = replace(
+            some[0], by=by, merged={}, codes={d.name: d.codes for d in by}, lists_establishments=False
+        )
+    parts, none = count(joint), np.zeros(0, dtype=np.int64)
     return {
-        name: counted_cells(questions[name], _parts_of_jobs(questions[name], rows, numbers, owned), nested)
-        for name, rows in found.items()
+        name: ExactCells(dimensions=one.by, positions=none, joint=(joint[str(one.measure)].by, parts[str(one.measure)]))
+        for name, one in questions.items()
     }
 
 
@@ -154,8 +179,16 @@ def _positions(inner: Sequence[Dimension], rows: pa.Table) -> Integers:
 # Records: what every unit has in every cell.
 
 
-def count_records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> dict[str, Cells]:
+def count_records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> dict[str, ExactCells]:
     """The cells of every table of records."""
+    if any(one.merged for one in questions.values()):
+        return _jointly(questions, partial(_records, data))
+    nested = nested_attributes(data, questions)
+    return {name: counted_cells(questions[name], parts, nested) for name, parts in _records(data, questions).items()}
+
+
+def _records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> dict[str, Parts]:
+    """What every unit has in every cell."""
     described, records = data.data, data.tables.records
     q = records.engine.q
     weight = described.records.weight
@@ -177,12 +210,8 @@ def count_records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> 
             ).fetch()
         found[name] = fetched
     scales = _scales(data, questions) if weight is not None else {}
-    nested = nested_attributes(data, questions)
     return {
-        name: counted_cells(
-            questions[name], _parts_of_records(rows, numbers, scales.get(questions[name].measure, 1)), nested
-        )
-        for name, rows in found.items()
+        name: _parts_of_records(rows, numbers, scales.get(questions[name].measure, 1)) for name, rows in found.items()
     }
 
 
@@ -233,7 +262,8 @@ def _parts_of_records(rows: pa.Table, names: Mapping[int, pa.Array], parts: int)
 
 def refuse_unlinkable(data: OpenJobs | OpenRecords, questions: Mapping[str, ExactQuestion]) -> None:
     """Refuse tables by attributes that cross although a finer one of the release lies in both."""
-    refuse_crossed(_empty(questions), _declared(data, _codes(questions)))
+    if not any(one.merged for one in questions.values()):
+        refuse_crossed(_empty(questions), _declared(data, _codes(questions)))
 
 
 def nested_attributes(data: OpenJobs | OpenRecords, questions: Mapping[str, ExactQuestion]) -> Nested:
