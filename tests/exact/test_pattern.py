@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exact.tables import cross, interval, protection, unprotected
 
 from sfumato.exact.optimum import cheapest
 from sfumato.exact.pattern import Costs, withhold
@@ -12,6 +11,7 @@ from sfumato.exact.proof import prove, valid
 from sfumato.exact.rules import Contributions, Protection, Rules
 from sfumato.exact.search import Piece
 from sfumato.exact.system import System
+from tests.exact.tables import cross, interval, protection, unprotected
 
 
 def randomly(seed: int, shape: tuple[int, ...], share: float = 0.15) -> tuple[System, Protection]:

@@ -21,7 +21,7 @@ LARGEST_WINDOW = 40_000
 _ROUNDS = 8
 _SMALL, _FEW = 3_000, 60
 """Of a larger system only what is near is looked at, and for so few cells in any case."""
-_TOGETHER = 150
+_TOGETHER = 60
 """Cells that are protected together in a large system."""
 REWARD, LAST_REWARD = 1e3, 1e7
 """What a unit of protection is worth in cells of typical cost, and where everything has to be tried."""
@@ -176,7 +176,7 @@ class Search:
                 for number in range(part):
                     for window, wanted in self.windows(self.withheld & ~self.system.fixed, todo[number::part]):
                         done += self.attempt(window, wanted, np.zeros(len(window)), both=both)
-                if done < 0.4 * len(todo):
+                if done < (0.4 if len(self.system) <= LARGEST_WINDOW else 0.15) * len(todo):
                     break
 
     def cover_alone(self) -> None:
@@ -271,7 +271,7 @@ class Search:
         gone = np.zeros(len(self.system), dtype=bool)
         gone[cells] = True
         self.withheld[cells] = False
-        broken = np.array([bool(gone[piece.cells].any()) for piece in self.pieces], dtype=bool)
+        broken = np.array([*(bool(gone[piece.cells].any()) for piece in self.pieces), False], dtype=bool)
         for opened, piece in ((self.open_up, self.piece_up), (self.open_down, self.piece_down)):
             lost = (piece >= 0) & broken[piece]
             opened[lost] = True
