@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from sfumato.cells import Cells, Dimension
@@ -205,10 +206,12 @@ class Statistic(ABC):
         known: Mapping[str, tuple[Self, Any, Any]],  # noqa: ARG003 (some kinds look at them)
         secret: Secret | None,
         busy: Busy = lambda _words, _share: None,  # noqa: ARG003
+        last: Mapping[str, Any] = MappingProxyType({}),  # noqa: ARG003
     ) -> Mapping[str, Any]:
         """The answers to several statistics with their true numbers, decided together.
 
-        `known` are those that were answered before, each with its true numbers and its answer, which stays.
+        `known` are those that were answered before, each with its true numbers and its answer, which stays; `last` are
+        the answers of another period, which new ones are to look like.
         """
         return {name: one.answer(counted, secret) for name, (one, counted) in batch.items()}
 
@@ -278,6 +281,8 @@ def decided_together(
     count: Callable[[Mapping[str, Statistic]], Mapping[str, Any]],
     secret: Secret | None,
     busy: Busy = lambda _words, _share: None,
+    *,
+    last: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The answers to those of some statistics that are decided together; nothing is counted where there are none.
 
@@ -293,6 +298,7 @@ def decided_together(
             {name: (one, counted[name], known[name][1]) for name, one in before.items()},
             secret,
             busy,
+            last,
         )
     return found
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import linprog
@@ -236,3 +237,17 @@ def test_true_numbers_and_permanent_factors_are_not_published_side_by_side(folde
     tables = [TURNOVER, 'other; total = "turnover"; by = ["place"]; protect = { method = "top-contributors" }']
     with pytest.raises(ReleaseError, match="permanent factors"):
         run(load(release_file(folder, tables, about='key = "sfumato.key"')))
+
+
+def test_what_was_withheld_in_another_period_is_withheld_again_where_it_serves(folder: Path) -> None:
+    first = load(release_file(folder, [TURNOVER]))
+    run(first)
+    before = {cell for cell, value in rows(folder, "turnover").items() if value is None}
+    table = pq.read_table(folder / "records.parquet").to_pydict()
+    table["turnover"] = [value + at % 3 for at, value in enumerate(table["turnover"])]
+    pq.write_table(pa.table(table), folder / "records.parquet")
+    path = release_file(folder, [TURNOVER], name="next")
+    path.write_text(path.read_text(encoding="utf-8").replace('period = "2025"', 'period = "2026"'), encoding="utf-8")
+    run(load(path))
+    after = {cell for cell, value in rows(folder, "turnover", "next_bundle").items() if value is None}
+    assert after == before

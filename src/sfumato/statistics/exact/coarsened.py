@@ -1,6 +1,7 @@
 """Codes merged upwards until no cell of any table is sensitive: the same groups in all tables of a measure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import prod
 
 import numpy as np
 from scipy import sparse
@@ -13,13 +14,20 @@ from sfumato.exact.rules import Contributions, Protection
 from sfumato.exact.system import System
 from sfumato.exact.trees import Tree
 from sfumato.keys import Secret
+from sfumato.method import NOT_AVAILABLE
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.decide import Batch, Decision, Known, rules_of
 from sfumato.statistics.exact.linked import Linked
 from sfumato.statistics.exact.question import ExactQuestion
 
 
-def coarsened(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:  # noqa: ARG001 (no chance)
+def coarsened(
+    batch: Batch,
+    known: Known,
+    secret: Secret | None,  # noqa: ARG001 (there is no chance)
+    busy: Busy,
+    last: Mapping[str, Cells],  # noqa: ARG001 (groups are as fine as they can be)
+) -> Decision:
     """Merge codes of the tables of every measure; others share no sum with them."""
     every: Batch = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
     answers: dict[str, Cells] = {}
@@ -108,7 +116,7 @@ def _answer(
     nodes: dict[str, Integers],
     value: Integers,
 ) -> Cells:
-    """The true values of all combinations of merged codes, under the codes of all levels."""
+    """The true values of all combinations of merged codes, under the codes of all levels; others are not available."""
     at, chosen = np.zeros(len(value), dtype=np.int64), np.zeros(1, dtype=np.int64)
     for one in by:
         tree, cut = trees[one.name], cuts[one.name]
@@ -116,7 +124,8 @@ def _answer(
         published = np.array([place[code] for _, code in tree.codes], dtype=np.int64)
         at = at * len(one) + published[tree.nearest(cut)[nodes[one.name]]]
         chosen = (chosen[:, None] * len(one) + np.sort(published[cut])[None, :]).reshape(-1)
-    positions = np.sort(chosen)
-    sums = np.zeros(len(positions), dtype=np.int64)
-    np.add.at(sums, np.searchsorted(positions, at), value)
-    return Cells(dimensions=by, positions=positions, columns={"value": sums})
+    size = prod(map(len, by))
+    sums, status = np.zeros(size, dtype=np.int64), np.full(size, NOT_AVAILABLE, dtype=np.int64)
+    np.add.at(sums, at, value)
+    status[chosen] = 0
+    return Cells(dimensions=by, positions=np.arange(size, dtype=np.int64), columns={"value": sums, "status": status})

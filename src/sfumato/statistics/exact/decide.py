@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Decision:
         """How much of every table is sensitive and withheld."""
         found = {}
         for name, (_, cells) in batch.items():
-            if "status" not in self.answers[name].columns:
+            if "status" not in self.answers[name].columns or not len(cells):
                 continue  # nothing is withheld
             hidden = is_hidden_in(self.answers[name])
             found[name] = Foreseen(
@@ -78,10 +79,13 @@ Known = Mapping[str, tuple[Any, ExactCells, Cells]]
 """Tables that were published before, each with its true cells and its answer."""
 
 
-def decide(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
+def decide(
+    batch: Batch, known: Known, secret: Secret | None, busy: Busy, last: Mapping[str, Cells] = MappingProxyType({})
+) -> Decision:
     """What is published of all tables, by the method that they share."""
     module, _, name = next(iter(batch.values()))[0].method.decided_in.partition(":")
-    decided: Decision = getattr(import_module(f"sfumato.statistics.exact.{module}"), name)(batch, known, secret, busy)
+    found = getattr(import_module(f"sfumato.statistics.exact.{module}"), name)
+    decided: Decision = found(batch, known, secret, busy, last)
     return decided
 
 
@@ -179,7 +183,13 @@ def _full(cells: Cells) -> Flags:
     return found
 
 
-def suppressed(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:  # noqa: ARG001 (no chance)
+def suppressed(
+    batch: Batch,
+    known: Known,
+    secret: Secret | None,  # noqa: ARG001 (there is no chance)
+    busy: Busy,
+    last: Mapping[str, Cells],
+) -> Decision:
     """Withhold what is sensitive, and what tells it; what was published before stays as it is."""
     found, protection = link(batch, known)
     system = found.system
@@ -200,7 +210,7 @@ def suppressed(batch: Batch, known: Known, secret: Secret | None, busy: Busy) ->
     pattern = withhold(
         system,
         protection,
-        cost=costs.of(system),
+        cost=costs.of(system, before=_withheld_last(found, batch, last)),
         start=before if bool(before.any()) else None,
         stop=lambda: monotonic() > end,
         progress=busy,
@@ -221,6 +231,16 @@ def suppressed(batch: Batch, known: Known, secret: Secret | None, busy: Busy) ->
         )
     answers = {name: _answer(cells, found.of(name, pattern.withheld)) for name, (_, cells) in batch.items()}
     return Decision(answers=answers, linked=found, protection=protection, proof=proof)
+
+
+def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Flags | None:
+    """The cells that were withheld in another period: they cost next to nothing, so that patterns stay alike."""
+    flags = np.zeros(len(found.system), dtype=bool)
+    for name in last.keys() & batch.keys():
+        hidden = last[name].positions[is_hidden_in(last[name])]
+        at = found.places[name][np.isin(batch[name][1].positions, hidden)]
+        flags[at[at >= 0]] = True
+    return flags if bool(flags.any()) else None
 
 
 def still_open(found: Linked, withheld: Flags, protection: Protection, pairs: Integers, every: Batch) -> Integers:

@@ -1,5 +1,6 @@
 """True numbers of all tables rounded together, with the proof where rules are stated."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,13 @@ Reach = tuple[int, int]
 """How far below and above its published number a true one can be."""
 
 
-def rounded(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
+def rounded(
+    batch: Batch,
+    known: Known,
+    secret: Secret | None,
+    busy: Busy,
+    last: Mapping[str, Cells],  # noqa: ARG001 (numbers are rounded as they are)
+) -> Decision:
     """Round the tables of every measure together; others share no sum with them."""
     decided = [
         _of_measure(

@@ -307,12 +307,15 @@ class Coarsening(SensitivityRules):
     cost: Literal["cells", "value"] = "cells"
     """Whether as many cells as possible are kept, or as much as possible of where the value lies."""
 
-    lacking: ClassVar[tuple[str, ...]] = ("status", "low", "high", "establishments")
-    column_texts: ClassVar[dict[str, str]] = {"value": "true value of the group of codes"}
+    lacking: ClassVar[tuple[str, ...]] = ("low", "high", "establishments")
+    column_texts: ClassVar[dict[str, str]] = {
+        "value": "true value of the group of codes",
+        "status": "empty, or not available: the code was merged into the one above it, or that one was not needed",
+    }
     error_words: ClassVar[tuple[str, str]] = ("exact", "exact, of coarser groups")
     reading: ClassVar[str] = (
-        "Values are true numbers, without error by the protection, of groups that are as fine as the rules allow. A "
-        "code without a row was merged into the one above it."
+        "Values are true numbers, without error by the protection, of groups that are as fine as the rules allow. "
+        "Codes that are not available were merged into the one above them, or are shown by those below them."
     )
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -223,11 +224,12 @@ class ExactTable(PublishedTable):
         known: Mapping[str, tuple[Self, Any, Any]],
         secret: Secret | None,
         busy: Busy = lambda _words, _share: None,
+        last: Mapping[str, Any] = MappingProxyType({}),
     ) -> Mapping[str, Cells]:
         """What is published of all tables: proved over all of them, and over those that were published before."""
         from sfumato.statistics.exact.decide import decide
 
-        return decide(batch, known, secret, busy).answers
+        return decide(batch, known, secret, busy, last).answers
 
     @classmethod
     def foreseen(
@@ -336,7 +338,7 @@ class ExactTable(PublishedTable):
 
 def _withhold(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> bool:
     """Whether answers have cells that are withheld, and not rounded ones."""
-    return all("status" in answer.columns for *_, answer in batch.values())
+    return all("status" in answer.columns and not one.question.merged for one, _, answer in batch.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -409,7 +411,7 @@ class ExactJobs(ExactTable):
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
         if self.question.merged:
-            return "a code without a row was merged into the one above it"
+            return "none: what is not available was merged into the code above, or is shown by those below"
         if plan.release.frame.joined:
             return super().structural_zeros(plan, listed=listed)
         return ESTABLISHMENTS_KNOWN[self.table.establishments, listed]
