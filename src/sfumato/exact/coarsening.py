@@ -4,7 +4,7 @@ A cut through a tree takes every finest code to one node at or above it; the sam
 of the other trees given, whether a node may be part of a cut does not depend on the rest of that cut, and neither does
 what it tells readers: so the best cut of one tree is found exactly, from the finest codes upwards. Cuts of several
 trees are found in turn, from several beginnings, and by merging here to split there; each ends where no tree alone
-can do better. docs/methods/coarsening.md
+can do better. docs/coarsening.md
 """
 
 from collections.abc import Callable, Mapping, Sequence

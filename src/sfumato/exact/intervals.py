@@ -2,7 +2,7 @@
 
 Tables that readers cannot tell from the true one are x + d with A·d = 0 and d within what the bounds leave. One such
 shift shows for many cells at once that they may be as high, or as low, as a rule asks; only cells that no common shift
-serves need a linear program of their own. Programs know nothing of whole numbers: docs/methods/rounding.md says what
+serves need a linear program of their own. Programs know nothing of whole numbers: docs/rounding.md says what
 that leaves open.
 """
 

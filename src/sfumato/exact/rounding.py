@@ -3,7 +3,7 @@
 Of a true value x, a multiple of the base next to it is one of the two around it, and x itself where x is one. Going up
 instead of down adds base − 2·(x mod base) to the distance from the truth, so that the nearest rounding with all sums is
 a program in zeros and ones, whose linear relaxation has a solution: the true remainders. In two ways, one of them with
-levels, its vertices are whole numbers, and the rounding exists and is the nearest. docs/methods/rounding.md
+levels, its vertices are whole numbers, and the rounding exists and is the nearest. docs/rounding.md
 """
 
 from collections.abc import Callable
