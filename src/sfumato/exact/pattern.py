@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
+from sfumato.exact.knowers import Readers
 from sfumato.exact.programs import NEAR
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import LAST_REWARD, REWARD, Piece, Search
 from sfumato.exact.system import System
 
-_TRIES = 6
-_SHARES = (0.5, 0.25, 0.12)
+_SMALL = 1_500
+"""Cells of a system in which every single cell is tried to be done without."""
+_SHARES = (0.3, 0.1)
 """Of all cells that were opened, how many of the dearest are tried to be done without, at once."""
 
 
@@ -25,6 +27,9 @@ class Pattern:
     pieces: tuple[Piece, ...]
     unprotected: Integers
     """Sensitive cells that nothing protects, even if all others are withheld: their table tells them anyway."""
+
+    pairs: Integers
+    """Sensitive cells with readers, who contribute alone to others, against whom nothing was found; one in a row."""
 
     @property
     def cells(self) -> int:
@@ -61,13 +66,16 @@ def withhold(
     *,
     cost: Floats | None = None,
     start: Flags | None = None,
+    readers: bool = True,
+    tries: int = 1,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[str, float], None] = lambda _words, _share: None,
 ) -> Pattern:
     """A pattern in which every sensitive cell is protected, with its proof.
 
-    `start` is a pattern that is kept and repaired. Once `stop` says so, nothing is improved any more: what comes is
-    proved all the same, and perhaps larger.
+    `start` is a pattern that is kept and repaired. With `readers`, it holds against those who contribute alone to a
+    cell as well. `tries` is how often dear cells are tried to be done without. Once `stop` says so, nothing is improved
+    any more: what comes is proved all the same, and perhaps larger.
     """
     price = Costs().of(system) if cost is None else cost
     smaller = Reduced.of(system)
@@ -80,13 +88,21 @@ def withhold(
     _protect(search, stop, progress)
     if start is None:
         search.shed()
-        search = _improved(search, stop, progress)
+        search = _improved(search, tries, stop, progress)
+    pairs = np.zeros((0, 2), dtype=np.int64)
+    if readers:
+        progress("single readers", 0.0)
+        against = Readers(search, known.owner)
+        against.settle(stop, opening=True)
+        pairs = against.pairs()
+        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
     progress("withheld", 1.0)
     lost = smaller.whole(search.open) | (smaller.belongs < 0)
     return Pattern(
         withheld=(smaller.whole(search.withheld) | protection.sensitive | begin) & ~system.hidden,
         pieces=tuple(smaller.piece(piece) for piece in search.pieces),
         unprotected=np.flatnonzero(lost & protection.sensitive),
+        pairs=pairs,
     )
 
 
@@ -107,23 +123,62 @@ def _protect(search: Search, stop: Callable[[], bool], progress: Callable[[str, 
             return
 
 
-def _improved(search: Search, stop: Callable[[], bool], progress: Callable[[str, float], None]) -> Search:
-    """The same with dear cells shown again, where what they protected can be protected for less."""
-    best, spent = search, search.spent()
-    for turn in range(_TRIES):
+def _improved(search: Search, tries: int, stop: Callable[[], bool], progress: Callable[[str, float], None]) -> Search:
+    """A cheaper pattern, if one is found: dear cells shown again, and in small systems all begun anew."""
+    small = len(search.system) <= _SMALL
+    best = _pruned(search, stop) if small and tries else search
+    for turn in range(tries):
+        progress("improving", turn / tries)
         for share in _SHARES:
-            if stop():
-                return best
-            progress("improving", (turn + 1) / _TRIES)
-            opened = np.flatnonzero(best.withheld & ~best.free & ~best.protection.sensitive)
-            if not len(opened):
-                return best
-            trial = best.clone()
-            trial.turn += 101 * turn
-            dear = opened[np.argsort(-trial.cost[opened], kind="stable")]
-            trial.drop(np.sort(dear[turn % 2 : max(int(share * len(dear)), 1)]))
-            _protect(trial, stop, lambda _words, _share: None)
-            trial.shed()
-            if not bool(trial.open.any() & ~best.open.any()) and trial.spent() < spent - NEAR:
-                best, spent = trial, trial.spent()
+            if not stop():
+                best = _cheaper(best, _without_dear(best, share, turn, stop))
+        if small and not stop():
+            best = _cheaper(best, _pruned(_begun_anew(search, turn + 1, stop), stop))
     return best
+
+
+def _cheaper(one: Search, other: Search) -> Search:
+    """The cheaper of two, if the other protects as much."""
+    better = int(other.open.sum()) <= int(one.open.sum()) and other.spent() < one.spent() - NEAR
+    return other if better else one
+
+
+def _without_dear(search: Search, share: float, turn: int, stop: Callable[[], bool]) -> Search:
+    """The same with some of the dearest cells shown again, and what they protected protected anew."""
+    trial = search.clone()
+    trial.turn += 101 * turn
+    opened = trial.opened()
+    dear = opened[np.argsort(-trial.cost[opened], kind="stable")]
+    trial.drop(np.sort(dear[turn % 2 : max(int(share * len(dear)), 1)]))
+    _protect(trial, stop, lambda _words, _share: None)
+    trial.shed()
+    return trial
+
+
+def _begun_anew(search: Search, turn: int, stop: Callable[[], bool]) -> Search:
+    """Another pattern, for which cells were opened for one sensitive cell after the other, at costs a little off."""
+    trial = search.clone()
+    trial.jitter = turn
+    trial.drop(trial.opened())
+    trial.cover(stop)
+    trial.open_more(LAST_REWARD, both=True, single=True)
+    _protect(trial, stop, lambda _words, _share: None)
+    trial.shed()
+    return trial
+
+
+def _pruned(search: Search, stop: Callable[[], bool]) -> Search:
+    """The same without cells that are not needed, the dearest first."""
+    opened = search.opened()
+    for cell in opened[np.argsort(-search.cost[opened], kind="stable")]:
+        if stop() or not search.withheld[cell]:
+            continue
+        trial, left = search.clone(), int(search.open.sum())
+        trial.drop(np.array([cell]))
+        trial.cover(stop)
+        if int(trial.open.sum()) > left:
+            trial.cover_alone()
+        if int(trial.open.sum()) <= left:
+            search = trial
+            search.shed()
+    return search

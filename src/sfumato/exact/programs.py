@@ -65,19 +65,31 @@ class Window:
 
 def minimise(columns: Any, *, cost: Floats, lower: Floats, upper: Floats) -> Floats:
     """The cheapest z with columns·z = 0 within bounds; zero must lie within them."""
-    solver = _solver(columns, cost=cost, lower=lower, upper=upper)
-    return _run(solver)
+    return _run(load(columns, cost=cost, lower=lower, upper=upper))
 
 
-def _solver(columns: Any, *, cost: Floats, lower: Floats, upper: Floats) -> Any:
+def load(
+    columns: Any,
+    *,
+    cost: Floats,
+    lower: Floats,
+    upper: Floats,
+    most: Floats | None = None,
+    whole: Flags | None = None,
+) -> Any:
+    """A solver with a program in it: 0 ≤ columns·z ≤ `most`, or = 0, and whole numbers where they are asked for."""
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = columns.shape[1], columns.shape[0]
     model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
-    model.row_lower_ = model.row_upper_ = np.zeros(columns.shape[0])
+    model.row_lower_ = np.zeros(columns.shape[0])
+    model.row_upper_ = np.zeros(columns.shape[0]) if most is None else most
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = columns.indptr, columns.indices
     model.a_matrix_.value_ = columns.data
-    solver = highspy.Highs()
+    if whole is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[int(one)] for one in whole]
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0), ("parallel", "off")):
         solver.setOptionValue(option, setting)
     solver.passModel(model)
@@ -101,7 +113,7 @@ class Extremes:
 
     def __init__(self, window: Window) -> None:
         n = len(window.cells)
-        self._solver = _solver(window.matrix, cost=np.zeros(n), lower=-window.down, upper=window.up)
+        self._solver = load(window.matrix, cost=np.zeros(n), lower=-window.down, upper=window.up)
         self._solver.setOptionValue("presolve", "off")
         self._window, self._last = window, 0
 
@@ -110,24 +122,7 @@ class Extremes:
         self._solver.changeColCost(self._last, 0.0)
         self._solver.changeColCost(place, float(-sign))
         self._last = place
-        self._solver.run()
-        if self._solver.getModelStatus() == highspy.HighsModelStatus.kUnbounded:
-            found = np.zeros(len(self._window.cells))
-            found[place] = sign * np.inf
-            return found
         return _run(self._solver)
-
-    def hold(self, places: Integers) -> None:
-        """Hold some cells where they are; `release` lets them go."""
-        for place in places:
-            self._solver.changeColBounds(int(place), 0.0, 0.0)
-
-    def release(self, places: Integers) -> None:
-        """Let cells go that were held."""
-        for place in places:
-            self._solver.changeColBounds(
-                int(place), -float(self._window.down[place]), float(self._window.up[place])
-            )
 
 
 def pieces_of(by_cell: Any, shift: Floats) -> tuple[Integers, Integers]:

@@ -90,7 +90,9 @@ class Reduced:
 
     def whole(self, flags: Flags) -> Flags:
         """Flags of the smaller system for every cell; known cells have none."""
-        return np.where(self.belongs >= 0, flags[self.belongs], False) if len(flags) else np.zeros_like(self.belongs > 0)
+        return (
+            np.where(self.belongs >= 0, flags[self.belongs], False) if len(flags) else np.zeros_like(self.belongs > 0)
+        )
 
     def piece(self, of: Piece) -> Piece:
         """The same shift of all cells."""
@@ -100,6 +102,11 @@ class Reduced:
         cells = self.members[at]
         order = np.argsort(cells, kind="stable")
         return Piece(cells=cells[order], by=np.repeat(of.by, times)[order], both=of.both)
+
+    def shrunk(self, of: Piece) -> Piece:
+        """A shift of all cells, in the smaller system."""
+        cells, first = np.unique(self.belongs[of.cells], return_index=True)
+        return Piece(cells=cells, by=of.by[first], both=of.both)
 
 
 def _least(column: Floats, starts: Integers) -> Floats:

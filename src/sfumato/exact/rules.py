@@ -1,8 +1,8 @@
 """Which cells are sensitive, why, and how far from the truth what a reader can work out has to be.
 
-Every rule looks at the contributions to a cell: x in all, x₁ of the largest unit, x₂ of the second, and so on. A unit is
-what the columns are counted by: a person, an establishment, or a holding with all its establishments as one. Rules at
-several levels of unit are joined with `Protection.joined`. The formulas are in docs/methods/suppression.md.
+Every rule looks at the contributions to a cell: x in all, x₁ of the largest unit, x₂ of the second, and so on. A unit
+is what the columns are counted by: a person, an establishment, or a holding with all its establishments as one. Rules
+at several levels of unit are joined with `Protection.joined`. The formulas are in docs/methods/suppression.md.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """The search for shifts that protect sensitive cells, and for the fewest cells that they need.
 
-Sensitive cells are protected many at a time. First by cells that are withheld anyway, at no cost; then further cells are
-opened by a program whose costs are changed again and again to those of cells that hardly moved (re-weighted L1), so that
-few cells move. `Search` keeps which piece of which shift protects which cell: docs/methods/suppression.md.
+Sensitive cells are protected many at a time. First by cells that are withheld anyway, at no cost; then further cells
+are opened by a program whose costs rise, again and again, for cells that hardly moved (re-weighted L1), so that few
+cells move. `Search` keeps which piece of which shift protects which cell: docs/methods/suppression.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ LARGEST_WINDOW = 40_000
 _ROUNDS = 8
 _SMALL, _FEW = 3_000, 60
 """Of a larger system only what is near is looked at, and for so few cells in any case."""
-_TOGETHER = 400
+_TOGETHER = 60
 """Cells that are protected together in a large system."""
 REWARD, LAST_REWARD = 1e3, 1e7
 """What a unit of protection is worth in cells of typical cost, and where everything has to be tried."""
@@ -45,19 +45,26 @@ class Search:
     def __init__(self, system: System, protection: Protection, cost: Floats, withheld: Flags) -> None:
         self.system, self.protection, self.cost = system, protection, cost
         self.by_cell = system.by_cell
-        self.below, self.above = system.freedom
+        needs = np.maximum(protection.up, protection.down)
+        self.far = 4 * float(np.abs(system.value).max(initial=1.0) + needs.max(initial=1.0))
+        """No cell is moved further, though nothing else may hold it."""
+        below, above = system.freedom
+        self.below, self.above = np.minimum(below, self.far), np.minimum(above, self.far)
         self.withheld = withheld.copy()
         self.free = (protection.sensitive | system.hidden) & ~system.fixed
         """Cells that are withheld in any case."""
         self.withheld |= self.free | protection.sensitive
         self.pieces: list[Piece] = []
+        self.keep: list[Piece] = []
+        """Pieces that protect against single readers: they stay in any case."""
         n = len(system)
         self.piece_up, self.piece_down = np.full(n, -1), np.full(n, -1)
         wanted = protection.sensitive
         self.open_up = wanted & (protection.up > NEAR)
         self.open_down = wanted & (protection.down > NEAR)
-        needs = np.maximum(protection.up, protection.down)[wanted]
+        needs = needs[wanted]
         self.typical = float(np.median(needs[needs > 0])) if bool(np.any(needs > 0)) else 1.0
+        self.jitter = 0
         self.turn = 0
         """How often signs were chosen: where nothing else decides, they alternate differently each time."""
 
@@ -72,12 +79,16 @@ class Search:
         copy.__dict__.update(self.__dict__)
         for name in ("withheld", "piece_up", "piece_down", "open_up", "open_down"):
             setattr(copy, name, getattr(self, name).copy())
-        copy.pieces = list(self.pieces)
+        copy.pieces, copy.keep = list(self.pieces), list(self.keep)
         return copy
+
+    def opened(self) -> Integers:
+        """Cells that are withheld though they are not sensitive."""
+        return np.flatnonzero(self.withheld & ~self.free & ~self.protection.sensitive)
 
     def spent(self) -> float:
         """The cost of all cells that are withheld though they are not sensitive."""
-        return float(self.cost[self.withheld & ~self.free & ~self.protection.sensitive].sum())
+        return float(self.cost[self.opened()].sum())
 
     # What one program does.
 
@@ -124,27 +135,33 @@ class Search:
             balance[rows] += entries * signs[at] * size[at]
         return signs * size if both else np.where(signs > 0, up, -down)
 
-    def record(self, cells: Integers, shift: Floats, *, both: bool) -> int:
-        """Keep the pieces of a shift that protect something new, and withhold their cells."""
+    def record(self, cells: Integers, shift: Floats, *, both: bool, anyway: int = -1) -> int:
+        """Keep the pieces of a shift that protect something new, or move one cell; and withhold what they move."""
         whole = np.zeros(len(self.system))
         whole[cells] = shift
         moved, label = pieces_of(self.by_cell, whole)
-        by = whole[moved]
-        up, down = (np.abs(by), np.abs(by)) if both else (by, -by)
-        new_up = self.open_up[moved] & (up >= self.protection.up[moved] - NEAR)
-        new_down = self.open_down[moved] & (down >= self.protection.down[moved] - NEAR)
         order = np.argsort(label, kind="stable")
-        useful = np.unique(label[new_up | new_down])
-        starts, ends = np.searchsorted(label[order], useful), np.searchsorted(label[order], useful, side="right")
-        for start, end in zip(starts, ends, strict=True):
-            own = order[start:end]
-            self.piece_up[moved[own[new_up[own]]]] = len(self.pieces)
-            self.piece_down[moved[own[new_down[own]]]] = len(self.pieces)
-            self.pieces.append(Piece(cells=moved[own], by=by[own], both=both))
-            self.withheld[moved[own]] = True
-        self.open_up[moved[new_up]] = False
-        self.open_down[moved[new_down]] = False
-        return int(new_up.sum() + new_down.sum())
+        bounds = np.flatnonzero(np.diff(label[order], prepend=-1, append=-1))
+        done = 0
+        for start, end in pairwise(bounds):
+            own = np.sort(moved[order[start:end]])
+            new = self.take(Piece(cells=own, by=whole[own], both=both), anyway=bool(np.any(own == anyway)))
+            if new:
+                self.withheld[own] = True
+            done += new
+        return done
+
+    def take(self, piece: Piece, *, anyway: bool = False) -> int:
+        """Keep a piece if it protects something new; the number of bounds that it does."""
+        cells = piece.cells
+        up, down = (np.abs(piece.by),) * 2 if piece.both else (piece.by, -piece.by)
+        new_up = cells[self.open_up[cells] & (up >= self.protection.up[cells] - NEAR)]
+        new_down = cells[self.open_down[cells] & (down >= self.protection.down[cells] - NEAR)]
+        if len(new_up) or len(new_down) or anyway:
+            self.piece_up[new_up] = self.piece_down[new_down] = len(self.pieces)
+            self.open_up[new_up] = self.open_down[new_down] = False
+            self.pieces.append(piece)
+        return len(new_up) + len(new_down)
 
     # Protection by what is withheld, and by opening more.
 
@@ -159,8 +176,16 @@ class Search:
                 for number in range(part):
                     for window, wanted in self.windows(self.withheld & ~self.system.fixed, todo[number::part]):
                         done += self.attempt(window, wanted, np.zeros(len(window)), both=both)
-                if done < 0.4 * len(todo):
+                if done < (0.4 if len(self.system) <= LARGEST_WINDOW else 0.15) * len(todo):
                     break
+
+    def cover_alone(self) -> None:
+        """The same for one bound after the other, which finds all there is; it ends at the first that is not met."""
+        cells = np.flatnonzero(self.withheld & ~self.system.fixed)
+        for cell in np.flatnonzero(self.open):
+            while self.open[cell]:
+                if not self.attempt(cells, np.array([cell]), np.zeros(len(cells)), both=False):
+                    return
 
     def _todo(self, *, both: bool) -> Integers:
         """Cells that are open; with `both`, those that can go up and down by what they need."""
@@ -190,13 +215,23 @@ class Search:
         can, done, todo = ~self.system.fixed, 0, self._todo(both=both)
         everything = np.flatnonzero(can)
         together = 1 if single else len(todo) if len(everything) <= LARGEST_WINDOW else _TOGETHER
+        if single and self.jitter:
+            todo = todo[np.argsort(self._jitter(todo), kind="stable")]
         for group in _groups(todo, together):
             wanted = group[self.open[group]]
             if len(wanted):
                 cells = everything if len(everything) <= _SMALL else self.around(wanted, can)
-                cost = np.where(self.withheld[cells], 0.0, self.cost[cells])
+                cost = np.where(self.withheld[cells], 0.0, self.cost[cells] * self._jitter(cells))
                 done += self.attempt(cells, wanted, cost, both=both, reward=reward)
         return done
+
+    def _jitter(self, cells: Integers) -> Floats:
+        """Factors that make one try differ from the next; 1 in the first."""
+        if not self.jitter:
+            return np.ones(len(cells))
+        mixed = (cells.astype(np.uint64) + np.uint64(977 * self.jitter)) * np.uint64(0x9E3779B97F4A7C15)
+        found: Floats = np.exp((mixed >> np.uint64(40)).astype(np.float64) / 2**23 - 1.0)
+        return found
 
     def open_anything(self) -> int:
         """Look at all cells at once for what is left: the last resort in large systems."""
@@ -204,26 +239,30 @@ class Search:
         cost = np.where(self.withheld[cells], 0.0, self.cost[cells])
         return self.attempt(cells, todo, cost, both=False, reward=LAST_REWARD)
 
-    def around(self, wanted: Integers, can: Flags) -> Integers:
-        """The cells near some others: few cheap ones and withheld ones of every equation, and those that close rings."""
+    def around(self, wanted: Integers, can: Flags, *, each: int = 8) -> Integers:
+        """The cells near some others: few cheap and withheld ones of every equation, and those that close rings."""
         matrix, rows_of = self.system.equations, self.by_cell
-        near = np.zeros(len(self.system), dtype=bool)
-        near[wanted] = True
-        rows = np.zeros(matrix.shape[0], dtype=bool)
+        near, rows = np.unique(wanted), np.zeros(0, dtype=np.int64)
+        last = near
         for _ in range(3):
-            new = np.setdiff1d(rows_of[:, np.flatnonzero(near)].indices, np.flatnonzero(rows))
-            rows[new] = True
+            new = np.setdiff1d(rows_of[:, last].indices, rows)
+            if not len(new):
+                break
+            rows = np.union1d(rows, new)
             part = matrix[new]
             line = np.repeat(np.arange(len(new)), np.diff(part.indptr))
             price = np.where(self.withheld[part.indices], 0.0, self.cost[part.indices])
+            price[~can[part.indices]] = np.inf
             order = np.lexsort((part.indices, price, line))
             rank = np.arange(len(order)) - part.indptr[:-1][line[order]]
-            near[part.indices[order[(rank < 12)]]] = True
-            if near.sum() > LARGEST_WINDOW // 2:
+            cheap = order[(rank < each) & (price[order] < np.inf)]
+            last = np.setdiff1d(part.indices[cheap], near)
+            near = np.union1d(near, last)
+            if len(near) > LARGEST_WINDOW // 2:
                 break
-        inside = np.asarray((abs(rows_of).T @ rows.astype(np.float64))).ravel()
-        near |= inside == np.diff(rows_of.indptr)
-        return np.flatnonzero(near & can)
+        inside, times = np.unique(matrix[rows].indices, return_counts=True)
+        near = np.union1d(near, inside[times == np.diff(rows_of.indptr)[inside]])
+        return near[can[near]].astype(np.int64)
 
     # What is not needed.
 
@@ -232,7 +271,7 @@ class Search:
         gone = np.zeros(len(self.system), dtype=bool)
         gone[cells] = True
         self.withheld[cells] = False
-        broken = np.array([bool(gone[piece.cells].any()) for piece in self.pieces], dtype=bool)
+        broken = np.array([*(bool(gone[piece.cells].any()) for piece in self.pieces), False], dtype=bool)
         for opened, piece in ((self.open_up, self.piece_up), (self.open_down, self.piece_down)):
             lost = (piece >= 0) & broken[piece]
             opened[lost] = True
@@ -240,7 +279,9 @@ class Search:
 
     def shed(self) -> None:
         """Show every cell again that no piece in use moves, and forget the other pieces."""
-        used = np.unique(np.concatenate([self.piece_up, self.piece_down]))
+        kept = {id(piece) for piece in self.keep}
+        stays = [at for at, piece in enumerate(self.pieces) if id(piece) in kept]
+        used = np.unique(np.concatenate([self.piece_up, self.piece_down, np.array(stays, dtype=np.int64)]))
         used = used[used >= 0]
         renumber = np.full(len(self.pieces) + 1, -1)
         renumber[used] = np.arange(len(used))
