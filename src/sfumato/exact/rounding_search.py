@@ -23,6 +23,10 @@ _SHARE = 0.005
 _FAULT = 20.0
 """What a fault costs in the programs, in multiples of the base: more than moving any few cells."""
 _NODES = 20
+_PART = 300
+"""How many finest cells a program in whole numbers decides."""
+_TRIES = 25
+"""After how many programs about the same sum nothing more is expected."""
 _PATIENCE = 4
 """How many times as many programs are tried while there are faults."""
 _REST = 6
@@ -192,10 +196,13 @@ def _improve(choice: Choice, up: Integers, *, steps: int, told: Callable[[float]
         # A wide sum is mended in its narrow parts: the one that is farthest from the truth.
         at = int(np.argmax(score)) if faults.any() else int(narrow[np.argmax(score[narrow])])
         tried[at] += 1
-        some = _around(choice, matrix, transposed, at, turn, size=300)
+        some = np.flatnonzero(choice.free)
+        whole = len(some) <= _PART
+        if not whole:
+            some = _around(choice, matrix, transposed, at, turn, size=_PART)
         found = _part(choice, transposed, some, up, sums)
         if found is None:
-            continue
+            found = up[some]
         some, change = some[found != up[some]], (found - up[some])[found != up[some]]
         touched = np.unique(transposed[some].indices)
         move = as_whole(transposed[some][:, touched].T @ change)
@@ -205,6 +212,8 @@ def _improve(choice: Choice, up: Integers, *, steps: int, told: Callable[[float]
             up[some] += change
             sums[touched] += move
             tried[touched] *= 0.5
+        if whole or tried[at] > _TRIES:
+            break
     return up
 
 
