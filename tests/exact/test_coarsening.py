@@ -23,7 +23,7 @@ from sfumato.exact.coarsening import (
 from sfumato.exact.ranges import Classes, publish_ranges
 from sfumato.exact.rules import Rules
 from sfumato.exact.trees import ROOT, Tree
-from tests.exact.leveled_tables import flat, in_pairs, with_totals
+from tests.exact.rounded_tables import flat, in_pairs, with_totals
 from tests.exact.test_rounding import independent_bounds
 
 RULES = Rules(units=3, percent=10)

@@ -21,7 +21,7 @@ from sfumato.exact.rounding import (
 from sfumato.exact.rounding_search import Choice, Finest, search
 from sfumato.exact.system import System, Table, build_system
 from sfumato.noise.keyed import Keyed, hashes
-from tests.exact.leveled_tables import flat, in_pairs, nearest_by_trying, with_totals
+from tests.exact.rounded_tables import flat, in_pairs, nearest_by_trying, with_totals
 
 BASES = st.sampled_from([3, 5, 10, 100])
 

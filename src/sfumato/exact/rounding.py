@@ -61,7 +61,7 @@ def controlled_rounding(
     system: System,
     base: int,
     *,
-    rounds: int = 1_500,
+    rounds: int = 3_000,
     steps: int = 200,
     told: Callable[[float], None] = lambda _: None,
 ) -> Rounded:

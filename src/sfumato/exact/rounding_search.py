@@ -18,11 +18,19 @@ from sfumato.exact.rounding_programs import as_whole, solve
 
 _WIDE = 400
 """Sums of more cells than this may take as many up as down in one round."""
-_SHARE = 0.02
+_SHARE = 0.005
 """What distance from the truth counts beside a fault, in multiples of the base, while faults are mended."""
 _FAULT = 20.0
 """What a fault costs in the programs, in multiples of the base: more than moving any few cells."""
 _NODES = 20
+_PART = 300
+"""How many finest cells a program in whole numbers decides."""
+_TRIES = 25
+"""After how many programs about the same sum nothing more is expected."""
+_PATIENCE = 4
+"""How many times as many programs are tried while there are faults."""
+_REST = 6
+"""For how many rounds a cell that moved stays, so that cells do not go to and fro."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,10 +100,12 @@ class Choice:
         apart: Integers = np.maximum(self.low - sums, 0) + np.maximum(sums - self.high, 0)
         return apart
 
-    def loss(self, up: Integers, sums: Integers) -> float:
-        """Faults and distance together: what no step may raise."""
-        within = np.clip(sums, self.low, self.high) - self.low
-        return float(self.faults(sums).sum() * (1 + _FAULT) + self.cell_cost @ up + self.sum_cost @ within)
+    def cost_of_sums(self, sums: Integers, which: Integers) -> Floats:
+        """Faults and distance of some sums together: what no program may raise."""
+        low, high = self.low[which], self.high[which]
+        apart = np.maximum(low - sums, 0) + np.maximum(sums - high, 0)
+        cost: Floats = apart * (1 + _FAULT) + self.sum_cost[which] * (np.clip(sums, low, high) - low)
+        return cost
 
 
 def search(choice: Choice, up: Integers, *, rounds: int, steps: int, told: Callable[[float], None]) -> Integers:
@@ -112,6 +122,7 @@ def _mend(choice: Choice, up: Integers, *, rounds: int, told: Callable[[float], 
     wide = np.diff(matrix.indptr) > _WIDE
     sums, weight = as_whole(matrix @ up), np.ones(matrix.shape[0])
     best, fewest = up, np.inf
+    moved = np.full(len(up), -_REST)
     for turn in range(rounds):
         faults = choice.faults(sums)
         if (number := int(faults.sum())) < fewest:
@@ -120,12 +131,13 @@ def _mend(choice: Choice, up: Integers, *, rounds: int, told: Callable[[float], 
             break
         told(turn / rounds)
         gain = _gains(choice, transposed, up, sums, weight)
-        movable = np.flatnonzero(choice.free & (gain < -_SHARE / 2))
+        movable = np.flatnonzero(choice.free & (gain < -_SHARE / 2) & (turn - moved >= _REST))
         if not len(movable):
             weight[faults > 0] += 1  # a way out of a place where no single move helps
             continue
         order = np.argsort(gain[movable] * (0.5 + _spread(len(up), turn + 2)[movable]), kind="stable")
         chosen = _together(choice, transposed, movable[order], up=up, sums=sums, wide=wide)
+        moved[chosen] = turn
         change = 1 - 2 * up[chosen]
         up[chosen] += change
         sums += as_whole(transposed[chosen].T @ change)
@@ -171,10 +183,12 @@ def _improve(choice: Choice, up: Integers, *, steps: int, told: Callable[[float]
     """Programs for parts of the table: those with faults first, then those farthest from the truth."""
     matrix, transposed = choice.finest.matrix, choice.finest.matrix.T.tocsr()
     narrow = np.flatnonzero(np.diff(matrix.indptr) <= _WIDE)
-    sums, tried = as_whole(matrix @ up), np.zeros(matrix.shape[0])
-    for turn in range(steps):
-        told(turn / steps)
+    up, sums, tried = up.copy(), as_whole(matrix @ up), np.zeros(matrix.shape[0])
+    for turn in range(_PATIENCE * steps):
         faults = choice.faults(sums)
+        if turn >= steps and not faults.any():
+            break
+        told(turn / (_PATIENCE * steps))
         regret = np.where(up == 1, choice.cell_cost, -choice.cell_cost).clip(0) * choice.free
         score = (matrix @ regret + _FAULT * faults) / (1 + tried)
         if not len(narrow) or not float(score.max()) > 0:
@@ -182,17 +196,24 @@ def _improve(choice: Choice, up: Integers, *, steps: int, told: Callable[[float]
         # A wide sum is mended in its narrow parts: the one that is farthest from the truth.
         at = int(np.argmax(score)) if faults.any() else int(narrow[np.argmax(score[narrow])])
         tried[at] += 1
-        some = _around(choice, matrix, transposed, at, turn, size=300)
+        some = np.flatnonzero(choice.free)
+        whole = len(some) <= _PART
+        if not whole:
+            some = _around(choice, matrix, transposed, at, turn, size=_PART)
         found = _part(choice, transposed, some, up, sums)
         if found is None:
-            continue
-        change = found - up[some]
-        then = sums + as_whole(transposed[some].T @ change)
-        moved = up.copy()
-        moved[some] = found
-        if choice.loss(moved, then) < choice.loss(up, sums) - 1e-9:
-            up, sums = moved, then
-            tried[transposed[some[change != 0]].indices] *= 0.5
+            found = up[some]
+        some, change = some[found != up[some]], (found - up[some])[found != up[some]]
+        touched = np.unique(transposed[some].indices)
+        move = as_whole(transposed[some][:, touched].T @ change)
+        before = choice.cost_of_sums(sums[touched], touched)
+        after = choice.cost_of_sums(sums[touched] + move, touched)
+        if float(after.sum() - before.sum() + choice.cell_cost[some] @ change) < -1e-9:
+            up[some] += change
+            sums[touched] += move
+            tried[touched] *= 0.5
+        if whole or tried[at] > _TRIES:
+            break
     return up
 
 
@@ -200,6 +221,7 @@ def _around(choice: Choice, matrix: Any, transposed: Any, at: int, turn: int, *,
     """Some hundred cells about a sum, those first that share most sums with cells that are there already."""
     spread = _spread(matrix.shape[1], turn + 5)
     near = matrix[at].indices
+    near = near[:: max(len(near) // 4096, 1)]
     near = near[choice.free[near]]
     near = near[np.argsort(spread[near], kind="stable")][: size // 8]
     length = np.diff(matrix.indptr)
