@@ -273,7 +273,7 @@ def _foreseen(ready: Checked, charges: Sequence[Charge], progress: Progress) -> 
             {name: (one, counted[name]) for name, one in batch.items()},
             {name: (one, counted[name], answer) for name, (one, answer) in known.items()},
             plan.secret,
-            lambda words, share: progress(f"{words}, {share:.0%}"),
+            lambda words, _: progress(words),
         )
     return found
 

@@ -205,7 +205,7 @@ def _decided(
         {**known, **plan.known_before},
         ready.count,
         plan.secret,
-        lambda words, share: progress(f"{words}, {share:.0%}"),
+        lambda words, _: progress(words),
         last=last,
     )
 

@@ -13,7 +13,7 @@ from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.release import load
 from sfumato.report.assess import assess
-from sfumato.running import run
+from sfumato.running import keep_answer, run
 from tests.statistics.exact.records import release_file, write_records
 
 TURNOVER = 'turnover; total = "turnover"; by = ["place", "sector"]; totals = true'
@@ -32,7 +32,7 @@ def rows(folder: Path, name: str, bundle: str = "release_bundle") -> dict[tuple[
     table = pq.read_table(folder / bundle / "tables" / f"{name}.parquet").to_pylist()
     dimensions = [key for key in table[0] if key not in ("value", "status", "low", "high", "establishments")]
     for row in table:
-        assert (row["status"] == "suppressed") == (row["value"] is None)
+        assert (row.get("status", "") == "suppressed") == (row["value"] is None)
     return {tuple(row[key] for key in dimensions): row["value"] for row in table}
 
 
@@ -251,3 +251,32 @@ def test_what_was_withheld_in_another_period_is_withheld_again_where_it_serves(f
     run(load(path))
     after = {cell for cell, value in rows(folder, "turnover", "next_bundle").items() if value is None}
     assert after == before
+
+
+@pytest.mark.parametrize(
+    "rules", ['method = "suppression", minimum_units = 3, p = 15', 'method = "rounding", base = 7']
+)
+def test_a_run_that_is_killed_between_two_tables_is_finished_by_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rules: str
+) -> None:
+    release, kept = load(release_file(folder, [TURNOVER, REGIONS], rules=rules)), []
+
+    def killed(*given: object, **named: object) -> str:
+        if kept:
+            raise KeyboardInterrupt
+        kept.append(named["table"])
+        return keep_answer(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.running.keep_answer", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(release)
+    assert kept == ["turnover"]
+    assert run(release).finished == ("regions",)
+    whole, regions = rows(folder, "turnover"), rows(folder, "regions")
+    for region, places in (("N", "AB"), ("S", "CD")):
+        for sector in "123":
+            parts = [whole[place, sector] for place in places]
+            if None not in (*parts, regions[region, sector]):
+                assert sum(part or 0 for part in parts) == regions[region, sector]
+            assert [*parts, regions[region, sector]].count(None) != 1
