@@ -43,6 +43,7 @@ def write_records(folder: Path) -> None:
                 "place": [place for place, *_ in rows],
                 "sector": [sector for _, sector, _ in rows],
                 "turnover": [value for *_, value in rows],
+                "asked": [value != 900 for *_, value in rows],
                 "weight": [1.0 + (at % 4) / 8 for at in range(len(rows))],
             }
         ),

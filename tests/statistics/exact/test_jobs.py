@@ -70,6 +70,15 @@ def test_contributions_are_those_of_establishments_counted_by_hand(tmp_path: Pat
     assert found == {("A", "11"): (60, 3), ("A", "62"): (90, 2), ("B", "62"): (210, 3)}  # nobody farms in B
 
 
+def test_larger_units_are_named_by_a_public_attribute(tmp_path: Path) -> None:
+    release = load(written(tmp_path, 'minimum_units = 2, levels = ["industry"]'))  # as if it were the enterprise
+    with checked(release, remember=False) as ready:
+        jobs = ready.count({table.name: table for table in ready.plan.tables})["jobs"]
+    assert jobs["units_0"].tolist() == [2, 2, 2, 1, 1, 1, 3, 3, 3]
+    assert jobs["units_1"].tolist() == [2, 2, 2, 1, 1, 1, 2, 2, 2]  # 101 and 102 are one
+    assert jobs["largest_1"].tolist() == [2, 1, 3, 2, 1, 3, 3, 2, 5]
+
+
 def test_cells_of_one_establishment_are_withheld_and_zeros_are_told(tmp_path: Path) -> None:
     published = run(load(written(tmp_path, "minimum_units = 2")))
     rows = pq.read_table(published.bundle / "tables/jobs.parquet").to_pylist()

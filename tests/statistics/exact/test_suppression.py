@@ -161,6 +161,12 @@ def test_one_holding_under_several_businesses_counts_as_one(folder: Path) -> Non
     assert groups["A", "1"] is None
 
 
+def test_who_did_not_ask_for_protection_makes_no_cell_sensitive(folder: Path) -> None:
+    plain = check(load(release_file(folder, [TURNOVER]))).foreseen["turnover"]
+    asked = check(load(release_file(folder, [TURNOVER], records='consent = "asked"'))).foreseen["turnover"]
+    assert (plain.sensitive, asked.sensitive) == (2, 1)  # the large one in B × 2 did not
+
+
 def test_weighted_totals_are_published_in_whole_units_and_linked(folder: Path) -> None:
     run(load(release_file(folder, [TURNOVER], records='weight = "weight"')))
     found = rows(folder, "turnover")
