@@ -199,28 +199,31 @@ def _refuse_another_noise(
 
 
 def refuse_unlinked(plan: Plan, identity: Identity, history: Sequence[Entry]) -> None:
-    """Raise ReleaseError when true numbers of these data were published that new ones are not linked to."""
-    waiting = [one for one in plan.statistics if one.decided_by() is not None]
-    linked = {identity.charge(one).question for one in (*waiting, *(one.table for one in plan.earlier))}
+    """Raise ReleaseError when true numbers of these data were published that new ones are not linked to.
+
+    Beside numbers that were moved by permanent factors they tell the factors, whichever of them comes first.
+    """
     answered = {entry.question for entry in history if entry.kind == "answer"}
-    if not waiting or all(identity.charge(one).question in answered for one in waiting):
+    new = [one for one in plan.statistics if identity.charge(one).question not in answered]
+    waiting = [one for one in new if one.decided_by() is not None]
+    moved = [one for one in new if one.key and one.decided_by() is None and not one.protects_units]
+    if not (waiting or moved):
         return  # what was published is given again
-    apart = [
-        entry
-        for entry in history
-        if entry.kind == "charge"
-        and (entry.note.startswith(f"{EXACT_NOTE} ") or f" {EXACT_NOTE}-" in entry.note)
-        and entry.question in answered - linked
-        and entry.data in identity.names
-    ]
+    linked = {identity.charge(one).question for one in (*plan.statistics, *(one.table for one in plan.earlier))}
+    before = [e for e in history if e.kind == "charge" and e.question in answered - linked and e.data in identity.names]
+    true = [e for e in before if e.note.startswith(f"{EXACT_NOTE} ") or f" {EXACT_NOTE}-" in e.note]
+    factors = [e for e in before if e.note.startswith(KEY_NOTE) and e not in true]
+    apart = (true if waiting else []) or (factors if waiting else true)
     if apart:
         tables = ", ".join(dict.fromkeys(f"'{entry.table}' of {entry.release}" for entry in apart))
         raise ReleaseError(
-            f"table '{waiting[0].name}'",
-            expected="true numbers that are linked to all others of the same data: what one withholds, the other must "
-            "not tell",
+            f"table '{(waiting or moved)[0].name}'",
+            expected="true numbers that are linked to all others of the same data, and none with permanent factors "
+            "beside them: what one withholds, the other must not tell",
             found=f"others that were published before: {tables}",
-            do='name the release files they come from under [release]: earlier = ["spring.toml"]',
+            do='name the release files that true numbers come from under [release]: earlier = ["spring.toml"]'
+            if waiting and true
+            else "publish all tables of these data by the method that was used first",
         )
 
 

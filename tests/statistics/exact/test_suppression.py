@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.keys import new_key
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import keep_answer, run
@@ -237,8 +238,6 @@ def test_the_bundle_says_the_rules_in_fields_and_what_was_proved(folder: Path) -
 
 
 def test_true_numbers_and_permanent_factors_are_not_published_side_by_side(folder: Path) -> None:
-    from sfumato.keys import new_key
-
     new_key(folder / "sfumato.key")
     tables = [TURNOVER, 'other; total = "turnover"; by = ["place"]; protect = { method = "top-contributors" }']
     with pytest.raises(ReleaseError, match="permanent factors"):
@@ -286,3 +285,18 @@ def test_a_run_that_is_killed_between_two_tables_is_finished_by_the_next(
             if None not in (*parts, regions[region, sector]):
                 assert sum(part or 0 for part in parts) == regions[region, sector]
             assert [*parts, regions[region, sector]].count(None) != 1
+
+
+def test_permanent_factors_are_not_told_by_true_numbers_of_another_release(folder: Path) -> None:
+    new_key(folder / "sfumato.key")
+    moved = 'moved; total = "turnover"; by = ["place"]; protect = { method = "top-contributors" }'
+    run(load(release_file(folder, [TURNOVER])))
+    with pytest.raises(ReleaseError, match="permanent factors"):
+        run(load(release_file(folder, [moved], name="later", about='key = "sfumato.key"')))
+    other = folder / "other"
+    other.mkdir()
+    write_records(other)
+    new_key(other / "sfumato.key")
+    run(load(release_file(other, [moved], about='key = "sfumato.key"')))
+    with pytest.raises(ReleaseError, match="permanent factors"):
+        run(load(release_file(other, [TURNOVER], name="later")))
