@@ -21,7 +21,7 @@ LARGEST_WINDOW = 40_000
 _ROUNDS = 8
 _SMALL, _FEW = 3_000, 60
 """Of a larger system only what is near is looked at, and for so few cells in any case."""
-_TOGETHER = 60
+_TOGETHER = 150
 """Cells that are protected together in a large system."""
 REWARD, LAST_REWARD = 1e3, 1e7
 """What a unit of protection is worth in cells of typical cost, and where everything has to be tried."""
@@ -247,8 +247,9 @@ class Search:
             )
         return done
 
-    def around(self, wanted: Integers, can: Flags, *, each: int = 8) -> Integers:
+    def around(self, wanted: Integers, can: Flags) -> Integers:
         """The cells near some others: few cheap and withheld ones of every equation, and those that close rings."""
+        each = 12 if len(self.system) <= LARGEST_WINDOW else 3
         matrix, rows_of = self.system.equations, self.by_cell
         near, rows = np.unique(wanted), np.zeros(0, dtype=np.int64)
         last = near
