@@ -30,4 +30,4 @@ def test_without_r_only_ours_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     results = measure_exact(tmp_path, tell=lambda _: None)
     section = exact_section(results)
     assert "R is not installed" in section.notes[0]
-    assert [line.met for line in section.lines] == [True, True, True]
+    assert [line.met for line in section.lines] == [True, True, True, True]
