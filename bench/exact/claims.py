@@ -6,7 +6,11 @@ from typing import Any
 from bench.shared.report import Claim, Grid, Results, Section
 
 _FASTER, _MINUTES = 10, 10
-_ASKED = {"not exactly": "no sensitive cell is told exactly", "by the rule": "bounds as far off as the rule asks for"}
+_ASKED = {
+    "not exactly": "no sensitive cell is told exactly",
+    "single contributors": "the same, also to who contributes alone to another cell",
+    "by the rule": "bounds as far off as the rule asks for",
+}
 
 
 def exact_section(results: Results) -> Section:
@@ -23,7 +27,9 @@ def exact_section(results: Results) -> Section:
         notes=(
             f"{peer}. Made-up employers with amounts, by place in district and by industry in sector, with all totals; "
             "a cell is sensitive if one employer has more than 75 %. CPU seconds of one core, from the records to the "
-            "pattern. All patterns are audited by our proof, which knows nothing but the pattern.",
+            "pattern. All patterns are audited by our proof; theirs is made to hold against single contributors, so "
+            "the comparison is with ours that does too. Sensitive cells with a contributor who learns them are counted "
+            "after a plus.",
         ),
     )
 
@@ -37,7 +43,7 @@ def _lines(name: str, table: dict[str, Any]) -> Iterator[Claim]:
             target="0",
             met=ours["unprotected"] == 0,
         )
-    ours, theirs = table["not exactly"], table["gauss"]
+    ours, theirs = table["single contributors"], table["gauss"]
     if "reason" in theirs:
         return
     for what in ("withheld", "value"):
@@ -71,7 +77,14 @@ def _grid(name: str, table: dict[str, Any]) -> Grid:
     rows = []
     for asked, words in _ASKED.items():
         ours, theirs = table[asked], table["gauss"]
-        rows.append((f"ours: {words}", f"{ours['withheld']:,}", f"{ours['value']:,}", str(ours["unprotected"])))
+        rows.append(
+            (
+                f"ours: {words}",
+                f"{ours['withheld']:,}",
+                f"{ours['value']:,}",
+                f"{ours['unprotected']} + {ours['pairs']}",
+            )
+        )
         if "reason" not in theirs:
             repaired = theirs[f"repaired, {asked}"]
             rows.append(
@@ -79,7 +92,7 @@ def _grid(name: str, table: dict[str, Any]) -> Grid:
                     f"theirs: {words}",
                     f"{theirs['withheld']:,}",
                     f"{theirs['value']:,}",
-                    str(theirs[f"unprotected, {asked}"]),
+                    f"{theirs[f'unprotected, {asked}']} + {theirs[f'pairs, {asked}']}",
                 )
             )
             rows.append(("theirs, repaired by ours", f"{repaired['withheld']:,}", f"{repaired['value']:,}", "0"))

@@ -64,9 +64,9 @@ def _beside(register: Register, folder: Path, tell: Tell, name: str) -> dict[str
         tell(f"{name}: ours, {asked}")
         found[asked] = _ours(register, asked)
         if pattern is not None:
-            shown = prove(system, pattern, protection, readers=False)
-            repaired = withhold(system, protection, cost=_COSTS.of(system), start=pattern, readers=False)
-            theirs |= {f"unprotected, {asked}": int(shown.unprotected.sum())}
+            shown = prove(system, pattern, protection)
+            repaired = withhold(system, protection, cost=_COSTS.of(system), start=pattern)
+            theirs |= {f"unprotected, {asked}": int(shown.unprotected.sum()), f"pairs, {asked}": len(shown.pairs)}
             theirs |= {f"repaired, {asked}": _told(system, repaired.withheld)}
     if pattern is not None:
         theirs |= _told(system, pattern)
@@ -79,23 +79,30 @@ def _needs(register: Register) -> tuple[System, Protection]:
 
 
 def _asked(system: System, needs: Protection) -> dict[str, Protection]:
-    """As much as the other tool promises, that no cell is told exactly; and as much as the rule asks for."""
+    """That no cell is told exactly, to nobody or to nobody who contributes alone to another; and by the rule.
+
+    The other tool promises the second of them.
+    """
     one = np.where(needs.sensitive, np.minimum(1.0, system.value), 0.0)
-    return {"not exactly": replace(needs, down=one, up=one), "by the rule": needs}
+    exact = replace(needs, down=one, up=one)
+    nobody = np.full(len(system), -1, dtype=np.int64)
+    rule = replace(needs, owner=nobody)
+    return {"not exactly": replace(exact, owner=nobody), "single contributors": exact, "by the rule": rule}
 
 
 def _ours(register: Register, asked: str) -> dict[str, Any]:
-    """From records to a pattern, and its proof from nothing but the pattern."""
+    """From records to a pattern, and its proof, for which every shift that came with the pattern is checked."""
     began = process_time()
     system, needs = _needs(register)
     protection = _asked(system, needs)[asked]
-    found = withhold(system, protection, cost=_COSTS.of(system), readers=False, tries=0)
+    found = withhold(system, protection, cost=_COSTS.of(system), tries=0)
     made = process_time()
-    proof = prove(system, found.withheld, protection, readers=False)
+    proof = prove(system, found.withheld, protection, pieces=found.pieces)
     proved = process_time()
     if set(np.flatnonzero(proof.unprotected)) != set(found.unprotected):
         raise WrongResultError("the proof of a pattern and the pattern itself disagree")
     told = {"seconds": made - began, "proof_seconds": proved - made, "unprotected": int(proof.unprotected.sum())}
+    told["pairs"] = len(proof.pairs)
     return told | _told(system, found.withheld)
 
 

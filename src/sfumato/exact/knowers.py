@@ -146,7 +146,7 @@ class Readers:
         price = np.where(search.withheld[cells], 0.01, search.cost[cells] * 100) if opening else np.ones(len(cells))
         place = np.searchsorted(cells, wanted)
         shift = window.shift(wanted=place, needs=needs, cost=price, reward=LAST_REWARD)
-        for step in _OPENING if opening else (1.0,):
+        for step in _OPENING if opening else ():
             weighted = price * search.typical / (np.abs(shift) + step * search.typical)
             shift = window.shift(wanted=place, needs=needs, cost=weighted, reward=LAST_REWARD)
         self._take(cells, shift, both=both, most=most)
