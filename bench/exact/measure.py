@@ -1,21 +1,31 @@
-"""Withheld cells, their value and CPU seconds beside GaussSuppression in R, on the same tables; and a million cells."""
+"""Withheld cells, their value and CPU seconds beside GaussSuppression in R, on the same tables; and a million cells.
 
+`python -m bench.exact.measure --out FOLDER` writes `exact.json` there, and tells every claim beside its target. Where R
+or its package is missing, the comparison is left out, and the report says so.
+"""
+
+import argparse
 import csv
+import json
 import resource
 import shutil
 import subprocess
-from dataclasses import replace
+import tempfile
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
+from bench.exact.claims import exact_section
 from bench.exact.register import LARGEST, SIZES, Register, Size, make
 from bench.peers.environments import reason_of
 from bench.shared.gate import WrongResultError
+from bench.shared.machine import Machine
 from bench.shared.processes import Tell
-from bench.shared.report import Results
+from bench.shared.report import Results, print_report
 from sfumato.arrays import Flags
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.proof import prove
@@ -136,3 +146,21 @@ def _largest(size: Size) -> dict[str, Any]:
     told = _ours(register, "not exactly")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return told | {"cells": len(register.names()), "megabytes": round(memory)}
+
+
+def main() -> None:
+    """Measure, report, and write the figures to a folder."""
+    parser = argparse.ArgumentParser(prog="python -m bench.exact.measure")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the figures")
+    out, console = parser.parse_args().out, Console()
+    out.mkdir(parents=True, exist_ok=True)
+    machine = Machine.now()
+    with tempfile.TemporaryDirectory() as folder, console.status("starting") as status:
+        results = measure_exact(Path(folder), tell=status.update)
+    results = {"about": str(machine), "machine": asdict(machine), **results}
+    (out / "exact.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    print_report(console, exact_section(results))
+
+
+if __name__ == "__main__":
+    main()

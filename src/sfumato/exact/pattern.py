@@ -106,6 +106,11 @@ def withhold(
     )
 
 
+def repair(system: System, withheld: Flags, protection: Protection, *, cost: Floats | None = None) -> Pattern:
+    """A pattern of whatever origin with more cells withheld, so that it holds; those that it has stay."""
+    return withhold(system, protection, cost=cost, start=withheld)
+
+
 def _protect(search: Search, stop: Callable[[], bool], progress: Callable[[str, float], None]) -> None:
     """Protect all that can be protected: by what is withheld, by cheap cells for many, by any for one alone."""
     number = max(int(search.open.sum()), 1)

@@ -92,10 +92,13 @@ class Search:
 
     # What one program does.
 
-    def attempt(self, cells: Integers, wanted: Integers, cost: Floats, *, both: bool, reward: float = 1.0) -> int:
+    def attempt(
+        self, cells: Integers, wanted: Integers, cost: Floats, *, both: bool, reward: float = 1.0, weigh: bool = True
+    ) -> int:
         """Try to protect some cells by moving only some; the number of bounds that were protected.
 
-        With `both`, a shift and its opposite have to be possible, and protect both bounds at once.
+        With `both`, a shift and its opposite have to be possible, and protect both bounds at once. With `weigh`, costs
+        are changed until few cells move.
         """
         below, above = (np.minimum(self.below, self.above),) * 2 if both else (self.below, self.above)
         window = Window.of(self.by_cell, cells, below, above)
@@ -108,7 +111,7 @@ class Search:
             other = window.shift(wanted=place, needs=turned, cost=cost, reward=reward)
             if unmet(other[place], turned).sum() < missed.sum():
                 shift, needs = other, turned
-        if bool(cost.any()):
+        if weigh and bool(cost.any()):
             for step in _STEPS:
                 weighted = cost * self.typical / (np.abs(shift) + step * self.typical)
                 shift = window.shift(wanted=place, needs=needs, cost=weighted, reward=reward)
@@ -234,10 +237,15 @@ class Search:
         return found
 
     def open_anything(self) -> int:
-        """Look at all cells at once for what is left: the last resort in large systems."""
+        """Look at all cells at once for what is left, together and then one by one: the last resort."""
         cells, todo = np.flatnonzero(~self.system.fixed), self._todo(both=False)
         cost = np.where(self.withheld[cells], 0.0, self.cost[cells])
-        return self.attempt(cells, todo, cost, both=False, reward=LAST_REWARD)
+        done = self.attempt(cells, todo, cost, both=False, reward=LAST_REWARD, weigh=False)
+        if not done:
+            done = sum(
+                self.attempt(cells, one, cost, both=False, reward=LAST_REWARD, weigh=False) for one in _groups(todo, 1)
+            )
+        return done
 
     def around(self, wanted: Integers, can: Flags, *, each: int = 8) -> Integers:
         """The cells near some others: few cheap and withheld ones of every equation, and those that close rings."""
