@@ -32,6 +32,7 @@ ORDER = (
     "measures",
     "method",
     "agree",
+    "exact",
     "surroundings",
     "statistic",
     "statistics",
@@ -124,10 +125,11 @@ def test_duckdb_and_spark_are_named_in_the_engine_alone() -> None:
 
 
 def pure_files() -> list[Path]:
-    """Methods of protection, and what makes tables agree."""
+    """Methods of protection, what makes tables agree, and what withholds cells."""
     methods = {Path(sys.modules[method.__module__].__file__ or "") for method in METHODS.values()}
     methods = {path for path in methods if path.is_relative_to(PACKAGE)}  # others may have plugged in
-    return sorted([*methods, *(PACKAGE / "agree").glob("*.py"), *(PACKAGE / "measures").glob("*.py")])
+    rooms = ("agree", "exact", "measures")
+    return sorted([*methods, *(path for room in rooms for path in (PACKAGE / room).glob("*.py"))])
 
 
 @pytest.mark.parametrize("path", pure_files(), ids=lambda p: str(p.relative_to(PACKAGE)))

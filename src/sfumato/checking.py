@@ -44,6 +44,7 @@ from sfumato.safeguards import (
     refuse_gone,
     refuse_other_units,
     refuse_rolled_back,
+    refuse_unlinked,
 )
 from sfumato.statistic import Statistic
 from sfumato.statistics.kinds import by_kind, by_scan
@@ -82,6 +83,8 @@ class Findings:
     """What a bought scale would do for the published errors of tables, by public numbers."""
     cut: Mapping[str, Any] = field(default_factory=dict)
     """What caps take off totals of jobs, by measure: confidential, too."""
+    foreseen: Mapping[str, Any] = field(default_factory=dict)
+    """What would be withheld of true numbers, by table: confidential, too."""
     changes: tuple[str, ...] = ()
     """What changed in the data since they were last charged, where that makes new charges."""
     reading: Mapping[str, Guess] = field(default_factory=dict)
@@ -171,17 +174,18 @@ def check(release: Release, *, data: bool = True, progress: Progress = lambda _:
     """Plan a release and validate its data; with `data=False` no data file is opened."""
     if data:
         with checked(release, progress, everything=True) as ready:
-            return findings(ready)
+            return findings(ready, progress)
     refuse_gone(release)
     plan = make_plan(release, _declared_codes(release))
     return _findings(plan, plan.charges("0"), opened=False)
 
 
-def findings(ready: Checked) -> Findings:
+def findings(ready: Checked, progress: Progress = lambda _: None) -> Findings:
     """What is found of a plan and the data it was checked with, and what the ledger would say; nothing is charged."""
     plan, identity = ready.plan, ready.identity
     if plan.release.ledger.exists():
         refuse_another_key(plan, identity, Ledger.open(plan.release.ledger))
+        refuse_unlinked(plan, identity, identity.history)
     charges, changes = identity.charges(plan), identity.changes(plan, plan.release.account)
 
     def due(changed: Plan) -> Fraction:
@@ -196,6 +200,7 @@ def findings(ready: Checked) -> Findings:
         weighing=_weighing(ready),
         offers=offers(plan, ready.opened, due) if plan.release.data.of_jobs else {},
         cut=_cut(ready),
+        foreseen=_foreseen(ready, charges, progress),
         changes=changes,
         edition=None if plan.release.series is None else edition_of(plan, charges, identity.history, changes),
         reading=ready.reading,
@@ -249,6 +254,28 @@ def _cut(ready: Checked) -> dict[str, Any]:
     """What caps take off totals, by measure."""
     batches = by_kind({one.name: one for one in ready.plan.tables}).items()
     return {name: found for kind, batch in batches for name, found in kind.cut(batch, ready.opened).items()}
+
+
+def _foreseen(ready: Checked, charges: Sequence[Charge], progress: Progress) -> dict[str, Any]:
+    """What would be withheld of tables that are decided together; what was published before says it itself."""
+    plan, found = ready.plan, dict[str, Any]()
+    questions = {charge.table: charge.question for charge in charges}
+    waiting = {one.name: one for one in plan.tables if one.decided_by() is not None}
+    before = {
+        name: (one, one.as_asked(stored))
+        for name, one in waiting.items()
+        if (stored := ready.identity.stored(questions[name])) is not None
+    }
+    known = {**before, **plan.known_before}
+    for kind, batch in by_kind({name: one for name, one in waiting.items() if name not in before}).items():
+        counted = ready.count({**batch, **{name: one for name, (one, _) in known.items()}})
+        found |= kind.foreseen(
+            {name: (one, counted[name]) for name, one in batch.items()},
+            {name: (one, counted[name], answer) for name, (one, answer) in known.items()},
+            plan.secret,
+            lambda words, _: progress(words),
+        )
+    return found
 
 
 def _average_weight(ready: Checked) -> float | None:

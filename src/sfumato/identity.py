@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from sfumato.content import Content
 from sfumato.engine.content import ContentReader
@@ -39,6 +40,11 @@ class Identity:
     def names(self) -> frozenset[str]:
         """Every name under which these data were charged."""
         return names_of(self.content, self._known) | {self.fingerprint} - {""}
+
+    def stored(self, question: str) -> Any:
+        """The content of the answer that was given to a question; None where there is none."""
+        digest = self._answered.get(question)
+        return None if digest is None else self.answers.read_file(question, digest)
 
     def charges(self, plan: Plan) -> list[Charge]:
         """What the ledger is asked to charge, for every table and every cube."""

@@ -28,10 +28,10 @@ from sfumato.privacy.blocks import ChargedOnce, charged_once
 from sfumato.privacy.guarantee import Guarantee, NoFormalGuarantee
 from sfumato.release import Release
 from sfumato.statistic import Asked, Statistic
+from sfumato.statistics.fitting import refuse_beside_true_numbers, refuse_two_noises
 from sfumato.statistics.jobs.bought_scale import ScaleForEach
 from sfumato.statistics.kinds import in_order, kind_of, plan_cube
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import is_keyed
 from sfumato.statistics.table import Table
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
@@ -123,6 +123,11 @@ class Plan:
         """The names of the tables that tell of others how large their establishments can be."""
         told = {name: [one for one in some if one.tells_values(name)] for name, some in self.finer.items()}
         return {name: tuple(one.table.name for one in some) for name, some in told.items() if some}
+
+    @property
+    def known_before(self) -> dict[str, tuple[Statistic, Any]]:
+        """The tables of earlier releases that new ones are decided with, each with its answer."""
+        return {one.table.name: (one.table, one.measured) for one in self.earlier if one.table.decided_by() is not None}
 
     @property
     def tables(self) -> tuple[PublishedTable, ...]:
@@ -262,7 +267,8 @@ def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
         maps=_maps(release, codelists),
     )
     _ = plan.published_maps  # whole and drawn once, so that no map stops a run that was charged
-    _refuse_two_noises(plan)
+    refuse_two_noises(plan.tables)
+    refuse_beside_true_numbers(plan.tables)
     _refuse_taken_names(plan)
     _refuse_sizes(plan)
     _ = plan.composites  # refuses tables that cannot have them
@@ -330,7 +336,7 @@ def plan_table(
         block=kind.block_of(question, data),
         in_chunks=in_chunks,
     )
-    if secret is not None and (is_keyed(method.name) or planned.chooses_records):
+    if secret is not None and (table.protect.needs_key or planned.chooses_records):
         planned = replace(planned, key=secret.fingerprint)
     return replace(planned, before=planned.as_asked_before(method_for))
 
@@ -361,20 +367,6 @@ def _rounded(tables: Sequence[PublishedTable]) -> tuple[PublishedTable, ...]:
         with naming(f"table '{table.name}'"):
             found.append(table.at_rounding(jobs, pay if table.rounds_earnings else WHOLE_NUMBERS))
     return tuple(found)
-
-
-def _refuse_two_noises(plan: Plan) -> None:
-    """Records perturbed in two ways are disclosed: the same directions and sizes enter both."""
-    noises = {table.noise: table.name for table in plan.tables if table.noise}
-    if len(noises) > 1:
-        one, other = list(noises.values())[:2]
-        raise ReleaseError(
-            f"tables '{one}' and '{other}'",
-            expected="one method with the same options in all tables of totals, but for what is withheld: two "
-            "perturbations of the same cells, made of the same directions and sizes, can be solved for the truth",
-            found="different ones",
-            do="write the same method and options in every table",
-        )
 
 
 def _refuse_sizes(plan: Plan) -> None:

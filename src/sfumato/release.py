@@ -24,7 +24,7 @@ from sfumato.sections import About, LiveSettings, Series, content_of_period
 from sfumato.statistics.cube.section import CubeSection
 from sfumato.statistics.fitting import classes_of
 from sfumato.statistics.panel.section import renamed_end
-from sfumato.statistics.registry import is_keyed
+from sfumato.statistics.registry import is_free
 from sfumato.statistics.table import AT_A_PERIOD, Table
 from sfumato.toml import read_toml
 
@@ -82,10 +82,10 @@ class Release(Described):
             self._know_cube(cube)
         for table in self.tables:
             self.know_attributes(table)
-            if not self.data.of_jobs and not is_keyed(table.protect.method):
+            if not self.data.of_jobs and not is_free(table.protect.method):
                 named = (*table.by, *table.where, *classes_of(table, self.records))
                 self.records.need_codes(f"table '{table.name}'", named)
-            if not is_keyed(table.protect.method) and self.about.budget is None:
+            if not is_free(table.protect.method) and self.about.budget is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a budget, which this method spends",
@@ -93,7 +93,7 @@ class Release(Described):
                     do="state one under [release], such as budget = { alpha = 0.1, epsilon = 4 }",
                 )
             units = table.protect.options.get("protects") == "unit"
-            if (is_keyed(table.protect.method) or units) and self.about.key is None:
+            if table.protect.needs_key and self.about.key is None:
                 raise ReleaseError(
                     f"table '{table.name}', method '{table.protect.method}'",
                     expected="a key file, by which the records of a unit are chosen that are counted"
@@ -196,7 +196,7 @@ class Release(Described):
         """Refuse a series of data that have a time dimension of their own."""
         if self.series is None:
             return
-        others = [one.name for one in self.tables if one.statistic not in AT_A_PERIOD or is_keyed(one.protect.method)]
+        others = [one.name for one in self.tables if one.statistic not in AT_A_PERIOD or is_free(one.protect.method)]
         if self.data.span is not None and (others or self.series.column):
             raise ReleaseError(
                 "[series]",
@@ -316,7 +316,7 @@ class Release(Described):
             return ()
         counted = any(table.statistic in AT_A_PERIOD for table in self.tables) or self.live.budget is not None
         found = dict.fromkeys(budget.populations or ((self.frame.jobs.population,) if counted else ()))
-        if any(table.statistic == "indicators" and not is_keyed(table.protect.method) for table in self.tables):
+        if any(table.statistic == "indicators" and not is_free(table.protect.method) for table in self.tables):
             found["any"] = None  # indicators are about all jobs of a period
         caps = [(jobs_of(population), 1) for population in found if population != "any"]
         for name in budget.totals:
@@ -382,9 +382,7 @@ class Release(Described):
 
     def secret(self) -> Secret | None:
         """The key in force, when a table or a cube needs one."""
-        keyed = any(
-            is_keyed(table.protect.method) or table.protect.options.get("protects") == "unit" for table in self.tables
-        )
+        keyed = any(table.protect.needs_key for table in self.tables)
         keyed = keyed or any(cube.protects == "unit" for cube in self.cubes)
         return read_key(self.key, fingerprint=self.about.key_fingerprint) if keyed and self.key is not None else None
 

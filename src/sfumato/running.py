@@ -21,14 +21,14 @@ from sfumato.errors import ReleaseError
 from sfumato.keys import Secret
 from sfumato.plan import Plan
 from sfumato.privacy.account import Balance
-from sfumato.privacy.answers import Answers
+from sfumato.privacy.answers import Answers, layout_of
 from sfumato.privacy.book import OverPeriods
 from sfumato.privacy.entries import REVISED
 from sfumato.privacy.ledger import Ledger, charged_about_others
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
-from sfumato.safeguards import edition_of, refuse_another_key, refuse_gone, refuse_rolled_back
-from sfumato.statistic import Statistic
+from sfumato.safeguards import edition_of, refuse_another_key, refuse_gone, refuse_rolled_back, refuse_unlinked
+from sfumato.statistic import Statistic, decided_together
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
     from sfumato.engine.guesses import Guess
@@ -113,6 +113,8 @@ def run(
                 )
             for words in changes:
                 notice(words)
+            questions = {charge.table: charge.question for charge in charges}
+            decided = _decided(ready, questions, ledger, answers, progress)
             receipt = ledger.charge(
                 release.account,
                 charges,
@@ -122,7 +124,6 @@ def run(
                 window=release.window,
                 many_periods=release.time is not None,
             )
-            questions = {charge.table: charge.question for charge in charges}
             answered = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
             unanswered = {one.name: one for one in plan.distinct() if questions[one.name] not in answered}
             left = tuple(unanswered)
@@ -135,15 +136,16 @@ def run(
                     del unanswered[name]
             progress("tabulate")
             whole = {name: one for name, one in unanswered.items() if not one.in_chunks}
-            tabulated = ready.tabulate(whole)
+            tabulated = ready.tabulate({name: one for name, one in whole.items() if name not in decided})
             first = list(islice(tabulated, 1))
             progress("protect")
-            for name, counted in chain(first, tabulated):
-                question, one = questions[name], whole[name]
-                content = one.content(one.answer(counted, plan.secret))
-                answered[question] = keep_answer(
-                    content, release=release, ledger=ledger, answers=answers, question=question, table=name
-                )
+            drawn = ((name, whole[name].answer(counted, plan.secret)) for name, counted in chain(first, tabulated))
+            for name, answer in chain(decided.items(), drawn):
+                if name in whole:
+                    question, content = questions[name], whole[name].content(answer)
+                    answered[question] = keep_answer(
+                        content, release=release, ledger=ledger, answers=answers, question=question, table=name
+                    )
             large = {name: one for name, one in unanswered.items() if one.in_chunks}
             with ready.tabulate_in_chunks(large) as cut:
                 for name, chunks in cut.items():
@@ -176,6 +178,50 @@ def run(
             unchanged=not new or before == _manifest(release.bundle),
             charged_about_others=charged_about_others(charges, receipt.entries),
         )
+
+
+def _decided(
+    ready: Checked, questions: Mapping[str, str], ledger: Ledger, answers: Answers, progress: Progress
+) -> dict[str, Any]:
+    """The answers that are decided together and were not given before; what cannot be decided is refused uncharged."""
+    plan = ready.plan
+    refuse_unlinked(plan, ready.identity, ledger.history())
+    waiting = {one.name: one for one in plan.distinct() if one.decided_by() is not None}
+    recorded = {entry.question: entry.answer for entry in ledger.history() if entry.kind == "answer"}
+    given = {name: recorded.get(questions[name]) or answers.kept(questions[name]) for name in waiting}
+    known = {
+        name: (one, one.as_asked(answers.read_file(questions[name], digest)))
+        for name, one in waiting.items()
+        if (digest := given[name]) is not None
+    }
+    last = {
+        name: one.as_asked(content)
+        for name, one in waiting.items()
+        if (content := _of_another_period(plan.release, ledger, answers, name)) is not None
+        and one.can_be_laid_out_as(layout_of(content))
+    }
+    return decided_together(
+        {name: one for name, one in waiting.items() if name not in known},
+        {**known, **plan.known_before},
+        ready.count,
+        plan.secret,
+        lambda words, _: progress(words),
+        last=last,
+    )
+
+
+def _of_another_period(release: Release, ledger: Ledger, answers: Answers, table: str) -> Any:
+    """The newest answer to a table of this name in another period of the population; None where there is none."""
+    history, account = ledger.history(), release.account
+    same = {
+        e.question
+        for e in history
+        if e.kind == "charge"
+        and (e.table, e.account.population) == (table, account.population)
+        and e.account.period != account.period
+    }
+    found = [entry for entry in history if entry.kind == "answer" and entry.question in same]
+    return answers.read_file(found[-1].question, found[-1].answer) if found else None
 
 
 def _publish(

@@ -10,10 +10,11 @@ from typing import Any
 
 from sfumato.bundle.manifest import MANIFEST, read_manifest
 from sfumato.bundle.versions import SeriesBundle, Version
-from sfumato.errors import BudgetError, BundleError, KeyFileError, LedgerError
+from sfumato.errors import BudgetError, BundleError, KeyFileError, LedgerError, ReleaseError
 from sfumato.frame.records import OTHER_UNITS
 from sfumato.frame.sources import written
 from sfumato.identity import Identity
+from sfumato.noise.factors import RoundingNote
 from sfumato.plan import Plan
 from sfumato.privacy.account import Account, Charge, Cost, balance, further, in_words
 from sfumato.privacy.answers import Answers
@@ -23,7 +24,7 @@ from sfumato.privacy.entries import Entry, answers_of, gone, refuse_charged, sto
 from sfumato.privacy.guarantee import EmployerEmployee, at_most, described_caps
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import KEY_NOTE, LEVELS_NOTED, RoundingNote
+from sfumato.statistic import EXACT_NOTE, KEY_NOTE, LEVELS_NOTED
 from sfumato.statistics.published import PublishedTable
 
 # Keep a table under the key and the rounding it was published with: readers would average or combine two of them.
@@ -192,6 +193,38 @@ def _refuse_another_noise(
             "sizes, can be solved for the truth",
             found="other options" if planned.noise != options else "other levels of units",
             do="write the earlier ones; or, if they must change, rotate the key and write rekeyed = true",
+        )
+
+
+# Link true numbers to those that were published before: a reader who has both sees the difference.
+
+
+def refuse_unlinked(plan: Plan, identity: Identity, history: Sequence[Entry]) -> None:
+    """Raise ReleaseError when true numbers of these data were published that new ones are not linked to.
+
+    Beside numbers that were moved by permanent factors they tell the factors, whichever of them comes first.
+    """
+    answered = {entry.question for entry in history if entry.kind == "answer"}
+    new = [one for one in plan.statistics if identity.charge(one).question not in answered]
+    waiting = [one for one in new if one.decided_by() is not None]
+    moved = [one for one in new if one.key and one.decided_by() is None and not one.protects_units]
+    if not (waiting or moved):
+        return  # what was published is given again
+    linked = {identity.charge(one).question for one in (*plan.statistics, *(one.table for one in plan.earlier))}
+    before = [e for e in history if e.kind == "charge" and e.question in answered - linked and e.data in identity.names]
+    true = [e for e in before if e.note.startswith(f"{EXACT_NOTE} ") or f" {EXACT_NOTE}-" in e.note]
+    factors = [e for e in before if e.note.startswith(KEY_NOTE) and e not in true]
+    apart = (true if waiting else []) or (factors if waiting else true)
+    if apart:
+        tables = ", ".join(dict.fromkeys(f"'{entry.table}' of {entry.release}" for entry in apart))
+        raise ReleaseError(
+            f"table '{(waiting or moved)[0].name}'",
+            expected="true numbers that are linked to all others of the same data, and none with permanent factors "
+            "beside them: what one withholds, the other must not tell",
+            found=f"others that were published before: {tables}",
+            do='name the release files that true numbers come from under [release]: earlier = ["spring.toml"]'
+            if waiting and true
+            else "publish all tables of these data by the method that was used first",
         )
 
 

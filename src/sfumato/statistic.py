@@ -12,13 +12,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from sfumato.cells import Cells, Dimension
 from sfumato.engine.chunks import Chunked
 from sfumato.keys import Secret
 from sfumato.method import Method, method_words
-from sfumato.noise.factors import WHOLE_NUMBERS
+from sfumato.noise.factors import WHOLE_NUMBERS, RoundingNote
 from sfumato.noise.keyed import CellWords, Keyed
 from sfumato.noise.randomness import OperatingSystem, Randomness
 from sfumato.privacy.account import Charge
@@ -30,8 +31,12 @@ from sfumato.surroundings import Surroundings
 
 KEY_NOTE = "key "
 """Begins the note of a charge that was answered with a key: its fingerprint, and the question under any key."""
+EXACT_NOTE = "exact"
+"""Begins the note of a charge of true numbers, or what stands in it behind a key: later ones are linked to them."""
 LEVELS_NOTED = "+"
 """In that note, between what decides a perturbation and how many levels of units it protects, if several."""
+Busy = Callable[[str, float], None]
+"""Told what takes long, and which share of it is done."""
 _SomeStatistic = TypeVar("_SomeStatistic", bound="Statistic")
 
 
@@ -200,6 +205,27 @@ class Statistic(ABC):
     def answer(self, counted: Any, secret: Secret | None) -> Any:
         """The answer to a charged question, drawn by chance, with what is public of it: keep it, and give no other."""
 
+    @classmethod
+    def decided_by(cls) -> "type[Statistic] | None":
+        """The kind that answers all its statistics at once, when all are counted; None where each is answered alone."""
+        return None
+
+    @classmethod
+    def answer_together(
+        cls,
+        batch: Mapping[str, tuple[Self, Any]],
+        known: Mapping[str, tuple[Self, Any, Any]],  # noqa: ARG003 (some kinds look at them)
+        secret: Secret | None,
+        busy: Busy = lambda _words, _share: None,  # noqa: ARG003
+        last: Mapping[str, Any] = MappingProxyType({}),  # noqa: ARG003
+    ) -> Mapping[str, Any]:
+        """The answers to several statistics with their true numbers, decided together.
+
+        `known` are those that were answered before, each with its true numbers and its answer, which stays; `last` are
+        the answers of another period, which new ones are to look like.
+        """
+        return {name: one.answer(counted, secret) for name, (one, counted) in batch.items()}
+
     @abstractmethod
     def content(self, answer: Any) -> Any:
         """An answer as the content of a file."""
@@ -258,6 +284,34 @@ class Statistic(ABC):
     @abstractmethod
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:
         """What was done to its numbers, in the words of the privacy statement."""
+
+
+def decided_together(
+    statistics: Mapping[str, Statistic],
+    known: Mapping[str, tuple[Statistic, Any]],
+    count: Callable[[Mapping[str, Statistic]], Mapping[str, Any]],
+    secret: Secret | None,
+    busy: Busy = lambda _words, _share: None,
+    *,
+    last: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The answers to those of some statistics that are decided together; nothing is counted where there are none.
+
+    `known` are statistics that were answered before, each with its answer; they are counted, too.
+    """
+    found: dict[str, Any] = {}
+    for kind in filter(None, dict.fromkeys(one.decided_by() for one in statistics.values())):
+        batch = {name: one for name, one in statistics.items() if one.decided_by() is kind}
+        before = {name: one for name, (one, _) in known.items() if one.decided_by() is kind}
+        counted = count({**batch, **before})
+        found |= kind.answer_together(
+            {name: (one, counted[name]) for name, one in batch.items()},
+            {name: (one, counted[name], known[name][1]) for name, one in before.items()},
+            secret,
+            busy,
+            last,
+        )
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +400,12 @@ class TableStatistic(Statistic):
 
     def noted(self, data: str) -> str:
         """What the ledger keeps of how a table with a key was made: its rounding, or its perturbation."""
-        return "" if self.roundings is None else RoundingNote.of(self, data).text
+        return "" if self.roundings is None else self.rounding_note(data).text
+
+    def rounding_note(self, data: str) -> RoundingNote:
+        """What the ledger keeps of how sums with factors were rounded."""
+        question = self.in_whole_numbers().digest(data, any_key=True)
+        return RoundingNote(bases=self.roundings or (WHOLE_NUMBERS, WHOLE_NUMBERS), question=question)
 
     # Permanent factors: how sums with them are rounded.
 
@@ -415,34 +474,6 @@ class TableStatistic(Statistic):
     def laid_out(self, answer: Cells) -> Cells:
         """Cells in the order of the dimensions and codes of the table."""
         return answer.laid_out(self.by)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoundingNote:
-    """What the ledger keeps of the rounding of a table with factors: the bases, and the question without them."""
-
-    bases: tuple[int, int]
-    question: str
-
-    @classmethod
-    def of(cls, table: TableStatistic, data: str) -> Self:
-        """The note of a table."""
-        whole = table.in_whole_numbers()
-        bases = table.roundings or (WHOLE_NUMBERS, WHOLE_NUMBERS)
-        return cls(bases=bases, question=whole.digest(data, any_key=True))
-
-    @classmethod
-    def read(cls, question: str, text: str) -> Self:
-        """From the note of a charge: its question under any key, and what stands behind it."""
-        parts = text.split("/")
-        if len(parts) != 3:  # of an earlier version, which rounded to whole numbers, or no table with factors
-            return cls(bases=(WHOLE_NUMBERS, WHOLE_NUMBERS), question=question)
-        return cls(bases=(int(parts[0]), int(parts[1])), question=parts[2])
-
-    @property
-    def text(self) -> str:
-        """The note as the ledger keeps it."""
-        return f"{self.bases[0]}/{self.bases[1]}/{self.question}"
 
 
 def sorted_codes(dimensions: Iterable[Dimension]) -> list[Any]:

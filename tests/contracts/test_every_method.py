@@ -18,7 +18,7 @@ from sfumato.statistics.people.noisy_regression import NoisyRegression
 from sfumato.statistics.people.percentiles import NoisyQuantiles
 from sfumato.statistics.people.sensitivity import GlobalSensitivity, LocalSensitivity
 from sfumato.statistics.people.theil_sen import TheilSen
-from sfumato.statistics.registry import METHODS, build
+from sfumato.statistics.registry import METHODS, build, is_exact
 from sfumato.statistics.totals.top_contributors import TopContributors
 from sfumato.statistics.totals.values import PerturbedValues
 
@@ -33,7 +33,9 @@ ESTIMATED = {
     method.name
     for method in (Mose, NoisyRegression, TheilSen, NoisyQuantiles, GlobalSensitivity, LocalSensitivity, LaplaceMean)
 }
-DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name, SparseLaplace.name} - ESTIMATED)
+# True numbers are decided for all tables together, and draw nothing; tested in tests/statistics/exact.
+EXACT = {name for name in METHODS if is_exact(name)}
+DRAWN = sorted(METHODS.keys() - {TopContributors.name, PerturbedValues.name, SparseLaplace.name} - ESTIMATED - EXACT)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {"delta": Fraction(1, 2000)} if name == "smooth-laplace" else {}) for name in DRAWN},
     "log-laplace, tight": ("log-laplace", {"tight": True}),

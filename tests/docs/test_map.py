@@ -65,5 +65,5 @@ def test_the_page_of_a_method_begins_with_use_and_shows_proofs_after_errors() ->
         assert shown or "cp examples/" in text, f"{name(page)}: which release file?"
 
 
-OF_NO_METHOD = {"employer-employee", "magnitudes"}
-"""The definitions, and how one option of a method is chosen."""
+OF_NO_METHOD = {"employer-employee", "magnitudes", "suppression"}
+"""The definitions, how one option of a method is chosen, and what no release file can ask for yet."""

@@ -603,6 +603,25 @@ weighted_percentiles | quantiles = { of = "hours", at = [50], bins = [0, 20, 40,
 method = "noisy-quantiles", epsilon = 1, largest_weight = 80
 """
 
+WITHHELD = """
+true | count = "jobs"; by = ["place", "industry"] | method = "suppression", minimum_units = 2, dominance = [[1, 75]]
+true_count | count = "jobs"; by = ["sex"]; where = { place = "A" } | method = "suppression", minimum_count = 3, \
+p = 10, cost = "value", levels = ["owner"]
+"""
+ROUNDED = """
+rounded | count = "jobs"; by = ["place", "sex"] | method = "rounding"
+rounded_total | count = "jobs"; by = ["place"]; totals = true | method = "rounding"
+"""
+BY_CHANCE = """
+rounded_random | count = "jobs"; by = ["place", "industry"] | method = "rounding", base = 3, form = "random"
+"""
+MERGED = """
+merged | count = "jobs"; by = ["place", "industry"] | method = "coarsening", minimum_units = 2
+"""
+OF_RECORDS = """
+true_records | count = "records"; by = ["state", "industry"] | method = "suppression", minimum_units = 3
+"""
+
 FEW = "".join(line + "\n" for line in CUBES.splitlines() if line.startswith(("plain", "one_measure")))
 EVERY_RECORD = ', levels = ["enterprise"], weight = "weight"'
 YEAR = 'year = { codes = ["2002", "2001"] }\n'
@@ -666,6 +685,10 @@ CASES: Mapping[str, Case] = {
     "jobs_keyed": jobs(KEY, KEYED_COUNTS),
     "jobs_drawn": jobs(KEY, DRAWN),
     "jobs_both": jobs(f"{KEY}\n{WEAK}", BOTH),
+    "jobs_withheld": jobs("", WITHHELD),
+    "jobs_rounded": jobs("", ROUNDED),
+    "jobs_rounded_random": jobs(KEY, BY_CHANCE),
+    "jobs_merged": jobs("", MERGED),
     "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
     "panel_selected": panel("quarter", "2024-Q1", "2025-Q2", SELECTED),
     "panel_degrees": panel("quarter", "2024-Q1", "2025-Q2", DEGREES),
@@ -689,6 +712,7 @@ CASES: Mapping[str, Case] = {
     ),
     "businesses_hidden": of_values("", OF_UNITS.replace("most_cells = 6", "most_cells = 1")),
     "enterprises_hidden": of_values(EVERY_RECORD, OF_UNITS),
+    "businesses_withheld": businesses(EVERY_RECORD, OF_RECORDS),
     "people": people('path = "once.parquet", unit = "person"', "", ONCE),
     "people_years": people('path = "people.parquet", unit = "person", period = "year"', YEAR, YEARS),
     "people_sums": people('path = "people.parquet", unit = "person", period = "year"', YEAR, SUMS),

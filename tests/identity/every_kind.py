@@ -380,6 +380,41 @@ mean = "turnover"
 by = ["industry", "state"]
 protect = { epsilon = 4, most_cells = 3 }
 """
+TRUE_JOBS = (
+    JOBS[: JOBS.index("[[table]]")].replace("budget", "# budget")
+    + """
+[[table]]
+name = "true"
+count = "jobs"
+by = ["place", "industry"]
+totals = true
+protect = { method = "suppression", minimum_units = 3, dominance = [[1, 75], [2, 90]], levels = ["industry"] }
+
+[[table]]
+name = "true_of_women"
+count = "jobs"
+by = ["place"]
+where = { sex = ["F"] }
+protect = { method = "suppression", minimum_count = 10 }
+"""
+)
+TRUE_RECORDS = (
+    BUSINESSES[: BUSINESSES.index("[[table]]")].replace("minimum = -1000000", "minimum = 0")
+    + """
+[[table]]
+name = "rounded"
+total = "profit"
+by = ["state", "industry"]
+totals = true
+protect = { method = "rounding", base = 10 }
+
+[[table]]
+name = "rounded_number"
+count = "records"
+by = ["industry"]
+protect = { method = "rounding", base = 3, form = "random" }
+"""
+)
 FILES = {
     "jobs": JOBS,
     "pay": PAY,
@@ -392,6 +427,8 @@ FILES = {
     "cubes": CUBES,
     "months": MONTHS,
     "values": VALUES,
+    "true_jobs": TRUE_JOBS,
+    "true_records": TRUE_RECORDS,
 }
 
 

@@ -36,6 +36,8 @@ OF_SOURCES: dict[str, Any] = {
     "cubes": {"records": {"unit": "another", "weight": "another"}},
     "months": {"records": {"unit": "another", "weight": "another"}},
     "values": {"records": {"unit": "another", "levels": ("another",), "weight": "another"}},
+    "true_jobs": {"jobs": {"workplace": "another", "worker": "another"}, "workplaces": {"key": "another"}},
+    "true_records": {"records": {"unit": "another", "levels": ("another",), "weight": "another", "consent": "another"}},
 }
 
 

@@ -41,6 +41,7 @@ SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex
 }
 SINCE |= {"protected_indicators", "ends", "main_moves"}
 SINCE |= {"values", "profits", "mean_of_values"}
+SINCE |= {"true", "true_of_women", "rounded", "rounded_number"}
 """The tables that version 0.1 could not make."""
 
 
@@ -106,6 +107,8 @@ REORDERED = {
         ("at = [25, 75]", "at = [75, 25]"),
         ('by = ["year", "title"]', 'by = ["title", "year"]'),
     ],
+    "true_jobs": [('by = ["place", "industry"]', 'by = ["industry", "place"]')],
+    "true_records": [('by = ["state", "industry"]', 'by = ["industry", "state"]')],
     "cubes": [
         ('by = ["region", "job", "level"]', 'by = ["level", "region", "job"]'),
         (

@@ -17,7 +17,6 @@ from sfumato.keys import new_key, rotate_key
 from sfumato.noise.factors import rounded_by_thresholds
 from sfumato.release import load
 from sfumato.running import run
-from sfumato.statistic import RoundingNote
 from sfumato.statistics.jobs.noise_infusion import NoiseInfusion
 from sfumato.statistics.panel.infused_sums import InfusedSums
 from sfumato.statistics.published import PublishedTable
@@ -106,7 +105,7 @@ def test_small_counts_are_drawn_from_their_posterior_where_the_release_says_so(f
     table = check(load(written(folder, drawn))).plan.tables[0]
     coin = check(load(written(folder, rounded("rounding = 1")))).plan.tables[0]
     assert table.digest("0") != coin.digest("0")
-    assert RoundingNote.of(table, "0") == RoundingNote.of(coin, "0")  # so that no third rounding is published beside
+    assert table.rounding_note("0") == coin.rounding_note("0")  # so that no third rounding is published beside
     bundle = run(load(written(folder, drawn))).bundle
     assert "as often as cells of the same kind of workers" in (bundle / "statement.md").read_text()
 

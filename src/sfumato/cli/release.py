@@ -97,6 +97,7 @@ def plan_summary(findings: "Findings") -> Summary:
         *(Text(f"Table {name}: {found.in_words()}") for name, found in findings.weighing.items()),
         *(Text(f"Table {name}: {offer.in_words()}") for name, offer in findings.offers.items()),
         *(Text(found.in_words()) for found in findings.cut.values()),
+        *(Text(f"Table {name}: {found.in_words()}") for name, found in findings.foreseen.items()),
     ]
     lines += [
         Text(data_changed(words, charged=plan.release.budget is not None), style="yellow") for words in findings.changes
@@ -130,6 +131,7 @@ def plan_summary(findings: "Findings") -> Summary:
         **({"series": edition_words(findings)} if plan.release.series else {}),
         "weights": {name: found.figures() for name, found in findings.weighing.items()},
         "error_epsilon": {name: offer.figures() for name, offer in findings.offers.items()},
+        **({"withheld": {n: found.figures() for n, found in findings.foreseen.items()}} if findings.foreseen else {}),
         **({"cut": {name: found.figures() for name, found in findings.cut.items()}} if findings.cut else {}),
         "notes": plan.operator_notes(),
         "codelists_read": {name: one.reading for name, one in plan.codelists.items() if one.reading},

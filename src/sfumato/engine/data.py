@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sfumato.engine.connect import Tables, connect, open_tables
 from sfumato.engine.memory import DataTotals
+from sfumato.engine.query import Rows
 from sfumato.engine.records import (
     RecordTables,
     check_record_columns,
@@ -25,6 +26,17 @@ class OpenJobs:
 
     frame: Frame
     tables: Tables
+
+    @property
+    def described(self) -> Frame:
+        """What the release file says of them."""
+        return self.frame
+
+    @property
+    def holders(self) -> tuple[Rows, ...]:
+        """The tables in which attributes are."""
+        named = (self.tables.workplaces, self.tables.workers, self.tables.jobs)
+        return tuple(rows for rows in named if rows is not None)
 
     def check_columns(self) -> None:
         """Check that every column the frame names exists where it belongs."""
@@ -53,6 +65,16 @@ class OpenRecords:
 
     data: Microdata
     tables: RecordTables
+
+    @property
+    def described(self) -> Microdata:
+        """What the release file says of them."""
+        return self.data
+
+    @property
+    def holders(self) -> tuple[Rows, ...]:
+        """The table in which attributes are."""
+        return (self.tables.records,)
 
     def check_columns(self) -> None:
         """Check that every column the data name exists."""

@@ -29,7 +29,7 @@ from sfumato.release import Release
 from sfumato.running import keep_answer, open_ledger, recorded_late
 from sfumato.statistics.jobs.statistic import need_public_codes
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import METHODS, is_for_records, is_keyed, options_of
+from sfumato.statistics.registry import METHODS, is_for_records, is_free, options_of
 
 LIVE = "live tables"
 """The name under which questions are charged, whatever the release is called: what they may cost stays one sum."""
@@ -143,7 +143,7 @@ class ChargedSession(Session):
         """The methods that the budget can pay for in a question that is otherwise the same."""
         found = []
         for name in METHODS:
-            if not (is_keyed(name) or is_for_records(name)):
+            if not (is_free(name) or is_for_records(name)):
                 with suppress(SfumatoError):
                     self.refuse_unpayable(method=name, delta=delta if "delta" in options_of(name) else None, **question)
                     found.append(name)
@@ -370,7 +370,7 @@ class ChargedSession(Session):
             "epsilon": (Fraction(1, _DIGITS), largest),
             "delta": (Fraction(0), self.most.delta),
         }
-        if is_keyed(method):
+        if is_free(method):
             raise ReleaseError(
                 "live table, method",
                 expected="a method with a formal guarantee",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 from math import sqrt
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -297,3 +297,24 @@ def _bases() -> Iterator[int]:
     yield from (3, 5)
     for power in count(1):
         yield from (digit * 10**power for digit in (1, 2, 5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundingNote:
+    """What the ledger keeps of the rounding of a table with factors: the bases, and the question without them."""
+
+    bases: tuple[int, int]
+    question: str
+
+    @classmethod
+    def read(cls, question: str, text: str) -> Self:
+        """From the note of a charge: its question under any key, and what stands behind it."""
+        parts = text.split("/")
+        if len(parts) != 3:  # of an earlier version, which rounded to whole numbers, or no table with factors
+            return cls(bases=(WHOLE_NUMBERS, WHOLE_NUMBERS), question=question)
+        return cls(bases=(int(parts[0]), int(parts[1])), question=parts[2])
+
+    @property
+    def text(self) -> str:
+        """The note as the ledger keeps it."""
+        return f"{self.bases[0]}/{self.bases[1]}/{self.question}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -52,7 +53,9 @@ MOST_STRATA = 100
 # Every cell of a table protected by a key, true beside published, with its expected error: confidential.
 
 
-def write_cells(planned: PublishedTable, counted: Cells, answer: Cells, path: Path) -> None:
+def write_cells(
+    planned: PublishedTable, counted: Cells, answer: Cells, path: Path, more: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Write the cells as a Parquet file that only its owner can read."""
     places = np.unravel_index(counted.positions, tuple(map(len, counted.dimensions)))
     columns: dict[str, pa.Array] = {
@@ -66,6 +69,7 @@ def write_cells(planned: PublishedTable, counted: Cells, answer: Cells, path: Pa
         "expected_error": pa.array(planned.expected_errors(counted)),
     }
     columns |= {name: pa.array(risk, from_pandas=True) for name, risk in planned.cell_risks(counted, answer).items()}
+    columns |= {name: pa.array(column) for name, column in more.items()}
     if "factors" in counted.columns:
         columns |= _convergence(planned, counted)
     if path.exists() and "expected_error" not in pq.read_schema(path).names:
@@ -136,13 +140,23 @@ def assess(
                 do="name the release file of the other protection, with a ledger and a bundle of its own",
             )
         progress("assess")
+        together = _columns_together(found)
         for table in plan.tables:
             answer, true = found.given[table.name], _with_roundings(found, table)
             if "status" in answer.columns and not table.estimates:
-                write_cells(table, table.with_true_values(true), answer, path.with_name(f"{table.name}.parquet"))
+                cells, more = table.with_true_values(true), together.get(table.name, {})
+                write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
         assessment = assess_answers(found, path, strata=strata, before=before, others=others, accuracy=accuracy)
         write_report(assessment)
         return assessment
+
+
+def _columns_together(found: PublishedRelease) -> dict[str, Any]:
+    """What all tables of a kind together tell of the cells of each."""
+    made: dict[str, Any] = {}
+    for kind, batch in by_kind({table.name: table for table in found.plan.tables}).items():
+        made |= kind.columns_together({n: (table, found.counted[n], found.given[n]) for n, table in batch.items()})
+    return made
 
 
 def assess_answers(

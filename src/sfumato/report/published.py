@@ -18,6 +18,7 @@ from sfumato.measures.risk import attack_growth
 from sfumato.plan import Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
+from sfumato.statistic import decided_together
 from sfumato.statistics.cube.assess import published_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
@@ -117,6 +118,17 @@ def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> Publi
     tabulated |= ready.count(more)
     counted += [(table, tabulated[name]) for name, table in more.items()]
     drawn: dict[str, Cells] = {}
+    distinct = {table.digest(""): name for name, table in reversed(tables.items())}
+    decided = decided_together(
+        {name: tables[name] for name in distinct.values()},
+        plan.known_before,
+        lambda asked: (
+            {n: tabulated[n] for n in asked if n in tabulated}
+            | ready.count({n: one for n, one in asked.items() if n not in tabulated})
+        ),
+        plan.secret,
+    )
+    drawn |= {tables[name].digest(""): answer for name, answer in decided.items()}
     for name, table in tables.items():
         question = table.digest("")  # two tables that ask the same are answered once
         if question not in drawn:

@@ -1,6 +1,6 @@
 """Whether a table fits its data: its statistic, codes, measures, method and options."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.errors import ReleaseError
 from sfumato.frame.data import Data, Frame
 from sfumato.frame.records import Microdata
-from sfumato.statistics.registry import for_people, is_for_people, is_keyed
+from sfumato.statistics.registry import for_people, is_for_people, is_free
 from sfumato.statistics.table import FOR_TOTALS, FOR_UNITS, STATISTICS, Table
 
 
@@ -141,11 +141,11 @@ def used_options(table: Table, *elsewhere: str) -> dict[str, Any]:
 
 
 def epsilon_of(table: Table, name: str, *, each: bool = False) -> Fraction | None:
-    """What a table spends; a method with a key takes neither alpha nor epsilon.
+    """What a table spends; a method without a guarantee takes neither alpha nor epsilon.
 
     `each` tells whether its periods may spend an epsilon of their own.
     """
-    if is_keyed(name):
+    if is_free(name):
         for parameter in ("alpha", "epsilon"):
             value = getattr(table.protect, parameter)
             if value is not None:
@@ -163,3 +163,35 @@ def epsilon_of(table: Table, name: str, *, each: bool = False) -> Fraction | Non
             do="write one number",
         )
     return table.protect.epsilon
+
+
+# What may not stand beside each other in one release.
+
+
+def refuse_two_noises(tables: Sequence[Any]) -> None:
+    """Records perturbed in two ways are disclosed: the same directions and sizes enter both."""
+    noises = {table.noise: table.name for table in tables if table.noise}
+    if len(noises) > 1:
+        one, other = list(noises.values())[:2]
+        raise ReleaseError(
+            f"tables '{one}' and '{other}'",
+            expected="one method with the same options in all tables of totals, but for what is withheld: two "
+            "perturbations of the same cells, made of the same directions and sizes, can be solved for the truth",
+            found="different ones",
+            do="write the same method and options in every table",
+        )
+
+
+def refuse_beside_true_numbers(tables: Sequence[Any]) -> None:
+    """True numbers are decided by one method, and tell the permanent factors of perturbed ones beside them."""
+    true = [table for table in tables if table.decided_by() is not None]
+    others = [table for table in tables if true and table.method.name != true[0].method.name]
+    mixed = [table for table in others if table in true or table.key]
+    if mixed:
+        raise ReleaseError(
+            f"tables '{true[0].name}' and '{mixed[0].name}'",
+            expected="true numbers that are all protected by one method, and none with permanent factors beside them: "
+            "readers who have both of one cell learn what either hides",
+            found=f"{true[0].method.name} and {mixed[0].method.name}",
+            do="publish all of them by one method",
+        )

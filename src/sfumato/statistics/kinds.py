@@ -14,11 +14,13 @@ from sfumato.statistics.fitting import refuse_other_data
 from sfumato.statistics.table import Table
 
 OF_JOBS = (
+    "exact.statistic:ExactJobs",
     *("jobs.statistic:JobCounts", "jobs.sparse:SparseCounts", "jobs.totals:JobTotals", "jobs.means:JobMeans"),
     *("panel.statistic:Indicators", "panel.formal:FormalIndicators"),
     *("panel.pairs:Pairs", "panel.formal_flows:FormalFlows", "panel.degrees:Degrees"),
 )
 OF_RECORDS = (
+    "exact.statistic:ExactRecords",
     *("totals.growth_table:Growth", "totals.statistic:Totals", "units.statistic:UnitTotals", "units.means:UnitMeans"),
     *("people.sums:PeopleTotals", "people.sums:PeopleMeans", "people.statistic:People"),
 )

@@ -36,7 +36,7 @@ from sfumato.method import (
 )
 from sfumato.privacy.answers import AnswerChunks
 from sfumato.privacy.blocks import EVERYTHING, Block
-from sfumato.statistic import TableStatistic
+from sfumato.statistic import Busy, TableStatistic
 from sfumato.statistics.column_texts import COLUMNS, ERROR_AGREED, ERROR_BOUGHT, ERROR_WITHIN
 from sfumato.statistics.panel.indicators import NAME
 from sfumato.statistics.row_files import as_arrow, at_period, csv_text, laid_out, parquet
@@ -117,6 +117,11 @@ class PublishedTable(TableStatistic):
     @classmethod
     def cut(cls, batch: Mapping[str, Self], data: Any) -> dict[str, Any]:  # noqa: ARG003 (some kinds cut)
         """What the caps of measures take off totals, by measure: confidential."""
+        return {}
+
+    @classmethod
+    def foreseen(cls, batch: Any, known: Any, secret: Secret | None, busy: Busy) -> dict[str, Any]:  # noqa: ARG003
+        """What would be withheld of tables that are decided together, by their true numbers: confidential."""
         return {}
 
     # Rows.
@@ -296,6 +301,11 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
+    def columns_together(cls, batch: Any) -> dict[str, dict[str, Any]]:  # noqa: ARG003 (some kinds know)
+        """What all tables of a kind together tell of the cells of each, as columns of its report: confidential."""
+        return {}
+
+    @classmethod
     def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:  # noqa: ARG003
         """The attacks that need all tables of a kind, each with its true cells and its answer."""
         return ()
@@ -360,8 +370,7 @@ class PublishedTable(TableStatistic):
         """Which dimensions are where something comes from and where it goes to, of tables that have both."""
         names = [dimension.name for dimension in self.by]
         ends = {name: data.attributes[name].origin_of for name in names if name in data.attributes}
-        found = [{"origin": name, "destination": end} for name, end in ends.items() if end in names]
-        return {"flow": found[0]} if found else {}
+        return next(({"flow": {"origin": one, "destination": end}} for one, end in ends.items() if end in names), {})
 
     def _files(self, chunks: AnswerChunks | None) -> dict[str, str | int]:
         """Where the rows are: in one file of each kind, or in a folder of so many Parquet files."""
@@ -410,8 +419,7 @@ class PublishedTable(TableStatistic):
             lacking.add(MEASURED)
         if self.name not in plan.composites:
             lacking |= {COMPOSITE, COMPOSITE_ERROR}
-        steps = bought_steps(self.method)
-        lacking |= set() if steps else {SCALE}
+        lacking |= set() if (steps := bought_steps(self.method)) else {SCALE}
         told = COLUMNS | ({"error": ERROR_WITHIN} if self.name in plan.finer_tables else {})
         told |= {"error": ERROR_BOUGHT} if steps else {}
         told |= {"error": ERROR_AGREED} if self.name in plan.reconciled else {}

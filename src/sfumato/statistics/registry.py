@@ -86,6 +86,9 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "laplace-total": "people.laplace_sums:LaplaceTotal",
         "laplace-mean": "people.laplace_sums:LaplaceMean",
         "node-laplace": "jobs.laplace:NodeLaplace",
+        "suppression": "exact.rules:Suppression",
+        "rounding": "exact.rules:Rounding",
+        "coarsening": "exact.rules:Coarsening",
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",
@@ -213,8 +216,8 @@ def _lacking(found: Any) -> list[str]:
         **{f"the parameter `{name}`": name not in own for name in _COMMON},
         **{f"a default of `{name}`": True for name in sorted(required - set(_COMMON[:2]))},
         **{f"another name for its option `{name}`": True for name in sorted(_RESERVED & set(own))},
-        "a guarantee: methods with a key, or for people, are sfumato's own": bool(
-            getattr(found, "keyed", False) or getattr(found, "of_people", ())
+        "a guarantee: methods without one, or for people, are sfumato's own": bool(
+            getattr(found, "keyed", False) or getattr(found, "exact", False) or getattr(found, "of_people", ())
         ),
         f"a `threshold` that is {THRESHOLD} by default": "threshold" in own and own["threshold"].default != THRESHOLD,
     }
@@ -225,9 +228,25 @@ METHODS = _Methods()
 """Every method of protection by its name in a release file."""
 
 
+def is_free(name: str) -> bool:
+    """Whether a method costs no budget: it has no formal guarantee, which a budget could limit."""
+    return is_keyed(name) or is_exact(name)
+
+
 def is_keyed(name: str) -> bool:
-    """Whether a method takes its chance from a key file and costs no budget: it has no formal guarantee."""
+    """Whether a method takes its chance from a key file: its options are secrets."""
     return getattr(METHODS.get(name), "keyed", False)
+
+
+def is_exact(name: str) -> bool:
+    """Whether a method publishes true numbers, and withholds, rounds or merges some of them."""
+    return getattr(METHODS.get(name), "exact", False)
+
+
+def takes_key(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether a method needs a key file: always, in one of its forms, or to choose the records of a unit."""
+    form, forms = options.get("form"), getattr(METHODS.get(name), "keyed_forms", ())
+    return is_keyed(name) or options.get("protects") == "unit" or (isinstance(form, str) and form in forms)
 
 
 def is_for_people(name: str) -> bool:
@@ -260,7 +279,7 @@ def build(
     options: Mapping[str, Any] = MappingProxyType({}),
     of_table: Mapping[str, Any] = MappingProxyType({}),
 ) -> Method:
-    """The named method at these parameters; alpha and epsilon play no part in keyed ones.
+    """The named method at these parameters; alpha and epsilon play no part in those without a formal guarantee.
 
     `options` are what a release file says; `of_table` is what a method has to know of its table, which no file can set.
 
@@ -275,9 +294,9 @@ def build(
         if option not in known:
             raise _unknown_option(name, option, known)
     read = {option: _read(name, option, known[option].type, value) for option, value in options.items()}
-    if is_keyed(name):
-        keyed: Method = method(**read, **of_table)
-        return keyed
+    if is_free(name):
+        free: Method = method(**read, **of_table)
+        return free
     if alpha is None or epsilon is None:
         raise ReleaseError(
             f"method {name!r}",
@@ -371,7 +390,7 @@ def _shown(method: str, value: Any) -> str:
 
 def _unknown_option(method: str, option: str, known: Iterable[str]) -> ReleaseError:
     """A key of `protect` may be misspelt as well as an option of its method, and both are written in one place."""
-    keys = ["method"] if is_keyed(method) else ["method", "epsilon", "alpha"]
+    keys = ["method"] if is_free(method) else ["method", "epsilon", "alpha"]
     taken = sorted({*known, *(("form",) if method in _HAS_FORMS else ())})
     close = get_close_matches(option, [*keys, *taken], n=1)
     do = f"did you mean {close[0]!r}?" if close else "remove it, or name one of these"

@@ -13,7 +13,7 @@ from sfumato.frame.levels import AT, at_level, each_combination, pairs_of, publi
 from sfumato.statistics.panel.indicators import CODES
 from sfumato.statistics.panel.section import EARNINGS, ENDS, Degrees, Flow, Graph
 from sfumato.statistics.people.section import Predict, Quantiles
-from sfumato.statistics.registry import is_keyed
+from sfumato.statistics.registry import is_exact, is_free, takes_key
 from sfumato.statistics.totals.section import GrowthOf
 from sfumato.statistics.wish import Wish
 
@@ -65,7 +65,7 @@ class Protection(Described):
     def _spends(self) -> Self:
         if self.by_period and sum(self.by_period.values(), Fraction(0)) != self.epsilon:
             raise ValueError("write what each period spends as a table: epsilon = { … }")
-        if not is_keyed(self.method) and self.epsilon is None:
+        if not is_free(self.method) and self.epsilon is None:
             others = f" and not {', '.join(map(repr, self.options))}" if self.options else ""
             raise ValueError(f"the key 'epsilon'{others}: what the table spends of the budget")
         return self
@@ -78,6 +78,11 @@ class Protection(Described):
     def options(self) -> dict[str, Any]:
         """What only the chosen method knows, such as delta."""
         return dict(self.model_extra or {})
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it is done with a key file."""
+        return takes_key(self.method, self.options)
 
     def each_spends(self, names: Sequence[str]) -> dict[str, "Protection"]:
         """The protection of each of several tables that this one stands for: an even share, or what each has."""
@@ -185,7 +190,9 @@ class Table(Described):
         "number",
     )
     totals: bool = Field(
-        False, description='add the code "total" to every dimension of a table of records, protected by itself'
+        False,
+        description='add the code "total" to every dimension of a table of records, or of true numbers of jobs, '
+        "protected by itself",
     )
     decimals: int = Field(
         2, ge=0, le=6, description="digits after the point of a mean, growth, a prediction or a percentile"
@@ -284,7 +291,7 @@ class Table(Described):
                 "`establishments = false` is for counts and totals of jobs and indicators: elsewhere the number is not "
                 "published"
             )
-        if not self.establishments and self.structural_zeros == "implied" and not is_keyed(self.protect.method):
+        if not self.establishments and self.structural_zeros == "implied" and not is_free(self.protect.method):
             raise ValueError(
                 "without the number of establishments every combination of codes is protected and a row: leave out "
                 "`structural_zeros`, or `establishments = false`"
@@ -295,8 +302,11 @@ class Table(Described):
             raise ValueError("`composite` is for counts of jobs")
         if self.unknown_errors == "published" and self.statistic not in ("predict", "mean"):
             raise ValueError("`unknown_errors` is for predictions and means: other values have an error, or need none")
-        if self.totals and (not self.of_records or self.at is not None):
-            raise ValueError("`totals` are for tables of records, but not for predictions and percentiles")
+        exact = is_exact(self.protect.method)
+        if self.totals and (not (self.of_records or exact) or self.at is not None):
+            raise ValueError(
+                "`totals` are for tables of records, but not for predictions and percentiles, and for true numbers"
+            )
         return self
 
     @model_validator(mode="after")

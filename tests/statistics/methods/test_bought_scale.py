@@ -196,7 +196,9 @@ def test_worker_cells_with_a_scale_each_are_refused() -> None:
 
 def test_a_method_that_buys_no_scale_says_which_do() -> None:
     for name in ("log-laplace", "auto", "smooth-box"):
-        with pytest.raises(ReleaseError, match="takes it: smooth-pareto, smooth-gamma, smooth-laplace, vector-pareto"):
+        with pytest.raises(
+            ReleaseError, match="takes it: smooth-pareto, smooth-gamma, smooth-laplace, vector-pareto, vector-bell"
+        ):
             build(name, alpha=ALPHA, epsilon=TWO, options={"error_epsilon": "0.2"})
 
 

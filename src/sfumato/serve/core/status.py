@@ -43,7 +43,12 @@ STATUSES = (
     CellStatus(text="", symbol="", meaning=""),
     CellStatus(text="suppressed", symbol="..", meaning="not published: the figure would reveal too much", hides=True),
     CellStatus(text="synthesised", symbol="s", meaning="drawn from a model of the other cells"),
-    CellStatus(text="not available", symbol="...", meaning="not available: the data do not reach so far", hides=True),
+    CellStatus(
+        text="not available",
+        symbol="...",
+        meaning="not available: the data do not reach so far, or the code is merged into another",
+        hides=True,
+    ),
     _PERTURBED,
     CellStatus(text="too few records", symbol="f", meaning="use with care: too few records are behind this figure"),
     CellStatus(text="not defined", symbol="-", meaning="no such figure: nothing to divide by", hides=True),

@@ -9,7 +9,7 @@ from sfumato.errors import BudgetError, SfumatoError
 from sfumato.live import ChargedSession
 from sfumato.privacy.account import Overdraft
 from sfumato.privacy.guarantee import Definition, EmployerEmployee, Guarantee, weakest
-from sfumato.statistics.registry import METHODS, is_for_records, is_keyed, options_of
+from sfumato.statistics.registry import METHODS, is_for_records, is_free, options_of
 
 _NOT_FOR_JOBS = "it is made for records of people or businesses, and does not count jobs"
 _KEYED = "it has no formal guarantee, which a budget could limit"
@@ -51,8 +51,8 @@ def available_methods(live: ChargedSession) -> AvailableMethods:
     others: dict[str, str] = {}
     for_some = []
     for name in METHODS:
-        if is_keyed(name) or is_for_records(name):
-            others[name] = _KEYED if is_keyed(name) else _NOT_FOR_JOBS
+        if is_free(name) or is_for_records(name):
+            others[name] = _KEYED if is_free(name) else _NOT_FOR_JOBS
             continue
         least = {kind: _reason(live, name, some[0]) for kind, some in shapes.items()}
         if all(least.values()):

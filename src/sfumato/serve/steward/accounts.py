@@ -22,7 +22,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.core.users import PUBLIC
 from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page.assets import figure
-from sfumato.statistics.registry import METHODS, build, is_keyed
+from sfumato.statistics.registry import METHODS, build, is_free
 
 SHOWN = 200
 """The latest entries of the history that are shown when nothing else is asked for."""
@@ -303,8 +303,8 @@ class WhatIf(BaseModel):
 
 def what_if(method: str, alpha: Fraction, epsilon: Fraction, delta: Fraction, size: int) -> WhatIf:
     """The expected errors of a cell at multiples of the parameters."""
-    if is_keyed(method) or method not in METHODS:
-        formal = ", ".join(name for name in METHODS if not is_keyed(name))
+    if is_free(method) or method not in METHODS:
+        formal = ", ".join(name for name in METHODS if not is_free(name))
         raise RefusedError("method", expected=f"one of {formal}", found=method, do="choose one of them")
     return WhatIf(
         method=method,

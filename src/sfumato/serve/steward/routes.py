@@ -28,7 +28,7 @@ from sfumato.serve.steward.accounts import (
     queries,
     what_if,
 )
-from sfumato.statistics.registry import METHODS, is_keyed
+from sfumato.statistics.registry import METHODS, is_free
 
 T = TypeVar("T")
 _DEFAULT = {"method": "smooth-pareto", "alpha": "0.1", "epsilon": "1", "delta": "0.000001", "size": "100"}
@@ -98,7 +98,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
             given,
             user=user,
             site=site(context, user),
-            methods=[name for name in METHODS if not is_keyed(name)],
+            methods=[name for name in METHODS if not is_free(name)],
             chosen=chosen,
             found=found,
             chart=None if found is None else Markup(chart(found)),  # noqa: S704 — drawn here, texts escaped

@@ -31,7 +31,7 @@ from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
 from sfumato.statistics.published import PublishedTable
-from sfumato.statistics.registry import METHODS, build, is_keyed, needs
+from sfumato.statistics.registry import METHODS, build, is_free, needs
 from sfumato.statistics.table import Table
 from sfumato.surroundings import Surroundings
 
@@ -108,7 +108,7 @@ class JobCounts(PublishedTable):
             Dimension(name=name, codes=table.kept(name, codes[name]), public=data.is_known(name)) for name in table.by
         )
         threshold = table.protect.options.get("threshold", THRESHOLD)
-        every_cell = not (table.establishments or is_keyed(method) or data.joined)
+        every_cell = not (table.establishments or is_free(method) or data.joined)
         if every_cell:
             _refuse_telling_establishments(table, method, data)
         return Question(

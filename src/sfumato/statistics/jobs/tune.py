@@ -20,7 +20,7 @@ from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.statistics.jobs.laplace import NodeLaplace
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.statistic import SPARSE, JobCounts
-from sfumato.statistics.registry import build, is_keyed
+from sfumato.statistics.registry import build, is_free
 from sfumato.statistics.table import Table
 
 # Accuracy as people state it: `mean error below 2 jobs in cells of at most 20 jobs`, and the like.
@@ -338,7 +338,7 @@ def tune_table(
             do="see `sfumato tune report` for counts and means of people, and `sfumato tune percentiles`",
         )
     protect = table.protect
-    if is_keyed(method or protect.method):
+    if is_free(method or protect.method):
         raise ReleaseError(
             f"table '{table.name}', method '{method or protect.method}'",
             expected="a method with an epsilon to be found",

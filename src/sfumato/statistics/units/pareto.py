@@ -3,7 +3,8 @@
 docs/methods/formal-records.md says who is protected, and proves it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.method import CONFIDENCE, PlannedError, PublishedFigures, check_confidence, of_table
+from sfumato.method import ADDED, CONFIDENCE, OF_TABLE, PlannedError, PublishedFigures, check_confidence, of_table
 from sfumato.noise.randomness import Randomness
 from sfumato.noise.sums import NoiseParts, spread
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -55,6 +56,8 @@ class UnitPareto(SmoothPareto):
 
     most_cells: int = 1
     """In how many cells of the table one unit may be."""
+    error_epsilon: Fraction = field(default=Fraction(0), repr=False, metadata={ADDED: True, OF_TABLE: True})
+    """Nothing: scales are bought of counts of jobs alone."""
     sums: int = of_table(1)
     """How many sums of a cell one unit may move at once: two where it may have profits and losses there."""
     weighted: bool = of_table(False)

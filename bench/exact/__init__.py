@@ -1,0 +1,1 @@
+"""Withheld cells beside another tool: the part `exact`."""

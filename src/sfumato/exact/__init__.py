@@ -1,0 +1,15 @@
+"""True numbers, some of them withheld: which, and the proof that the others do not tell them.
+
+trees      the codes of an attribute at all levels
+system     all cells of all tables as one vector, and every sum among them; begin here
+rules      which cells are sensitive, and how far from the truth a reader's bounds have to be
+programs   linear programs over a system, in HiGHS
+pattern    which other cells are withheld beside sensitive ones
+proof      what a reader can work out, for every sensitive cell; of any pattern, whoever made it
+optimum    the cheapest pattern of a small system, as a yardstick
+attacks    what readers of several kinds find, for the confidential report
+intervals  what readers can work out from bounds of every cell, and the proof that it is little enough
+rounding   multiples of a base instead of numbers, with all sums; by programs, or by rounding_search where these fail
+coarsening cuts through the trees at which nothing is sensitive
+ranges     classes instead of numbers
+"""

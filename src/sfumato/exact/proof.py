@@ -1,0 +1,179 @@
+"""What a reader can work out from all that is published, for every sensitive cell; of any pattern, whoever made it.
+
+A reader knows all equations, all cells that are published and the bounds of all others. The proof for a cell is a pair
+of tables that agree with all that, in which the cell lies at or beyond the bounds that it needs. Many cells share a
+pair; for those that none serves, two linear programs find the reader's exact bounds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sfumato.arrays import Flags, Floats, Integers
+from sfumato.exact.knowers import Readers
+from sfumato.exact.programs import NEAR, Extremes, Window
+from sfumato.exact.reduced import Reduced
+from sfumato.exact.rules import Protection
+from sfumato.exact.search import Piece, Search
+from sfumato.exact.system import System
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proof:
+    """What was shown of a pattern."""
+
+    low: Floats
+    high: Floats
+    """A reader's interval of every sensitive cell reaches from `low` to `high` at least."""
+    exact: Flags
+    """Where these are the reader's bounds themselves."""
+    protected: Flags
+    """Sensitive cells whose interval is as wide as they need."""
+    unprotected: Flags
+    """The other sensitive cells."""
+    pairs: Integers
+    """Cells with readers, who contribute alone to others and may know them better than they should; one in a row."""
+    readers: bool
+    """Whether such readers were looked at."""
+    pieces: tuple[Piece, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nobody can work out what the rules forbid."""
+        return not bool(self.unprotected.any()) and not len(self.pairs)
+
+
+def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces that move no published cell, keep every equation and stay within the bounds."""
+    if not pieces:
+        return []
+    below, above = system.freedom
+    cells, by, number, both = _together(pieces)
+    moves = sparse.csr_matrix((by, (cells, number)), shape=(len(system), len(pieces)))
+    scale = np.maximum(abs(moves).max(axis=0).toarray().ravel(), 1.0)
+    left = abs(system.equations @ moves).max(axis=0).toarray().ravel() if system.equations.shape[0] else 0 * scale
+    slack = 1e-6 * scale[number]
+    wrong = ~(withheld | system.hidden)[cells] | (by < -below[cells] - slack) | (by > above[cells] + slack)
+    wrong |= both & ((by > below[cells] + slack) | (by < -above[cells] - slack))
+    good = left <= 1e-5 * scale
+    good[number[wrong]] = False
+    return [piece for piece, fine in zip(pieces, good, strict=True) if fine]
+
+
+def reached(system: System, withheld: Flags, pieces: Sequence[Piece]) -> tuple[Floats, Floats]:
+    """How far every cell goes down and up in tables that agree with all that is published; pieces are checked anew."""
+    down, up = np.zeros(len(system)), np.zeros(len(system))
+    if fine := valid(system, withheld, pieces):
+        cells, by, _, both = _together(fine)
+        np.maximum.at(up, cells, np.where(both, np.abs(by), by))
+        np.maximum.at(down, cells, np.where(both, np.abs(by), -by))
+    return down, up
+
+
+def _together(pieces: Sequence[Piece]) -> tuple[Integers, Floats, Integers, Flags]:
+    """All pieces as columns: cell, shift, number of the piece, and whether the opposite holds too."""
+    sizes = [len(piece.cells) for piece in pieces]
+    return (
+        np.concatenate([piece.cells for piece in pieces]),
+        np.concatenate([piece.by for piece in pieces]),
+        np.repeat(np.arange(len(pieces)), sizes),
+        np.repeat(np.array([piece.both for piece in pieces], dtype=bool), sizes),
+    )
+
+
+def prove(
+    system: System,
+    withheld: Flags,
+    protection: Protection,
+    *,
+    pieces: Sequence[Piece] = (),
+    readers: bool = True,
+    stop: Callable[[], bool] = lambda: False,
+) -> Proof:
+    """Show for every sensitive cell what a reader can work out, and what readers who know single cells can.
+
+    Nothing is believed: pieces that came with the pattern are checked, and what they do not show is looked for anew. A
+    sensitive cell that is published has no interval. If `stop` ends it early, what was not shown counts as open.
+    """
+    known = ~(withheld | system.hidden)
+    seen = system.with_bounds(lower=np.where(known, system.value, -np.inf), upper=np.where(known, system.value, np.inf))
+    down, up = reached(system, withheld, pieces)
+    smaller = Reduced.of(seen)
+    wanted = Protection(
+        sensitive=protection.sensitive & withheld,
+        reasons=protection.reasons,
+        down=protection.down,
+        up=protection.up,
+        owner=np.where(withheld, protection.owner, -1),
+    )
+    search = Search(
+        smaller.system,
+        smaller.protection(wanted),
+        np.ones(len(smaller.system)),
+        np.ones(len(smaller.system), dtype=bool),
+    )
+    given = [smaller.shrunk(piece) for piece in valid(system, withheld, pieces)]
+    for piece in given:
+        search.take(piece)
+    exact = np.zeros(len(search.system), dtype=bool)
+    if not stop():
+        search.cover(stop)
+        exact = _alone(search, stop)
+    down_small, up_small = reached(smaller.system, search.withheld, search.pieces)
+    inside = smaller.belongs >= 0
+    down[inside] = np.maximum(down[inside], down_small[smaller.belongs[inside]])
+    up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
+    pairs = np.zeros((0, 2), dtype=np.int64)
+    if readers:
+        against = Readers(search, search.protection.owner)
+        for piece in given:
+            against.absorb(piece)
+        against.settle(stop, opening=False)
+        pairs = against.pairs()
+        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
+    wide = (
+        (down >= protection.down - NEAR)
+        & (up >= protection.up - NEAR)
+        & (withheld | (protection.up + protection.down == 0))
+    )
+    return Proof(
+        low=system.value - down,
+        high=system.value + up,
+        exact=smaller.whole(exact),
+        protected=protection.sensitive & wide,
+        unprotected=protection.sensitive & ~wide,
+        pairs=pairs,
+        readers=readers,
+        pieces=(*pieces, *(smaller.piece(piece) for piece in search.pieces)),
+    )
+
+
+def _alone(search: Search, stop: Callable[[], bool]) -> Flags:
+    """The exact bounds of cells that no shared shift protects, by programs of their own; which cells these are."""
+    exact = np.zeros(len(search.system), dtype=bool)
+    left = np.flatnonzero(search.open)
+    if not len(left):
+        return exact
+    label = components(search.system, np.arange(len(search.system)))
+    for number in np.unique(label[left]):
+        cells = np.flatnonzero(label == number)
+        programs = Extremes(Window.of(search.by_cell, cells, search.below, search.above))
+        for cell in left[label[left] == number]:
+            if stop():
+                return exact
+            for sign in (1, -1):
+                shift = programs.furthest(int(np.searchsorted(cells, cell)), sign)
+                search.record(cells, shift, both=False, anyway=int(cell))
+            exact[cell] = True
+    return exact
+
+
+def components(system: System, cells: Integers) -> Integers:
+    """For some cells, which of them are linked by equations: the number of the group of each."""
+    matrix = system.by_cell[:, cells]
+    both = sparse.bmat([[None, abs(matrix)], [abs(matrix).T, None]], format="csr")
+    _, label = sparse.csgraph.connected_components(both, directed=False)
+    found: Integers = label[matrix.shape[0] :].astype(np.int64)
+    return found

@@ -1,0 +1,135 @@
+"""True numbers of all tables rounded together, with the proof where rules are stated."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.arrays import Flags, Integers
+from sfumato.cells import Cells
+from sfumato.errors import MethodError
+from sfumato.exact.rounding import controlled_rounding, plain_reach, plain_rounding, prove_rounding, random_rounding
+from sfumato.keys import Secret
+from sfumato.statistic import Busy
+from sfumato.statistics.exact.contributions import ABOUT_PARTS
+from sfumato.statistics.exact.decide import Batch, Decision, Known, link
+
+Reach = tuple[int, int]
+"""How far below and above its published number a true one can be."""
+
+
+def rounded(
+    batch: Batch,
+    known: Known,
+    secret: Secret | None,
+    busy: Busy,
+    last: Mapping[str, Cells],  # noqa: ARG001 (numbers are rounded as they are)
+) -> Decision:
+    """Round the tables of every measure together; others share no sum with them."""
+    decided = [
+        _of_measure(
+            {name: one for name, one in batch.items() if one[0].question.measure == measure},
+            {name: one for name, one in known.items() if one[0].question.measure == measure},
+            secret,
+            busy,
+        )
+        for measure in dict.fromkeys(one.question.measure for one, _ in batch.values())
+    ]
+    return replace(decided[0], answers={name: one for part in decided for name, one in part.answers.items()})
+
+
+def _of_measure(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
+    method, cells = next(iter(batch.values()))[0].method, next(iter(batch.values()))[1]
+    _refuse_other_bases(batch, known)
+    found, protection = link(batch, known)
+    system, parts = found.system, int(cells[ABOUT_PARTS][0]) if len(cells) else 1
+    base = method.base * parts
+    values, reach = _values(method, batch, secret), (method.base - 1, method.base - 1)
+    if method.form == "controlled":
+        made = controlled_rounding(system, base, told=lambda share: busy("rounding", share))
+        values = {name: _placed(at, made.value // parts) for name, at in found.places.items()}
+        reach = (made.reach // parts, made.reach // parts)
+    elif method.form == "plain":
+        reach = plain_reach(method.base)
+    for name, (one, _, answer) in known.items():
+        again = values[name] if name in values else _values(method, {name: (one, known[name][1])}, secret)[name]
+        if not np.array_equal(again, answer["value"]):
+            raise MethodError(
+                f"rounding of '{one.name}'",
+                expected="the numbers that were published of it, together with which all sums of the new tables hold",
+                found="others",
+                do='publish tables that share sums in one release, or use form = "plain" or "random"',
+            )
+    if method.has_rules:
+        published = np.zeros(len(system), dtype=np.int64)
+        for name, at in found.places.items():
+            if name in values:
+                published[at[at >= 0]] = values[name][at >= 0] * parts
+        _prove(system, published, protection, tuple(one * parts for one in reach))
+    answers = {name: _answer(cells, values[name], reach) for name, (_, cells) in batch.items()}
+    return Decision(answers=answers, linked=found, protection=protection)
+
+
+def _values(method: Any, batch: Batch, secret: Secret | None) -> dict[str, Integers]:
+    """Every number by itself, to its nearest multiple or by chance; the same cell always rounds alike."""
+    if method.form == "plain":
+        return {name: plain_rounding(cells["count"], method.base) for name, (_, cells) in batch.items()}
+    if method.form == "random":
+        return {
+            name: random_rounding(cells["count"], method.base, one.randomness(secret, cells).words(len(cells)))
+            for name, (one, cells) in batch.items()
+        }
+    return {}
+
+
+def _placed(at: Integers, values: Integers) -> Integers:
+    """The values of the cells of a table; zeros that everybody knows stay."""
+    return np.where(at >= 0, values[np.maximum(at, 0)], 0) if len(values) else np.zeros(len(at), dtype=np.int64)
+
+
+def _prove(system: Any, published: Integers, protection: Any, reach: tuple[int, ...]) -> None:
+    """Refuse numbers that tell sensitive cells closer than the rules allow."""
+    sensitive: Flags = protection.sensitive
+    cells = np.flatnonzero(sensitive)
+    proof = prove_rounding(
+        system,
+        published,
+        below=reach[1],
+        above=reach[0],
+        cells=cells,
+        lower=protection.down[cells],
+        upper=protection.up[cells],
+    )
+    if not proof.proved:
+        raise MethodError(
+            "rounding",
+            expected="numbers that leave every sensitive cell an interval as wide as the rules ask for",
+            found=f"{int(proof.too_narrow.sum())} sensitive cells that are told closer",
+            do="choose a larger base, weaker rules, or the method suppression",
+        )
+
+
+def _refuse_other_bases(batch: Batch, known: Known) -> None:
+    """Two roundings of one number tell more than either."""
+    tables: list[tuple[str, Any]] = [(name, one[0]) for name, one in (*batch.items(), *known.items())]
+    methods = {name: one.method for name, one in tables}
+    if len({(one.base, one.form) for one in methods.values()}) > 1:
+        raise MethodError(
+            f"rounding of {', '.join(methods)}",
+            expected="one base and one form for all tables of a measure: two roundings of one number tell more",
+            found="several",
+            do="write the same base and form in every table, as they were published",
+        )
+
+
+def _answer(cells: Cells, values: Integers, reach: Reach) -> Cells:
+    """Rounded values, and which true ones are rounded so."""
+    columns = {
+        "value": values,
+        "low": np.maximum(values - reach[0], 0),
+        "high": values + reach[1],
+    }
+    if "establishments" in cells.columns:
+        columns["establishments"] = cells["establishments"]
+    return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)

@@ -1,0 +1,97 @@
+"""True numbers of jobs: establishments are the units, and combinations without any are known zeros."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.checking import checked
+from sfumato.release import load
+from sfumato.running import run
+from tests.tiny import TINY
+
+HEAD = """
+[release]
+title = "Jobs"
+period = "2025"
+
+[data]
+engine = "{engine}"
+jobs = {{ path = "jobs.parquet", worker = "worker", workplace = "workplace" }}
+workplaces = {{ path = "workplaces.parquet", key = "workplace" }}
+workers = {{ path = "workers.parquet", key = "worker" }}
+public = ["place", "industry"]
+
+[data.attributes]
+sex = {{ codes = ["F", "M"] }}
+
+[data.measures]
+earnings = {{ unit = "dollars" }}
+
+[[table]]
+name = "jobs"
+count = "jobs"
+by = ["place", "sex"]
+totals = true
+protect = {{ method = "suppression", {rules} }}
+
+[[table]]
+name = "pay"
+total = "earnings"
+by = ["place", "industry"]
+protect = {{ method = "suppression", {rules} }}
+"""
+
+
+def written(folder: Path, rules: str, engine: str = "duckdb") -> Path:
+    for name, columns in TINY.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    path = folder / "release.toml"
+    path.write_text(HEAD.format(engine=engine, rules=rules), encoding="utf-8")
+    return path
+
+
+def test_contributions_are_those_of_establishments_counted_by_hand(tmp_path: Path, engine: str) -> None:
+    release = load(written(tmp_path, "minimum_units = 2", engine))
+    with checked(release, remember=False) as ready:
+        counted = ready.count({table.name: table for table in ready.plan.tables})
+    jobs, pay = counted["jobs"], counted["pay"]
+    # A: 100 has F, M, F and 101 has M, F; B: 102 has F, M, F. Establishment 103 has no jobs.
+    assert jobs["count"].tolist() == [3, 2, 5, 2, 1, 3, 5, 3, 8]
+    assert jobs["units_0"].tolist() == [2, 2, 2, 1, 1, 1, 3, 3, 3]
+    assert jobs["largest_0"].tolist() == [2, 1, 3, 2, 1, 3, 2, 1, 3]
+    assert jobs["establishments"].tolist() == [3, 3, 3, 1, 1, 1, 4, 4, 4]
+    codes = [
+        (pay.dimensions[0].codes[a], pay.dimensions[1].codes[b])
+        for a, b in zip(pay.codes("place"), pay.codes("industry"), strict=True)
+    ]
+    found = dict(zip(codes, zip(pay["count"].tolist(), pay["records"].tolist(), strict=True), strict=True))
+    assert found == {("A", "11"): (60, 3), ("A", "62"): (90, 2), ("B", "62"): (210, 3)}  # nobody farms in B
+
+
+def test_larger_units_are_named_by_a_public_attribute(tmp_path: Path) -> None:
+    release = load(written(tmp_path, 'minimum_units = 2, levels = ["industry"]'))  # as if it were the enterprise
+    with checked(release, remember=False) as ready:
+        jobs = ready.count({table.name: table for table in ready.plan.tables})["jobs"]
+    assert jobs["units_0"].tolist() == [2, 2, 2, 1, 1, 1, 3, 3, 3]
+    assert jobs["units_1"].tolist() == [2, 2, 2, 1, 1, 1, 2, 2, 2]  # 101 and 102 are one
+    assert jobs["largest_1"].tolist() == [2, 1, 3, 2, 1, 3, 3, 2, 5]
+
+
+def test_cells_of_one_establishment_are_withheld_and_zeros_are_told(tmp_path: Path) -> None:
+    published = run(load(written(tmp_path, "minimum_units = 2")))
+    rows = pq.read_table(published.bundle / "tables/jobs.parquet").to_pylist()
+    values = {(row["place"], row["sex"]): row["value"] for row in rows}
+    assert [values["B", sex] for sex in ("F", "M", "total")] == [None, None, None]
+    assert values["total", "total"] == 8 or values["A", "total"] is None
+    pay = pq.read_table(published.bundle / "tables/pay.parquet").to_pylist()
+    farms = next(row for row in pay if (row["place"], row["industry"]) == ("B", "11"))
+    assert (farms["value"], farms["status"], farms["establishments"]) == (0, "", 0)
+
+
+@pytest.mark.parametrize("cost", ["cells", "value"])
+def test_either_cost_withholds_what_is_sensitive(tmp_path: Path, cost: str) -> None:
+    published = run(load(written(tmp_path, f'minimum_units = 2, cost = "{cost}"')))
+    rows = pq.read_table(published.bundle / "tables/pay.parquet").to_pylist()
+    assert [row["value"] for row in rows if row["establishments"]] == [None, None, None]
