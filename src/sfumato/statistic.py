@@ -114,7 +114,12 @@ class Statistic(ABC):
 
     @property
     def spent_at(self) -> Mapping[str, Fraction]:
-        """The epsilon that each period of a panel spends, of statistics of jobs at such periods; others have none."""
+        """The epsilon that each period of a panel spends; statistics of other data spend none at a period."""
+        return {}
+
+    @property
+    def moved_by_record(self) -> Mapping[int, int]:
+        """How many steps one record of a job in a period of a panel is, by how many periods later its numbers are."""
         return {}
 
     @property

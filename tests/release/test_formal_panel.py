@@ -1,6 +1,7 @@
 """Indicators and moves of a panel with a guarantee, from the release file to the published rows."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from sfumato.checking import check
 from sfumato.errors import SfumatoError
+from sfumato.privacy.guarantee import Loss
+from sfumato.privacy.meaning import odds
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
@@ -115,6 +118,20 @@ def test_a_plan_states_the_sum_over_periods_and_caps_and_facts_are_fields(tmp_pa
     assert "one held in 4 periods at most 16" in statement
     assert "an establishment that is there in all of them, 32" in statement
     assert [one["name"] for one in structure["tables"][0]["dimensions"]] == ["state", "quarter", "indicator"]
+
+
+def test_what_is_said_of_a_record_adds_up_over_counts_indicators_and_moves(tmp_path: Path) -> None:
+    quarter = '{ quarter = ["2022-Q3"] }'
+    jobs = {"count": '"jobs"', "where": quarter, "protect": '{ method = "laplace", epsilon = 1 }'}
+    moves = MOVES | {"where": quarter, "protect": '{ method = "laplace", epsilon = 2 }'}
+    indicators = {"indicators": '["employment", "end"]', "where": quarter, "protect": "{ epsilon = 3 }"}
+    done = run(load(written(tmp_path, jobs, moves, indicators, budget=f"alpha = 0.1, {PEOPLE}")))
+    statement = (done.bundle / "statement.md").read_text(encoding="utf-8")
+    assert "The tables are about: 2022-Q3, epsilon = 6." in statement
+    # A record of the quarter before: one job less at the beginning, other moves, and another kind of job, two steps.
+    most = odds(Loss(steps=1, epsilon=Fraction(1 + 2 + 2 * 3), delta=Fraction(0)))
+    assert f"by all tables of this release together the odds change by {most}" in statement
+    assert "no row is exactly 0" in statement
 
 
 def test_only_what_is_asked_for_is_published_and_periods_may_spend_their_own(tmp_path: Path) -> None:

@@ -12,14 +12,17 @@ import pytest
 from sfumato import open_bundle
 from sfumato.checking import check
 from sfumato.errors import BudgetError, ReleaseError
-from sfumato.frame.jobs import Around
 from sfumato.keys import new_key
 from sfumato.live.charged import open_charged
 from sfumato.plan import Plan
-from sfumato.privacy.over_time import one_record
+from sfumato.privacy.guarantee import Loss
+from sfumato.privacy.meaning import odds
+from sfumato.privacy.over_time import record_losses
 from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.running import run
+from sfumato.statistics.jobs.at_periods import moved_by_record
+from sfumato.statistics.jobs.question import Question
 from tests.engine.panels import by_hand
 
 RELEASE = """
@@ -214,7 +217,8 @@ def test_a_run_publishes_counts_totals_and_means_and_tells_what_a_job_and_a_reco
     assert [len(found) for found in rows.values()] == [4, 4, 2]
     statement = (done.bundle / "statement.md").read_text(encoding="utf-8")
     assert "The tables are about: 2024-Q3, epsilon = 4; 2024-Q4, epsilon = 8." in statement
-    assert "decides about the counts of that period and the one after it" in statement
+    record = odds(Loss(steps=1, epsilon=Fraction(12), delta=Fraction(0)))  # it decides about both quarters
+    assert f"by all tables of this release together the odds change by {record}" in statement
     assert "the number of jobs at the beginning of a period is larger by at most 10 % or by one" in statement
     described = json.loads((done.bundle / "structure.json").read_text(encoding="utf-8"))
     assert [one["role"] for one in described["tables"][0]["dimensions"]] == [None, "time"]
@@ -223,12 +227,13 @@ def test_a_run_publishes_counts_totals_and_means_and_tells_what_a_job_and_a_reco
 
 
 @pytest.mark.parametrize(
-    ("around", "most"),
-    [(Around(), 4), (Around(before=1), 6), (Around(after=1), 6), (Around(before=1, after=1), 7)],
+    ("population", "most"),
+    [("any", 4), ("beginning", 6), ("end", 6), ("full_quarter", 7)],
 )
-def test_a_record_loses_what_the_periods_that_look_at_it_spend(around: Around, most: int) -> None:
+def test_a_record_loses_what_the_periods_that_look_at_it_spend(population: str, most: int) -> None:
     spent = {"b": Fraction(1), "c": Fraction(4), "d": Fraction(2)}
-    assert one_record(spent, "abcde", around) == most
+    asked = Question(by=(), periods=tuple(spent), population=population)
+    assert max(record_losses(spent, "abcde", moved_by_record(asked)).values()) == most
 
 
 def test_tables_of_one_period_agree(tmp_path: Path) -> None:

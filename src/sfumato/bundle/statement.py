@@ -20,7 +20,7 @@ from sfumato.privacy.meaning import (
     surest,
     why_revealing_less,
 )
-from sfumato.privacy.over_time import over_panel
+from sfumato.privacy.over_time import over_panel, record_losses
 from sfumato.privacy.units import of_all_periods, of_window
 from sfumato.statistics.column_texts import number_left_out
 from sfumato.statistics.registry import METHODS
@@ -198,15 +198,20 @@ def _once(plan: Plan) -> list[str]:
 
 
 def _at_periods(plan: Plan) -> list[str]:
-    """What the tables of a panel spend at each period, and what is protected of a job over all of them."""
-    spent: dict[str, Fraction] = {}
-    for one in plan.distinct():
-        spent |= {period: spent.get(period, Fraction(0)) + epsilon for period, epsilon in one.spent_at.items()}
-    data = plan.release.data
-    bound = plan.guarantee.bound
-    if not spent or bound is None or data.span is None:
+    """What all tables of a panel spend at each period, and what is protected of a job over all of them."""
+    span, bound = plan.release.data.span, plan.guarantee.bound
+    if span is None or bound is None:
         return []
-    return [over_panel(spent, bound.delta, data.span.codes(), data.as_jobs().jobs.around)]
+    spent: dict[str, Fraction] = {}
+    told: dict[str, Fraction] = {}
+    for one in plan.distinct():
+        for period, epsilon in one.spent_at.items():
+            spent[period] = spent.get(period, Fraction(0)) + epsilon
+        for period, epsilon in record_losses(one.spent_at, span.codes(), one.moved_by_record).items():
+            told[period] = told.get(period, Fraction(0)) + epsilon
+    if not spent:
+        return []
+    return [over_panel(spent, max(told.values()), bound.delta, series=plan.release.series is not None)]
 
 
 def _apart(plan: Plan) -> list[str]:

@@ -326,6 +326,8 @@ class Frame(Data):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if of_units := [name for name, measure in self.measures.items() if measure.floor is not None]:
+            raise ValueError(f"`floor` of '{of_units[0]}' is for records of businesses: one job counts up to its `cap`")
         for name, attribute in self.attributes.items():
             if not attribute.tells_codes and self.joined:
                 raise ValueError(

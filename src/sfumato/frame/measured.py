@@ -34,6 +34,15 @@ _POPULATIONS: Final[Mapping[str, str]] = {
 """Populations of a panel in words; that of all jobs is the workforce itself, and limits nothing more."""
 
 
+def population_words(population: str) -> str:
+    """The jobs of a population of a panel, in words.
+
+    >>> population_words("end"), population_words("any")
+    ('jobs at the end of a period', 'all jobs with earnings in a period')
+    """
+    return _POPULATIONS.get(population, "all jobs with earnings in a period")
+
+
 def jobs_of(population: str) -> str:
     """The number of jobs of a population of a panel, as a measure.
 

@@ -150,6 +150,11 @@ class Microdata(Data):
 
     @model_validator(mode="after")
     def _tells_columns_apart(self) -> Self:
+        if of_jobs := [name for name, measure in self.measures.items() if measure.cap is not None]:
+            raise ValueError(
+                f"`cap` of '{of_jobs[0]}' is for measures of jobs: records of businesses have a `floor`, and those of "
+                "people are within `minimum` and `maximum`"
+            )
         kept = {self.records.unit, *self.records.levels, *filter(None, [self.records.weight, self.records.consent])}
         both = sorted(kept & (self.attributes.keys() | self.measures.keys()))
         if both:

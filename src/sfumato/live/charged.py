@@ -27,7 +27,7 @@ from sfumato.privacy.guarantee import MOST, EmployerEmployee, plain
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
 from sfumato.running import keep_answer, open_ledger, recorded_late
-from sfumato.statistics.jobs.statistic import need_public_codes
+from sfumato.statistics.fitting import need_public_codes
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS, is_for_records, is_free, options_of
 

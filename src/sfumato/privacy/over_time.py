@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sfumato.frame.jobs import Around
 from sfumato.privacy.guarantee import EmployerEmployee, Loss, at_most, capped, loss, plain, spoken
 from sfumato.privacy.meaning import comparisons, grows, odds, pair_of, person_comparisons, size_comparisons, surest
 from sfumato.privacy.windows import Calendar
@@ -119,38 +118,40 @@ def window_facts(calendar: Calendar, *, jobs: bool) -> dict[str, Any]:
 
 # What tables of a panel mean for a job that is held over several of its periods.
 
-_NEXT_TO = {
-    (0, 0): "",
-    (1, 0): " and the one after it",
-    (0, 1): " and the one before it",
-    (1, 1): " and those next to it",
-}
-"""Where else a job is counted that had earnings in a period, by what its population looks at."""
 
+def record_losses(spent: Mapping[str, Fraction], codes: Sequence[str], steps: Mapping[int, int]) -> dict[str, Fraction]:
+    """What numbers of all periods tell at most of whether a job had earnings in each of them.
 
-def one_record(spent: Mapping[str, Fraction], codes: Sequence[str], around: Around) -> Fraction:
-    """The most that tables tell of whether one job had earnings in one period, given what each period spends.
+    `spent` is what each period spends, and `steps` has how many steps a record is in numbers of so many periods later.
 
-    A job that is counted at t had earnings from t − before to t + after: a record of s decides about the periods from
-    s − after to s + before, each of which moves by one job. docs/methods/panels.md has the proof.
+    >>> record_losses({"b": Fraction(1), "c": Fraction(4)}, "abc", {0: 1, 1: 1})  # jobs at the beginning
+    {'a': Fraction(1, 1), 'b': Fraction(5, 1), 'c': Fraction(4, 1)}
     """
-    places = range(-around.after, around.before + 1)
-    sums = (
-        sum((spent.get(codes[at + step], Fraction(0)) for step in places if 0 <= at + step < len(codes)), Fraction(0))
-        for at in range(len(codes))
-    )
-    return max(sums, default=Fraction(0))
+    return {
+        code: sum(
+            (
+                number * spent.get(codes[at + later], Fraction(0))
+                for later, number in steps.items()
+                if 0 <= at + later < len(codes)
+            ),
+            Fraction(0),
+        )
+        for at, code in enumerate(codes)
+    }
 
 
-def over_panel(spent: Mapping[str, Fraction], delta: Fraction, codes: Sequence[str], around: Around) -> str:
-    """What is protected of a job over all periods that the tables are about, and of its record in one of them."""
-    listed = "; ".join(f"{code}, epsilon = {at_most(spent[code])}" for code in codes if code in spent)
-    once = Loss(steps=1, epsilon=one_record(spent, codes, around), delta=delta)
-    where = _NEXT_TO[around.before, around.after]
+def over_panel(spent: Mapping[str, Fraction], by_record: Fraction, delta: Fraction, *, series: bool) -> str:
+    """What is protected of a job over all periods that the tables are about, and of its record in one of them.
+
+    `by_record` is the most that all tables tell of one record. docs/methods/panels.md has the proof.
+    """
+    listed = "; ".join(f"{code}, epsilon = {at_most(spent[code])}" for code in sorted(spent))
+    more = " Tables of other periods of this series that look at the same record add to that." if series else ""
     return (
         "The data are a panel. A job is a worker at an establishment, with all periods in which it was held, and what "
         f"is said here of a job is about all of them together. The tables are about: {listed}. Of a job that was held "
         "at some of these periods, only what they spend counts. Whether a given person had any earnings at a given "
-        f"establishment in one single period decides about the counts of that period{where}: by these tables the odds "
-        f"change by {odds(once)}."
+        "establishment in one single period decides about the numbers of that period, and of others that look at it: "
+        f"by all tables of this release together the odds change by "
+        f"{odds(Loss(steps=1, epsilon=by_record, delta=delta))}.{more}"
     )

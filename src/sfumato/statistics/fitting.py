@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.errors import ReleaseError
 from sfumato.frame.data import Data, Frame
 from sfumato.frame.records import Microdata
-from sfumato.statistics.registry import for_people, is_for_people, is_free
+from sfumato.statistics.registry import for_people, is_for_people, is_free, needs
 from sfumato.statistics.table import FOR_TOTALS, FOR_UNITS, STATISTICS, Table
 
 
@@ -195,3 +195,29 @@ def refuse_beside_true_numbers(tables: Sequence[Any]) -> None:
             found=f"{true[0].method.name} and {mixed[0].method.name}",
             do="publish all of them by one method",
         )
+
+
+def refuse_telling_establishments(table: Table, method: str, data: Frame) -> None:
+    """Refuse what would tell where there are establishments: a choice by their number, and codes read off them."""
+    if "establishments" in needs(method):
+        raise ReleaseError(
+            f"table '{table.name}', method '{method}'",
+            expected="a method that does not look at the number of establishments: establishments = false",
+            found=f"'{method}', which chooses by it",
+            do="use vector-pareto, log-box or smooth-box in all cells, or publish the number",
+        )
+    need_public_codes(f"table '{table.name}'", table.by, data)
+
+
+def need_public_codes(named: str, attributes: Iterable[str], data: Frame) -> None:
+    """Refuse attributes of workplaces whose codes would be read off them where establishments are not told."""
+    for name in attributes:
+        described = data.attributes.get(name)
+        if data.is_public(name) and (described is None or not described.tells_codes):
+            raise ReleaseError(
+                f"{named}, {name}",
+                expected="codes that are known without the data: establishments = false",
+                found="codes that are read off the workplaces, which would tell that there is one with each of them",
+                do=f"give the codes of {name} as `codes` or `codelist` under [data.attributes], or publish the number "
+                "of establishments",
+            )

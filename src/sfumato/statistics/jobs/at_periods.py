@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.description import exact
-from sfumato.errors import ReleaseError
+from sfumato.errors import MethodError, ReleaseError
 from sfumato.frame.data import Frame
 from sfumato.frame.jobs import POPULATIONS
 from sfumato.frame.measured import jobs_of
@@ -113,7 +113,7 @@ def method_of(table: Table, data: Frame, question: Question, epsilon: Fraction |
     What is the same in all is the method of one period, with its part of epsilon.
     """
     if not table.protect.by_period:
-        return make(epsilon=share(epsilon, len(question.periods)))
+        return _for_each(make, share(epsilon, len(question.periods)), len(question.periods))
     if bought := [name for name in _SHARED if name in table.protect.options]:
         raise ReleaseError(
             f"table '{table.name}', epsilon",
@@ -131,10 +131,38 @@ def method_of(table: Table, data: Frame, question: Question, epsilon: Fraction |
     )
 
 
+def _for_each(make: Callable[..., Any], epsilon: Fraction | None, periods: int) -> Any:
+    """The method of one period; what it lacks is told for all of them, which share what the table spends."""
+    try:
+        return make(epsilon=epsilon)
+    except MethodError as error:
+        if periods <= 1:
+            raise
+        raise MethodError(
+            error.where,
+            expected=error.expected,
+            found=error.found,
+            do=f"{error.do}. That is for one period: the {periods} periods of the table share its epsilon evenly, and "
+            f"need {periods} times as much together",
+        ) from None
+
+
 def spent_at(method: Any, question: Question, whole: Fraction) -> dict[str, Fraction]:
     """What each period of a table spends: what its method says, or an even share of the whole."""
     even = dict.fromkeys(question.periods, whole / max(len(question.periods), 1))
     return dict(getattr(method, "epsilons", even)) if question.periods else {}
+
+
+def moved_by_record(question: Question) -> dict[int, int]:
+    """How many jobs one record decides about, by how many periods later they are counted.
+
+    A job that is counted at t had earnings from t − before to t + after: a record of s decides about the periods from
+    s − after to s + before, each of which moves by one job.
+    """
+    if not question.periods:
+        return {}
+    around = POPULATIONS[question.population or "any"]
+    return dict.fromkeys(range(-around.after, around.before + 1), 1)
 
 
 def over_periods(method: Any, question: Question, *limits: tuple[str, int]) -> EmployerEmployee:

@@ -226,10 +226,10 @@ class JobMeans(JobTotals):
         """What was done to its numbers."""
         parts = self.mean_of
         return (
-            f"{self.what_was_done()} The number of jobs was protected in the same way. Means are quotients of the two, "
-            f"which are published beside them and spend epsilon = {float(parts.total.epsilon):g} and "
-            f"{float(parts.jobs.epsilon):g}. There is no mean where the number of jobs is not above 0 with a "
-            f"certainty of {CERTAINTY:.1%}: {self.which_have_one}. "
+            f"{self.what_was_done()}{self.about_jobs} The number of jobs was protected in the same way. Means are "
+            "quotients of the two, which are published beside them and spend epsilon = "
+            f"{float(parts.total.epsilon):g} and {float(parts.jobs.epsilon):g}. There is no mean where the number of "
+            f"jobs is not above 0 with a certainty of {CERTAINTY:.1%}: {self.which_have_one}. "
             "Totals and numbers of jobs are right on average, but for what was cut off; their quotients are not "
             "exactly."
         )

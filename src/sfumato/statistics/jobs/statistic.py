@@ -1,7 +1,7 @@
 """Counts of jobs: what they ask, how they are protected, and what is published of them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,6 +16,7 @@ from sfumato.engine.factors import factors_of
 from sfumato.errors import ReleaseError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Frame
+from sfumato.frame.measured import population_words
 from sfumato.keys import Secret
 from sfumato.measures.risk import EMPLOYER
 from sfumato.measures.views import Strata
@@ -25,8 +26,22 @@ from sfumato.privacy.blocks import EVERYTHING, Block
 from sfumato.privacy.guarantee import Guarantee, plain
 from sfumato.privacy.meaning import Comparison, comparisons, existence_comparison, odds
 from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN, number_left_out, typical
-from sfumato.statistics.fitting import epsilon_of, refuse_other_data, refuse_unknown_codes, used_options
-from sfumato.statistics.jobs.at_periods import counted, method_of, over_periods, periods_of, shared_options, spent_at
+from sfumato.statistics.fitting import (
+    epsilon_of,
+    refuse_other_data,
+    refuse_telling_establishments,
+    refuse_unknown_codes,
+    used_options,
+)
+from sfumato.statistics.jobs.at_periods import (
+    counted,
+    method_of,
+    moved_by_record,
+    over_periods,
+    periods_of,
+    shared_options,
+    spent_at,
+)
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
 from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
@@ -110,7 +125,7 @@ class JobCounts(PublishedTable):
         threshold = table.protect.options.get("threshold", THRESHOLD)
         every_cell = not (table.establishments or is_free(method) or data.joined)
         if every_cell:
-            _refuse_telling_establishments(table, method, data)
+            refuse_telling_establishments(table, method, data)
         return Question(
             by=by,
             where=table.where,
@@ -145,6 +160,11 @@ class JobCounts(PublishedTable):
     def spent_at(self) -> Mapping[str, Fraction]:
         """The epsilon that each period of a panel spends."""
         return spent_at(self.method, self.question, self.spends)
+
+    @property
+    def moved_by_record(self) -> Mapping[int, int]:
+        """One job less in every period that looks at the record."""
+        return moved_by_record(self.question)
 
     @property
     def why_not_reconciled(self) -> str | None:
@@ -301,8 +321,14 @@ class JobCounts(PublishedTable):
         return frozenset({"rse", "status", "convergence_ratio"})
 
     def design(self) -> dict[str, Any]:
-        """What noise its cells have, so that sums of them have errors too."""
-        return self.noise_facts([dimension.name for dimension in self.by if dimension.public])
+        """What noise its cells have, so that sums of them have errors too; of a panel, which jobs it is about."""
+        population = {"population": self.question.population or "any"} if self.question.periods else {}
+        return {**population, **self.noise_facts([dimension.name for dimension in self.by if dimension.public])}
+
+    @property
+    def about_jobs(self) -> str:
+        """Which jobs of a panel it is about, as a sentence after others."""
+        return f" It is about {population_words(self.question.population)}." if self.question.periods else ""
 
     def structural_zeros(self, plan: Surroundings, *, listed: bool) -> str:
         """What is known of combinations that are not listed."""
@@ -312,7 +338,7 @@ class JobCounts(PublishedTable):
 
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
-        text = f"{self.what_was_done()} {typical(self.method.planned_error())}{self.has_none(plan)}"
+        text = f"{self.what_was_done()}{self.about_jobs} {typical(self.method.planned_error())}{self.has_none(plan)}"
         cells = self.question.worker_cells(plan.release.frame)
         if cells > 1 and getattr(self.method, "shares", 1) == cells:  # a vector method spends ε on all cells at once
             text += f" Each of the {cells} worker cells of a workplace cell uses 1/{cells} of the table's epsilon."
@@ -463,29 +489,3 @@ def _existence(plan: Surroundings) -> tuple[Comparison, ...]:
     if bound is None or told:
         return ()
     return tuple(existence_comparison(bound, size) for size in ESTABLISHMENTS)
-
-
-def _refuse_telling_establishments(table: Table, method: str, data: Frame) -> None:
-    """Refuse what would tell where there are establishments: a choice by their number, and codes read off them."""
-    if "establishments" in needs(method):
-        raise ReleaseError(
-            f"table '{table.name}', method '{method}'",
-            expected="a method that does not look at the number of establishments: establishments = false",
-            found=f"'{method}', which chooses by it",
-            do="use vector-pareto, log-box or smooth-box in all cells, or publish the number",
-        )
-    need_public_codes(f"table '{table.name}'", table.by, data)
-
-
-def need_public_codes(named: str, attributes: Iterable[str], data: Frame) -> None:
-    """Refuse attributes of workplaces whose codes would be read off them where establishments are not told."""
-    for name in attributes:
-        described = data.attributes.get(name)
-        if data.is_public(name) and (described is None or not described.tells_codes):
-            raise ReleaseError(
-                f"{named}, {name}",
-                expected="codes that are known without the data: establishments = false",
-                found="codes that are read off the workplaces, which would tell that there is one with each of them",
-                do=f"give the codes of {name} as `codes` or `codelist` under [data.attributes], or publish the number "
-                "of establishments",
-            )

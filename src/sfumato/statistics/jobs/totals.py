@@ -245,7 +245,8 @@ class JobTotals(JobCounts):
     def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
         """What was done to its numbers."""
         unit = self.unit_words
-        text = f"{self.what_was_done()} {typical(self.method.planned_error(), unit, unit)}{self.has_none(plan)}"
+        off = typical(self.method.planned_error(), unit, unit)
+        text = f"{self.what_was_done()}{self.about_jobs} {off}{self.has_none(plan)}"
         if not (plan.release.frame.joined or self.lists_structural_zeros):
             text += " Combinations without any establishment, exactly 0, are not listed."
         return text + (

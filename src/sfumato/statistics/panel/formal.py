@@ -23,10 +23,11 @@ from sfumato.keys import Secret
 from sfumato.method import CONFIDENCE, PRECISE, Method, PublishedFigures, log_growth
 from sfumato.privacy.blocks import Block
 from sfumato.privacy.guarantee import EmployerEmployee, name_of, plain
+from sfumato.privacy.over_time import record_losses
 from sfumato.statistics.column_texts import typical
-from sfumato.statistics.fitting import refuse_other_data
+from sfumato.statistics.fitting import need_public_codes, refuse_other_data
 from sfumato.statistics.jobs.mean_of import CERTAINTY, fewest_jobs
-from sfumato.statistics.jobs.statistic import JobCounts, need_public_codes
+from sfumato.statistics.jobs.statistic import JobCounts
 from sfumato.statistics.panel.formal_method import IndicatorPareto
 from sfumato.statistics.panel.formal_period import AVERAGE, CHANGES, COUNTS, PAY, PAYROLLS, PeriodPareto
 from sfumato.statistics.panel.indicators import INDICATORS
@@ -43,6 +44,12 @@ SHARES = "shares"
 _METHODS = ("smooth-pareto", "vector-pareto")
 _OF_PAY = (*PAYROLLS, AVERAGE)
 _SUPPLIED = frozenset({"measured", "largest_employer", "count", "available", "establishments"})
+
+MOVED_BY_RECORD: Mapping[int, int] = {0: 1, **dict.fromkeys((-1, *range(1, YEAR + 1)), 2)}
+"""Of one record the steps in numbers of so many periods later.
+
+Without its record of s, a job is none in s, one step, and of another kind where the record was looked at, two: in the
+period before, and in the year after. docs/methods/formal-indicators.md has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +195,16 @@ class FormalIndicators(IndicatorTable):
         """Of all periods; with payrolls for neighbours whose payroll grows alike, too."""
         caps = () if self.question.cap is None else ((self.question.measured, self.question.cap),)
         return replace(self.indicator_method.guarantee(), caps=caps)
+
+    @property
+    def spent_at(self) -> Mapping[str, Fraction]:
+        """The epsilon that each period spends."""
+        return self.indicator_method.epsilons
+
+    @property
+    def moved_by_record(self) -> Mapping[int, int]:
+        """A job less in the period of the record, and of another kind in those that look at it."""
+        return MOVED_BY_RECORD
 
     def statistic_words(self) -> list[Any]:
         """What is counted, as digests have it: with cells where there is no establishment it is another answer."""
@@ -413,28 +430,13 @@ def _by_period(method: IndicatorPareto) -> str:
     )
 
 
-def one_record(spent: Mapping[str, Fraction], codes: Sequence[str]) -> Fraction:
-    """The most that indicators tell of whether one job had earnings in one period, given what each period spends.
-
-    Without its record of s, a job is none in s, and of another kind where the record was looked at: in the period
-    before, and in the year after. One is a step, the other two: docs/methods/formal-indicators.md.
-    """
-
-    def told(at: int) -> Fraction:
-        around = [codes[at + step] for step in range(-1, YEAR + 1) if step and 0 <= at + step < len(codes)]
-        return spent.get(codes[at], Fraction(0)) + 2 * sum(
-            (spent.get(code, Fraction(0)) for code in around), Fraction(0)
-        )
-
-    return max(map(told, range(len(codes))), default=Fraction(0))
-
-
 def _by_record(method: IndicatorPareto, codes: Sequence[str]) -> str:
     """What the table tells of one record, in words."""
+    most = max(record_losses(method.epsilons, codes, MOVED_BY_RECORD).values(), default=Fraction(0))
     return (
         "Whether a job had earnings in one single period decides whether it is there in that period, and of which kind "
         f"it is in the one before and in the {YEAR} after: of such a record the table tells at most "
-        f"epsilon = {plain(one_record(method.epsilons, codes))}."
+        f"epsilon = {plain(most)}."
     )
 
 

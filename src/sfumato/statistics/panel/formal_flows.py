@@ -156,9 +156,46 @@ class FormalFlows(PairTable):
         questions = {name: one.question for name, one in batch.items()}
         yield from main_flows(data.frame, data.tables, questions).items()
 
+    @property
+    def spent_at(self) -> Mapping[str, Fraction]:
+        """The epsilon that each period spends."""
+        return dict(self.method.periods)
+
+    @property
+    def moved_by_record(self) -> Mapping[int, int]:
+        """What a record decides: whether the job is there, ended in the period before, or began in the one after."""
+        return dict.fromkeys((-1, 0, 1), 1)
+
     def statistic_words(self) -> list[Any]:
         """What is counted: the main moves of workers."""
         return ["main moves", *super().statistic_words()]
+
+    @property
+    def tells_establishments(self) -> bool:
+        """Every pair of codes is protected, whether there are establishments or not."""
+        return False
+
+    @classmethod
+    def left_open(cls, plan: Surroundings) -> list[str]:
+        """What is public, where only moves are published; other kinds speak of their own tables."""
+        if any(kind is not cls for kind in plan.kinds):
+            return []
+        return [
+            "The codes of places, industries and the like are regarded as public. Every pair of them was protected, "
+            "whether there are establishments with these codes or not."
+        ]
+
+    @classmethod
+    def reading_errors(cls, plan: Surroundings) -> list[str]:
+        """How to read the error figures of moves."""
+        names = ", ".join(f"`{table.name}`" for table in plan.of_kind(cls))
+        return [
+            f"Of the moves in {names}, `error` is the mean absolute error of the noise, the same in every cell of a "
+            f"period, and `low` and `high` enclose the true number with a probability of at least {CONFIDENCE:.0%}. "
+            "Every pair of codes has noise, whether there are establishments with these codes or not: no row is "
+            "exactly 0. No number is below 0: where a value is negative, `error` is at least as large as the value "
+            "without its sign."
+        ]
 
     def columns_of(self, answer: Cells, shown: Cells) -> Columns:  # noqa: ARG002 (flows are never made to agree)
         """Values with their errors and intervals, and where there are none."""

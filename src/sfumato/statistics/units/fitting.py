@@ -50,7 +50,8 @@ def refuse_unfit(table: Table, data: Microdata) -> None:
             hidden,
             "attributes that everyone knows of units: a unit with another code would move two cells by all it has",
             f"'{hidden[0] if hidden else ''}', which is not in `public`",
-            "list it in `public` under [data] if everyone knows it, or leave it out",
+            'of people write method = "laplace", whose attributes are confidential; of businesses list it in `public` '
+            "under [data] if everyone knows it, or leave it out",
         ),
         (
             table.totals,

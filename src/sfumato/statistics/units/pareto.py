@@ -211,7 +211,7 @@ class SignedPareto:
         ]
         above, below = (one.beside(answer[name]) for one, name in zip(parts, (POSITIVE, NEGATIVES), strict=True))
         return PublishedFigures(
-            error=_together(self.of, parts[0].error, parts[1].error),
+            error=_together(self.of, above.error, below.error),  # no sum is below 0, and an error says so
             low=above.low - below.high,
             high=above.high - below.low,
         )

@@ -286,13 +286,19 @@ class UnitTotals(PublishedTable):
 
     def typical(self) -> str:
         """How far a total is typically off, in words."""
-        error = self.method.planned_error()
-        weighed = " times the largest weight of the cell" if self.question.weight else ""
-        largest = "what the cell's largest unit adds to it" if self.question.weight else "the cell's largest unit"
+        error, money = self.method.planned_error(), self.words_for_money
+        share = f"{100 * (error.share or 0):.3g} %"
+        if not self.question.weight:
+            return (
+                f"Where no unit of a cell has more than {error.floor_size:,} {money} the noise is typically "
+                f"{error.in_a_small_cell} {money}; otherwise it is typically {share} of the cell's largest unit."
+            )
+        small = f"{error.in_a_small_cell} {money} times the largest weight of the cell"
+        if self.question.several:
+            return f"The noise is typically {small}, and {share} of what its largest unit adds to it on top of that."
         return (
-            f"Where no unit of a cell has more than {error.floor_size:,} {self.words_for_money} the noise is typically "
-            f"{error.in_a_small_cell} {self.words_for_money}{weighed}; otherwise it is typically "
-            f"{100 * (error.share or 0):.3g} % of {largest}."
+            f"Where no unit adds more to a cell than {error.floor_size:,} {money} times the largest weight in it, the "
+            f"noise is typically {small}; otherwise it is typically {share} of what the largest unit adds."
         )
 
     # Words for the statement.
@@ -418,4 +424,5 @@ class UnitTotals(PublishedTable):
     def expected_error(self) -> tuple[str, str]:
         """How far values are typically off, in short, in small cells and in large ones."""
         error = self.method.planned_error()
-        return f"{error.in_a_small_cell} {self.question.money}", error.in_a_large_cell
+        weighed = " × weight" if self.question.weight else ""
+        return f"{error.in_a_small_cell} {self.question.money}{weighed}", error.in_a_large_cell
