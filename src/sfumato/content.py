@@ -38,6 +38,10 @@ class TableContent:
     """A digest of the size, the beginning and the end of every file."""
     heads: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The columns of a register that count workers, by their codes."""
+    source: str = field(default="", compare=False)
+    """Of a panel in a series: what `files` would be if all its rows had been read."""
+    period: str = field(default="", compare=False)
+    """Of a panel in a series: the period that its rows were read for."""
 
     def part(self, columns: Iterable[str]) -> "TableContent | None":
         """The same of some columns; None when one of them was not read."""
@@ -60,6 +64,12 @@ class TableContent:
         if self.agrees_with(other) or (self.files != "" and self.files == other.files):
             return True
         return not self.described_as(other) and not set(self.alone.values()).isdisjoint(other.alone.values())
+
+    def is_from_source_of(self, other: "TableContent") -> bool:
+        """Whether both have rows of one period of one panel: which of its rows are read follows from what is asked."""
+        one, two = self.source or self.files, other.source or other.files
+        periods = {self.period, other.period} - {""}
+        return bool(self.source or other.source) and one != "" and one == two and len(periods) < 2
 
     def counts_others(self, other: "TableContent") -> bool:
         """Whether both count the workers of establishments by the same codes, in other columns with other numbers."""
@@ -109,12 +119,16 @@ class Content:
 
         Two releases that look at different columns of the same files know each other by the keys alone. Digests that
         were made with different keys cannot be compared: such tables are known again by their files, and jobs by
-        their workplaces or workers.
+        their workplaces or workers. Rows of one panel are known again by its files, however many of them were read.
         """
         here, there = self._main, other._main
-        if here is None or there is None or not here.has_rows_of(there):
+        if here is None or there is None:
             return False
-        both = [(self.tables[name], other.tables[name]) for name in self.tables.keys() & other.tables.keys()]
+        of_panel = here.is_from_source_of(there)
+        if not (of_panel or here.has_rows_of(there)):
+            return False
+        common = (self.tables.keys() & other.tables.keys()) - (set(MAIN) if of_panel else set())
+        both = [(self.tables[name], other.tables[name]) for name in common]
         return all(one.agrees_with(two) or not one.described_as(two) for one, two in both)
 
     def counts_others(self, other: "Content") -> bool:
@@ -149,6 +163,7 @@ class Content:
         for name, table in self.tables.items():
             again = {"key_columns": list(table.key_columns), "alone": dict(table.alone), "files": table.files}
             again |= {"levels": list(table.levels), "heads": dict(table.heads)}
+            again |= {"source": table.source, "period": table.period}
             tables[name] |= {key: value for key, value in again.items() if value}
         return json.dumps({"tables": tables, **more}, sort_keys=True, separators=(",", ":"))
 

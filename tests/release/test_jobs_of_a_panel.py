@@ -282,6 +282,30 @@ def test_a_series_is_about_one_period_of_the_panel_and_keeps_to_the_window(tmp_p
     assert run(load(path, period="2024-Q3")).unchanged
 
 
+@pytest.mark.parametrize("population", ["beginning", "end", "any"])
+def test_a_period_of_a_panel_opens_no_second_budget_under_another_name(tmp_path: Path, population: str) -> None:
+    path = written(tmp_path, table("state"), more=SERIES, span="")
+    run(load(path, period="2024-Q3"))
+    text = path.read_text(encoding="utf-8").replace("[release]", '[release]\npopulation = "others"\nbundle = "others"')
+    other = tmp_path / "other.toml"
+    meant = f'earnings = "earnings", population = "{population}", accept = "one job each"'
+    other.write_text(text.replace('earnings = "earnings"', meant), encoding="utf-8")
+    with pytest.raises(BudgetError, match="whose budget would protect the same people and employers once more"):
+        run(load(other, period="2024-Q3"))
+    whole = table("state", more='where = { quarter = ["2024-Q3"] }\n')
+    with pytest.raises(BudgetError, match="whose budget would protect"):
+        run(load(written(tmp_path, whole, more='population = "third"\nbundle = "third"\n')))
+
+
+def test_another_period_of_a_panel_has_a_budget_of_its_own(tmp_path: Path) -> None:
+    path = written(tmp_path, table("state"), more=SERIES, span="")
+    run(load(path, period="2024-Q3"))
+    other = tmp_path / "other.toml"
+    text = path.read_text(encoding="utf-8")
+    other.write_text(text.replace("[release]", '[release]\npopulation = "others"\nbundle = "others"'), encoding="utf-8")
+    assert run(load(other, period="2024-Q4")).charged == ("jobs",)
+
+
 def test_other_quarters_change_nothing_in_a_published_one(tmp_path: Path) -> None:
     path = written(tmp_path, table("state sex"), more=SERIES, span="")
     run(load(path, period="2024-Q3"))

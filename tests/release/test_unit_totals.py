@@ -302,6 +302,17 @@ def _comparisons(told: Any) -> list[dict[str, Any]]:
 REFUSED = {
     "an attribute that is not public": (asked(by='"state", "year"'), (), "not in `public`"),
     "a filter that is not public": (asked(more='where = { year = "2001" }'), (), "not in `public`"),
+    "a class of what is protected": (
+        asked(by='"state", "size"'),
+        (
+            ('["state", "industry"]', '["state", "industry", "size"]'),
+            (
+                "[data.measures]",
+                'size = { column = "profit", classes = { small = 0, large = 100 } }\n\n[data.measures]',
+            ),
+        ),
+        "made of a measure with a floor",
+    ),
     "totals of rows": (asked(more="totals = true"), (), "fewer attributes"),
     "a measure without a floor": (asked(), ((", floor = 2 }\nprofit", " }\nprofit"),), "floor"),
     "values that are clipped": (
@@ -356,6 +367,20 @@ def test_amounts_beyond_64_bits_are_refused_before_anything_is_charged(tmp_path:
     change = (("alpha = 0.1", "alpha = 0.100001"),)
     with pytest.raises(DataError, match="larger unit"):
         run(load(release(tmp_path, change=change, turnover=[3 * 10**12, 1, 1, 1, 1, 1])))
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_sums_of_larger_units_beyond_64_bits_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    weighted = 'unit = "business", levels = ["enterprise"], weight = "weight"'
+    change, tables = (('unit = "business"', weighted),), asked(protect="epsilon = 9, most_cells = 3")
+    with pytest.raises(DataError, match="where larger units are protected"):
+        run(
+            load(
+                release(
+                    tmp_path, asked(protect="epsilon = 9, most_cells = 3"), change=change, turnover=[3 * 10**12] * 6
+                )
+            )
+        )
     assert not (tmp_path / "ledger.sqlite").exists()
 
 

@@ -280,8 +280,21 @@ class ContentReader:
                 alone={name: _named(summed.rows, sums) for name, sums in summed.alone.items()},
                 files=_named(summed.rows, summed.ends),
                 heads={json.dumps(codes): column for codes, column in heads.items()} if table in MAIN else {},
+                **self._panel(table),
             )
         return Content(tables=tables)
+
+    def _panel(self, table: str) -> dict[str, str]:
+        """Of the jobs of a panel in a series, what the whole panel is known by, and the period that is run."""
+        if table not in MAIN or self._data.span is None or self._data.only is None:
+            return {}
+        listed = [file for one in self._files[table] for file in one.origin if not file.is_database]
+        sums = [
+            replace(NO_ROWS, rows=file.footer().num_rows if file.is_parquet else 0, ends=_ends_of(file))
+            for file in listed
+        ]
+        whole = sum(sums, NO_ROWS)
+        return {"source": _named(whole.rows, whole.ends) if listed else "", "period": self._data.only.period}
 
     def _summed(self, table: str, keys: tuple[str, ...], columns: Sequence[tuple[str, ...]]) -> FileSums:
         """The sums of all files of a table."""

@@ -57,6 +57,11 @@ class DataFile:
         """Whether it is the address of a database, and no file."""
         return format_of(self.path) == "postgresql"
 
+    @property
+    def is_parquet(self) -> bool:
+        """Whether its name says that it is Parquet."""
+        return format_of(self.path) == "parquet"
+
     def state(self) -> list[int | str]:
         """What changes when a file is written again.
 

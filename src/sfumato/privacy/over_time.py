@@ -53,8 +53,10 @@ def over_window(calendar: Calendar, *, jobs: bool) -> list[str]:
     )
     text = (
         f"{who} in the tables of each, and what these reveal adds up. The ledger of this release lets {window.words} "
-        f"spend at most this together, with all tables that have a formal guarantee, revisions and ad-hoc questions: "
-        f"{most}. In total the odds of whether {'the job was held' if jobs else 'that is so'} change by {odds(once)}, "
+        "spend at most this together, with all tables that have a formal guarantee, revisions and ad-hoc questions, "
+        "each in the period that it was charged to (tables of many periods at once that were charged before there was "
+        f"a limit count in the one period that their release names): {most}. In total the odds of whether "
+        f"{'the job was held' if jobs else 'that is so'} change by {odds(once)}, "
         f"and of what is said of it by {odds(twice)}."
     )
     if jobs and most.definition == "individuals":

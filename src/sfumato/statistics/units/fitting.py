@@ -36,6 +36,8 @@ def refuse_unfit(table: Table, data: Microdata) -> None:
     """Refuse what the guarantee for units does not cover, each with what to do instead."""
     of, named = data.records, f"table '{table.name}'"
     hidden = [one for one in (*table.by, *table.where) if not data.is_public(one) and one != of.period]
+    told = {data.column_of(name) for name, measure in data.measures.items() if measure.floor is not None}
+    made = [one for one in (*table.by, *table.where) if data.column_of(one) in told]
     taken = [one for one in (*table.by, *table.where) if one in TAKEN]
     larger = " and ".join(of.levels)
     unknown = [
@@ -46,6 +48,13 @@ def refuse_unfit(table: Table, data: Microdata) -> None:
     ]
     needs_public = [words for asked, words in unknown if asked] if not of.public else []
     wrong = (
+        (
+            made,
+            "attributes that do not follow from what is protected: a unit whose value passes from one class to another "
+            "would move two cells by all it has",
+            f"'{made[0] if made else ''}', which is made of a measure with a floor",
+            "leave it out; a class of size that everyone knows is a column of its own, from another source",
+        ),
         (
             hidden,
             "attributes that everyone knows of units: a unit with another code would move two cells by all it has",

@@ -95,10 +95,13 @@ def refuse_unsuitable(tables: RecordTables, name: str, question: UnitQuestion, *
     row = rows.row(**sizes, _heaviest="coalesce(max(_weight), 0)")
     one = ONE if question.weight else 1
     scale = max(float(row["_all"]) / one, question.floor * (float(row["_heaviest"]) / one + 1)) * parts
-    if float(row["_all"]) / one >= MOST or scale >= MOST:
+    # What larger units have is added up in millionths of 64 bits where there are weights.
+    added = float(row["_all"]) if question.several else 0.0
+    if float(row["_all"]) / one >= MOST or scale >= MOST or added >= MOST:
         raise DataError(
             f"table '{name}', measure '{question.measure}'",
-            expected=f"values, and the floor times the largest weight, that stay below {MOST / parts:.2g} in all",
+            expected=f"values, and the floor times the largest weight, that stay below {MOST / parts:.2g} in all"
+            + (f", and below {MOST / one:.2g} where larger units are protected" if question.several else ""),
             found="more",
             do="store the measure in a larger unit, such as thousands, or choose an alpha with fewer decimals",
         )
