@@ -324,19 +324,19 @@ SUMS = (
     HEAD
     + """
 [[table]]
-name = "total"
+name = "sum_of_people"
 total = "earnings"
 by = ["sector", "title", "year"]
 protect = { method = "laplace", epsilon = 2 }
 
 [[table]]
-name = "mean"
+name = "mean_of_people"
 mean = "score"
 by = ["title", "year"]
 protect = { method = "laplace", epsilon = { 2001 = 1, 2002 = 2 } }
 
 [[table]]
-name = "counted"
+name = "counted_people"
 count = "records"
 by = ["title", "year"]
 protect = { method = "laplace", epsilon = 1 }

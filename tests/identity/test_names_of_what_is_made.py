@@ -33,6 +33,11 @@ OF_SOURCES: dict[str, Any] = {
     },
     "businesses": {"records": {"unit": "another", "levels": ("another",), "weight": "another", "consent": "another"}},
     "people": {"records": {"unit": "another"}},
+    "people_sums": {"records": {"unit": "another"}},
+    "histories": {
+        "jobs": {"workplace": "another", "worker": "another"},
+        "workplaces": {"key": "another"},
+    },
     "cubes": {"records": {"unit": "another", "weight": "another"}},
     "months": {"records": {"unit": "another", "weight": "another"}},
     "values": {"records": {"unit": "another", "levels": ("another",), "weight": "another"}},
@@ -62,7 +67,8 @@ def test_every_rule_that_makes_an_attribute_or_measure_is_in_the_name_of_all_tha
     names, data = {one.name: one.digest("da7a") for one in plan.statistics}, plan.release.data
     tried = 0
     for part, rules in (("attributes", RULES), ("measures", OF_MEASURES)):
-        for name in getattr(data, part):
+        # Payrolls of indicators are of the column of earnings as it is: a measure that is made otherwise is refused.
+        for name in () if (file, part) == ("histories", "measures") else getattr(data, part):
             users = {one.name for one in plan.statistics if name in {*one.looks_at, *one.classified_by}}
             for rule, value in rules.items():
                 found = again(plan, described(data, part, name, rule, value))

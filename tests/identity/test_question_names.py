@@ -41,6 +41,7 @@ SINCE = {"sparse", "degrees", "growth", "paid_jobs", "pay", "hours", "pay_by_sex
 }
 SINCE |= {"protected_indicators", "ends", "main_moves"}
 SINCE |= {"values", "profits", "mean_of_values"}
+SINCE |= {"sum_of_people", "mean_of_people", "counted_people"}
 SINCE |= {"true", "true_of_women", "rounded", "rounded_number"}
 """The tables that version 0.1 could not make."""
 
@@ -92,6 +93,10 @@ REORDERED = {
         ("payroll = 1, changes = 1, counts = 2", "counts = 2, changes = 1, payroll = 1"),
         ('attribute = ["state", "agency"]', 'attribute = ["agency", "state"]'),
         ('codes = ["X", "Y"]', 'codes = ["Y", "X"]'),
+    ],
+    "people_sums": [
+        ('by = ["sector", "title", "year"]', 'by = ["year", "sector", "title"]'),
+        ("{ 2001 = 1, 2002 = 2 }", "{ 2002 = 2, 2001 = 1 }"),
     ],
     "values": [
         ('by = ["state", "industry"]', 'by = ["industry", "state"]'),

@@ -300,7 +300,7 @@ def set_budget(
         typer.Option(
             metavar="MEASURE=CAP",
             help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'; of "
-            "records, with the protected unit and the floor, 'turnover[unit=business]=1000'. May be repeated.",
+            "records, with the protected unit and the floor, 'sales[unit=firm]=1000'. May be repeated.",
         ),
     ] = None,
     note: Annotated[str, typer.Option(help="Why, for the history.")] = "",
@@ -345,7 +345,7 @@ def window(
         typer.Option(
             metavar="MEASURE=CAP",
             help="Allow totals of a measure, such as earnings=120000 or 'earnings[column=pay2, factor=100]=120000'; of "
-            "records, with the protected unit and the floor, 'turnover[unit=business]=1000'. May be repeated.",
+            "records, with the protected unit and the floor, 'sales[unit=firm]=1000'. May be repeated.",
         ),
     ] = None,
     first: Annotated[

@@ -12,12 +12,12 @@ from sfumato.method import Method
 from sfumato.noise.randomness import Seeded
 from sfumato.release import load
 from sfumato.statistics.jobs.tune import EXAMPLES, Accuracy, Assumption, Tuned, read_accuracy, tune, tune_table
-from sfumato.statistics.registry import METHODS, build, for_people, is_keyed
+from sfumato.statistics.registry import METHODS, build, for_people, is_free
 from tests.cli.test_cli import call
 
 ALPHA = Fraction("0.1")
 ESTIMATES = {name for statistic in ("mean", "predict", "quantiles", "total") for name in for_people(statistic).values()}
-TELLING = sorted(name for name in METHODS if not is_keyed(name) and name not in ESTIMATES | {"sparse-laplace"})
+TELLING = sorted(name for name in METHODS if not is_free(name) and name not in ESTIMATES | {"sparse-laplace"})
 """Methods whose error follows from the parameters; that of `sparse-laplace` is refused, and told by its thresholds."""
 
 

@@ -80,6 +80,7 @@ class FormalFlows(PairTable):
     @classmethod
     def ask(cls, table: Table, data: Frame, codelists: Mapping[str, Codelist]) -> PairQuestion:
         """What a flow asks of a panel, given the codes of the attributes, which are known without the data."""
+        cls.method_name(table, data)  # refuses data that are no panel
         for name in table.ends:
             if not data.attributes[name].tells_codes:
                 raise ReleaseError(
