@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sfumato.statistics.cube.section import CubeSection
-from sfumato.statistics.registry import METHODS, is_keyed
+from sfumato.statistics.registry import METHODS, is_free
 from tests.audit.cases import CASES, FULL_DRAWS, QUICK, QUICK_DRAWS
 from tests.audit.harness import Case, audit
 from tests.audit.page import KINDS, PAGE
@@ -39,7 +39,7 @@ def test_every_method_with_a_guarantee_is_audited_in_every_round() -> None:
     laplace = {"count = ", "total = ", "mean = "}
     assert all(any(f"{one}" in case.tables and "laplace" in case.tables for case in QUICK) for one in laplace)
     without = {"local-sensitivity"}  # states that it has none
-    assert {name for name in METHODS if not is_keyed(name)} - by_another_name - without <= asked
+    assert {name for name in METHODS if not is_free(name)} - by_another_name - without <= asked
 
 
 def test_every_option_of_a_cube_is_audited_in_every_round() -> None:
