@@ -247,7 +247,7 @@ class Release(Described):
                 meant = f"did you mean '{close[0]}'?" if close else "describe it under [data.attributes]"
                 raise ReleaseError(
                     f"table '{table.name}'",
-                    expected=f"an attribute: {', '.join(known)}",
+                    expected=f"an attribute: {', '.join(known) or 'none is described'}",
                     found=f"'{name}'",
                     do=renamed_end(table.flow or table.graph, name, self.data) or meant,
                 )
@@ -444,14 +444,17 @@ def _read(path: str | Path) -> tuple[Path, str, dict[str, Any]]:
 
 
 def _unknown_level(path: Path, text: str, content: dict[str, Any], error: ValidationError) -> ReleaseError | None:
-    """That the first mistake is a level which no attribute has, by the table that asks for it."""
+    """That the first mistake is a level which no attribute has, by the table that asks for it or its description."""
     unknown = error.errors()[0].get("ctx", {}).get("error")
-    asked = asked_in(content.get("table"), unknown.name) if isinstance(unknown, UnknownLevel) else None
-    if not isinstance(unknown, UnknownLevel) or asked is None:
+    if not isinstance(unknown, UnknownLevel):
         return None
-    number, key = asked
-    table = content["table"][number].get("name", f"number {number + 1}")
-    where = f"{path}, line {line_of(text, ('table', number, key))}: table '{table}', {key}"
+    asked = asked_in(content.get("table"), unknown.name)
+    if asked is None:
+        where = f"{path}, line {line_of(text, ('data', 'attributes', unknown.name))}: data.attributes"
+    else:
+        number, key = asked
+        table = content["table"][number].get("name", f"number {number + 1}")
+        where = f"{path}, line {line_of(text, ('table', number, key))}: table '{table}', {key}"
     return ReleaseError(where, expected=unknown.expected, found=unknown.found, do=unknown.do)
 
 

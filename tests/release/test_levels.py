@@ -295,6 +295,11 @@ def test_levels_may_be_written_with_their_attribute(folder: Path) -> None:
         ),
         (PLAIN.replace('"industry"', '"industry@sector"'), 'industry_sector = { codes = ["a"] }', "another attribute"),
         (PLAIN, '"industry@sector" = { digits = 1 }', "leave out `digits`"),
+        (
+            PLAIN,
+            '"industrie@sector" = {}',
+            r"line \d+: data.attributes\n.* a level of an attribute: .*\n.* 'industrie@sector'\n.* mean 'industry'",
+        ),
         (PLAIN, 'kind = { codes = ["a", "b"], levels = { all = { c = ["a"] } } }', "lacks 'b'"),
         (PLAIN, 'kind = { codes = ["a"], levels = { all = { c = ["a", "b"] } } }', "'b', which is no code"),
         (PLAIN, 'kind = { codes = ["a"], level_of = ["place", "x"] }', "follows from its level"),

@@ -138,7 +138,7 @@ def _level(name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
         close = get_close_matches(of, known, n=1)
         raise UnknownLevel(
             name,
-            expected=f"a level of an attribute: {', '.join(known)}",
+            expected=f"a level of an attribute: {', '.join(known) or 'none is described'}",
             do=f"did you mean '{close[0]}'?" if close else f"describe '{of}' under [data.attributes]",
         )
     given, base = attributes[name], dict(attributes[of])
