@@ -37,7 +37,9 @@ def read(records: Iterable[Mapping[str, Any]], by: Iterable[str], value: str = "
         codes = tuple(row[name] if name == "TIME_PERIOD" else code_of(row[name]) for name in (*by, "CONTENTS"))
         assert codes not in found
         figure = None if row[value] in ("", None) or isnan(float(row[value])) else float(row[value])
-        found[codes] = (figure, str(getattr(row["OBS_STATUS"], "value", row["OBS_STATUS"])))
+        status, withheld = (str(getattr(row[name], "value", row[name])) for name in ("OBS_STATUS", "CONF_STATUS"))
+        assert withheld == ("C" if status == "Q" else "F")
+        found[codes] = (figure, status)
     return found
 
 

@@ -175,9 +175,10 @@ def test_sdmx1_is_told_the_structure_of_a_table(office: sdmx.Client) -> None:
     structure = message.dataflow["indicators"].structure
     assert not structure.is_external_reference
     assert [one.id for one in structure.dimensions] == ["STATE", "AGENCY", "INDICATOR", "CONTENTS", "TIME_PERIOD"]
-    assert [one.id for one in structure.attributes] == ["OBS_STATUS", "UNIT_MEASURE", "DECIMALS"]
+    assert [one.id for one in structure.attributes] == ["OBS_STATUS", "CONF_STATUS", "UNIT_MEASURE", "DECIMALS"]
     assert str(message.codelist["CL_indicators_STATE"]["AL"].name) == "Alabama"
     assert "not published" in str(message.codelist["CL_OBS_STATUS"]["Q"].description)
+    assert list(message.codelist["CL_CONF_STATUS"].items) == ["F", "C"]  # nobody is told why a cell is withheld
 
 
 def test_sdmx1_asks_for_one_code_list_or_one_concept_scheme(office: sdmx.Client) -> None:

@@ -206,6 +206,7 @@ def test_references_stay_with_the_table(server: Server) -> None:
         "CL_jobs_by_place_PLACE",
         "CL_jobs_by_place_CONTENTS",
         "CL_OBS_STATUS",
+        "CL_CONF_STATUS",
         "CL_people_REGION",
         "CL_people_JOB",
         "CL_people_LEVEL",

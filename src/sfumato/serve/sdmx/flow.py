@@ -23,6 +23,7 @@ _RESERVED = frozenset(
         "TIME_PERIOD",
         "OBS_VALUE",
         "OBS_STATUS",
+        "CONF_STATUS",
         "UNIT_MEASURE",
         "DECIMALS",
         "REPORTING_YEAR_START_DAY",
@@ -99,7 +100,8 @@ def own_id(agency: str) -> str:
 VERSION = "1.0"
 """Of everything: a new release of a table replaces the old one."""
 ALL_DIMENSIONS = "AllDimensions"
-TIME_PERIOD, OBS_VALUE, OBS_STATUS = "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS"
+TIME_PERIOD, OBS_VALUE = "TIME_PERIOD", "OBS_VALUE"
+OBS_STATUS, CONF_STATUS = "OBS_STATUS", "CONF_STATUS"
 UNIT_MEASURE, DECIMALS = "UNIT_MEASURE", "DECIMALS"
 
 
@@ -219,7 +221,8 @@ Kind = Literal["agencyscheme", "dataflow", "codelist", "hierarchicalcodelist", "
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order in which a message has them."""
 REFERENCES = ("none", "parents", "parentsandsiblings", "children", "descendants", "all", *KINDS)
-STATUS_LIST = "CL_OBS_STATUS"
+STATUS_LISTS = {f"CL_{attribute}": attribute for attribute in (OBS_STATUS, CONF_STATUS)}
+"""The code lists that all tables share, each with the attribute of an observation that is from it."""
 STANDARD = "SDMX"
 """The agency that maintains the list of agencies; a part of an agency is on the list of that agency."""
 _ALL = "all"
@@ -253,17 +256,17 @@ class Artefacts:
     @cached_property
     def children(self) -> Mapping[Artefact, tuple[Artefact, ...]]:
         """Every structure, with those it refers to."""
-        shared = Artefact(kind="codelist", agency=self.agency, id=STATUS_LIST)
+        shared = [Artefact(kind="codelist", agency=self.agency, id=name) for name in STATUS_LISTS]
         found: dict[Artefact, tuple[Artefact, ...]] = {
             Artefact(kind="agencyscheme", agency=self.agency.rpartition(".")[0] or STANDARD, id="AGENCIES"): (),
-            shared: (),
+            **dict.fromkeys(shared, ()),
         }
         for flow in self.flows:
             lists = [self._of("codelist", flow.codelist_id(one), flow, one) for one in flow.key]
             concepts = self._of("conceptscheme", flow.concepts_id, flow)
             structure = self._of("datastructure", flow.structure_id, flow)
             found |= dict.fromkeys((*lists, concepts), ())
-            found[structure] = (*lists, shared, concepts)
+            found[structure] = (*lists, *shared, concepts)
             found[self._of("dataflow", flow.id, flow)] = (structure,)
         by_id = {(one.kind, one.id): one for one in found}
         for flow in self.flows:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.sdmx.flow import DECIMALS, OBS_STATUS, UNIT_MEASURE
-from sfumato.serve.sdmx.series import OBS_STATUSES, Chosen, SeriesData, write_csv_1, write_csv_2
+from sfumato.serve.sdmx.flow import CONF_STATUS, DECIMALS, OBS_STATUS, UNIT_MEASURE
+from sfumato.serve.sdmx.series import STATUS_NAMES, Chosen, SeriesData, statuses, write_csv_1, write_csv_2
 from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_specific
 
 # Data as SDMX-JSON 1.0, with header, structure and data sets at the top, where clients look for them.
 
-_STATUS_PLACES = {letter: str(place) for place, letter in enumerate(OBS_STATUSES)}
+_STATUS_WORDS = {OBS_STATUS: "Observation status", CONF_STATUS: "Confidentiality status"}
 
 
 def write_json(data: SeriesData, source: str) -> bytes:
@@ -62,8 +62,10 @@ def _attributes(data: SeriesData) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {"dataSet": [], "series": [], "observation": []}
     if not data.query.has_attributes:
         return found
-    statuses = [{"id": letter, "name": name} for letter, name in OBS_STATUSES.items()]
-    found["observation"].append({"id": OBS_STATUS, "name": "Observation status", "values": statuses})
+    found["observation"] += [
+        {"id": id, "name": _STATUS_WORDS[id], "values": [{"id": code, "name": name} for code, name in names.items()]}
+        for id, names in STATUS_NAMES.items()  # noqa: A001 — the standard has this word
+    ]
     units, decimals = _units(data)
     found["series" if data.flow.contents in [one.component for one in data.series] else "observation"] += [
         {"id": UNIT_MEASURE, "name": "Unit of measure", "values": [{"name": unit} for unit in units]},
@@ -90,7 +92,7 @@ def _series(data: SeriesData) -> Iterator[str]:
         return
     keys = data.observation_keys(_place, ":")
     after = [f",{said}" if said else "" for said in of_observations]
-    marks = {letter: f",{place}" for letter, place in _STATUS_PLACES.items()} | {"": ""}
+    marks = {letter: _status_places(letter) for letter in {*data.status}} | {"": ""}
     for start, (values, letters) in zip(starts, data.blocks(), strict=True):
         observations = ",".join(
             f'"{key}":[{"null" if value is None else value}{marks[letter]}{said}]'
@@ -100,6 +102,11 @@ def _series(data: SeriesData) -> Iterator[str]:
             yield f'{start}{"," if start[-1] == "]" else ""}"observations":{{{observations}}}}}'
         else:
             yield f"{{{observations}}}"
+
+
+def _status_places(letter: str) -> str:
+    """The places of a figure's statuses in their lists, each with the comma before it."""
+    return "".join(f",{list(STATUS_NAMES[id]).index(code)}" for id, code in statuses(letter).items())  # noqa: A001
 
 
 def _place(_id: str, place: int, _code: str) -> str:

@@ -15,6 +15,7 @@ from sfumato.serve.core.status import APART, BEYOND, NO_FIGURE, RELIABILITY, REM
 from sfumato.serve.formats.sheets import as_text
 from sfumato.serve.sdmx.flow import (
     ALL_DIMENSIONS,
+    CONF_STATUS,
     DECIMALS,
     OBS_STATUS,
     OBS_VALUE,
@@ -58,6 +59,21 @@ OBS_STATUSES = {
     "U": "Low reliability",
 }
 """The statuses that occur, under the codes and names of the SDMX list of observation statuses."""
+_FREE, _CONFIDENTIAL = "F", "C"
+CONF_STATUSES = {_FREE: "Free for publication", _CONFIDENTIAL: "Confidential statistical information"}
+"""Under the codes and names of the SDMX list. Its others say whether a figure was withheld for itself or for another:
+nobody is told."""
+STATUS_NAMES = {OBS_STATUS: OBS_STATUSES, CONF_STATUS: CONF_STATUSES}
+"""For every status attribute of an observation the codes that occur, with their names."""
+
+
+def statuses(letter: str) -> dict[str, str]:
+    """The code of every status attribute of a figure, from its observation status.
+
+    >>> statuses("Q"), statuses("A")
+    ({'OBS_STATUS': 'Q', 'CONF_STATUS': 'C'}, {'OBS_STATUS': 'A', 'CONF_STATUS': 'F'})
+    """
+    return {OBS_STATUS: letter, CONF_STATUS: _CONFIDENTIAL if letter == _LETTERS["suppressed"] else _FREE}
 
 
 def obs_status_meaning(letter: str) -> str:
@@ -237,7 +253,7 @@ def _csv(data: SeriesData, before: dict[str, str]) -> bytes:
         *before,
         *(one.id for one in shown),
         *([OBS_VALUE] if query.has_observations else []),
-        *([OBS_STATUS] if query.detail == "full" else []),
+        *(STATUS_NAMES if query.detail == "full" else ()),
         *([UNIT_MEASURE, DECIMALS] if query.has_attributes and _metrics_among(shown) else []),
     ]
     start = "".join(f"{text}," for text in before.values())
@@ -258,7 +274,7 @@ def _series(data: SeriesData) -> Iterator[str]:
 def _observations(data: SeriesData) -> Iterator[str]:
     _, of_observations = data.of_metrics(_units(data))
     keys = data.observation_keys(_code, ",")
-    marks = {letter: f",{letter}" if letter else "" for letter in {*data.status, ""}}
+    marks = {letter: "".join(f",{code}" for code in statuses(letter).values()) for letter in {*data.status}} | {"": ""}
     for values, letters in data.blocks():
         for key, value, letter, said in zip(keys, values, letters, of_observations, strict=True):
             yield f"{key},{value or ''}{marks[letter]}{said}"

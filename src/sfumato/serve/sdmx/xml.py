@@ -9,10 +9,11 @@ from typing import Literal
 
 from sfumato.serve.core.model import ServedDimension
 from sfumato.serve.sdmx.flow import (
+    CONF_STATUS,
     DECIMALS,
     OBS_STATUS,
     OBS_VALUE,
-    STATUS_LIST,
+    STATUS_LISTS,
     UNIT_MEASURE,
     VERSION,
     Artefact,
@@ -22,7 +23,7 @@ from sfumato.serve.sdmx.flow import (
     code_id,
     own_id,
 )
-from sfumato.serve.sdmx.series import OBS_STATUSES, SeriesData, Writing, obs_status_meaning
+from sfumato.serve.sdmx.series import STATUS_NAMES, SeriesData, Writing, obs_status_meaning, statuses
 
 # What all XML messages share: escaped text, namespaces, the header.
 
@@ -102,9 +103,11 @@ def footer(notes: Sequence[str]) -> str:
 _SHARED = (
     (OBS_VALUE, "Observation value", ""),
     (OBS_STATUS, "Observation status", "whether the figure is normal, estimated, missing, suppressed or unreliable"),
+    (CONF_STATUS, "Confidentiality status", "whether the figure is free for publication, or withheld"),
     (UNIT_MEASURE, "Unit of measure", ""),
     (DECIMALS, "Decimals worth showing", "figures are given in full; further digits say nothing"),
 )
+_CONCEPTS = {id: name for id, name, _ in _SHARED}  # noqa: A001 — the standard has this word
 _TOTAL = "total with a protection of its own: the cells need not add up to it"
 
 
@@ -129,9 +132,10 @@ def codes(flow: Flow, component: Component) -> Iterator[str]:
         yield _item("Code", id, label, described.get(code, ""), original, after=parent)
 
 
-def obs_status_codes() -> Iterator[str]:
-    """The codes of the list of statuses."""
-    return (_item("Code", letter, name, obs_status_meaning(letter)) for letter, name in OBS_STATUSES.items())
+def status_codes(attribute: str) -> Iterator[str]:
+    """The codes of a list of statuses."""
+    said = obs_status_meaning if attribute == OBS_STATUS else lambda _: ""
+    return (_item("Code", letter, name, said(letter)) for letter, name in STATUS_NAMES[attribute].items())
 
 
 def annotations(said: Iterable[tuple[str, str]]) -> str:
@@ -212,7 +216,7 @@ def components(flow: Flow) -> str:
     of_contents = f'<str:Dimension><Ref id="{flow.contents.id}"/></str:Dimension>'
     of_figure = f'<str:PrimaryMeasure><Ref id="{OBS_VALUE}"/></str:PrimaryMeasure>'
     attributes = (
-        _attribute(flow, OBS_STATUS, _enumeration(flow, STATUS_LIST), of_figure)
+        "".join(_attribute(flow, id, _enumeration(flow, name), of_figure) for name, id in STATUS_LISTS.items())  # noqa: A001
         + _attribute(flow, UNIT_MEASURE, _text("String"), of_contents)
         + _attribute(flow, DECIMALS, _text("Integer"), of_contents)
     )
@@ -322,7 +326,7 @@ def _name(one: Artefact) -> str:
     if one.component is not None:
         return one.component.dimension.label
     if one.flow is None:
-        return "Agencies" if one.kind == "agencyscheme" else "Observation status"
+        return "Agencies" if one.kind == "agencyscheme" else _CONCEPTS[STATUS_LISTS[one.id]]
     return f"Concepts: {one.flow.table.title}" if one.kind == "conceptscheme" else one.flow.table.title
 
 
@@ -331,7 +335,7 @@ def _content(one: Artefact, office: Office) -> str:
         name = worded("com:Name", office.name or office.agency)
         return f'<str:Agency id="{own_id(office.agency)}">{name}</str:Agency>'
     if one.flow is None:
-        return "".join(obs_status_codes())
+        return "".join(status_codes(STATUS_LISTS[one.id]))
     if one.component is not None:
         is_list = one.kind == "codelist"
         return "".join(codes(one.flow, one.component)) if is_list else hierarchies(one, one.flow, one.component)
@@ -416,7 +420,9 @@ def _parts(data: SeriesData, style: Style) -> Iterator[str]:
         keys = data.observation_keys(style.code_alone)
     else:
         keys = [style.whole_key(key) for key in data.observation_keys(style.code)]
-    marks = {letter: style.attribute(OBS_STATUS, letter) if letter else "" for letter in {*data.status, ""}}
+    marks = {
+        letter: "".join(style.attribute(*one) for one in statuses(letter).items()) for letter in {*data.status}
+    } | {"": ""}
     for key, said, (values, letters) in zip(series, of_series, data.blocks(), strict=True):
         observations = "".join(
             style.observation(own, value, marks[letter] + unit)
