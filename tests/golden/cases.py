@@ -618,6 +618,11 @@ rounded_random | count = "jobs"; by = ["place", "industry"] | method = "rounding
 MERGED = """
 merged | count = "jobs"; by = ["place", "industry"] | method = "coarsening", minimum_units = 2
 """
+IN_RANGES = """
+in_ranges | count = "jobs"; by = ["place", "industry"]; totals = true | method = "ranges", classes = [1, 5, 10, 20], \
+minimum_units = 2
+in_wide_ranges | total = "pay"; by = ["place"] | method = "ranges", width = 2, everywhere = true
+"""
 OF_RECORDS = """
 true_records | count = "records"; by = ["state", "industry"] | method = "suppression", minimum_units = 3
 """
@@ -689,6 +694,7 @@ CASES: Mapping[str, Case] = {
     "jobs_rounded": jobs("", ROUNDED),
     "jobs_rounded_random": jobs(KEY, BY_CHANCE),
     "jobs_merged": jobs("", MERGED),
+    "jobs_ranges": jobs("", IN_RANGES),
     "panel_quarters": panel("quarter", "2024-Q1", "2025-Q2", PANEL),
     "panel_selected": panel("quarter", "2024-Q1", "2025-Q2", SELECTED),
     "panel_degrees": panel("quarter", "2024-Q1", "2025-Q2", DEGREES),

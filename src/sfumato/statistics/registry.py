@@ -89,6 +89,7 @@ _OWN: Mapping[str, str] = MappingProxyType(
         "suppression": "exact.rules:Suppression",
         "rounding": "exact.rules:Rounding",
         "coarsening": "exact.rules:Coarsening",
+        "ranges": "exact.rules:Ranges",
         "noise-infusion": "jobs.noise_infusion:NoiseInfusion",
         "noise-infusion-sums": "panel.infused_sums:InfusedSums",
         "top-contributors": "totals.top_contributors:TopContributors",

@@ -300,3 +300,9 @@ def test_permanent_factors_are_not_told_by_true_numbers_of_another_release(folde
     run(load(release_file(other, [moved], about='key = "sfumato.key"')))
     with pytest.raises(ReleaseError, match="permanent factors"):
         run(load(release_file(other, [TURNOVER], name="later")))
+
+
+def test_records_with_weights_are_counted_for_the_minimum_as_they_are(folder: Path) -> None:
+    rules = 'method = "suppression", minimum_count = 3'
+    run(load(release_file(folder, [NUMBER], rules=rules, records='weight = "weight"')))
+    assert rows(folder, "number")["A", "1"] is None  # two records, which stand for more

@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 import numpy as np
-from scipy import sparse
 
 from sfumato.arrays import Flags, Integers
 from sfumato.cells import Cells, Dimension, places
 from sfumato.errors import MethodError
 from sfumato.exact.coarsening import Programme, by_value, coarsen, each_cell
-from sfumato.exact.rules import Contributions, Protection
-from sfumato.exact.system import System
+from sfumato.exact.rules import Contributions
 from sfumato.exact.trees import Tree
 from sfumato.keys import Secret
 from sfumato.method import NOT_AVAILABLE
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.decide import Batch, Decision, Known, rules_of
-from sfumato.statistics.exact.linked import Linked
 from sfumato.statistics.exact.question import ExactQuestion
 
 
@@ -41,20 +38,7 @@ def coarsened(
             found=f"other groups in {', '.join(other)}, so that new tables pass the rules",
             do="leave out new tables that need coarser groups, or publish them by other attributes",
         )
-    answers = {name: answers[name] for name in batch}
-    nothing = np.zeros(0)
-    none = nothing.astype(np.int64)
-    system = System(
-        value=nothing,
-        equations=sparse.csr_matrix((0, 0)),
-        lower=nothing,
-        upper=nothing,
-        places={},
-        hidden=nothing > 0,
-    )
-    found = Linked(system=system, places=dict.fromkeys(batch, none))
-    protection = Protection(sensitive=nothing > 0, reasons=none, down=nothing, up=nothing, owner=none)
-    return Decision(answers=answers, linked=found, protection=protection)
+    return Decision(answers={name: answers[name] for name in batch})
 
 
 def _of_measure(batch: Batch, busy: Busy) -> dict[str, Cells]:

@@ -1,7 +1,7 @@
 """What is withheld of all tables of true numbers together, with the proof that what is shown does not tell it."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from time import monotonic
 from types import MappingProxyType
@@ -14,12 +14,12 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.programs import NEAR, Extremes, Window
-from sfumato.exact.proof import Proof, prove
+from sfumato.exact.proof import prove
 from sfumato.exact.rules import Contributions, Protection, Rules
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
-from sfumato.statistics.exact.contributions import ExactCells
+from sfumato.statistics.exact.contributions import ABOUT_PARTS, ExactCells
 from sfumato.statistics.exact.linked import Linked, LinkedTable, linked
 
 _BY_VALUE = Costs(cell=0.01, value=1.0)
@@ -28,25 +28,33 @@ _BY_CELLS = Costs(cell=1.0, value=0.01)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decision:
-    """What is published of some tables, and all that it was decided by: confidential."""
+    """What is published of some tables, and what is sensitive in them: confidential."""
 
     answers: Mapping[str, Cells]
-    linked: Linked
-    protection: Protection
-    proof: Proof | None = None
+    sensitive: Mapping[str, Flags] = field(default_factory=dict)
+    """Of tables whose cells may be withheld, which of them are sensitive."""
+
+    @classmethod
+    def together(cls, several: "Iterable[Decision]") -> "Decision":
+        """Decisions about tables that share no sum as one."""
+        answers, sensitive = dict[str, Cells](), dict[str, Flags]()
+        for one in several:
+            answers |= one.answers
+            sensitive |= one.sensitive
+        return cls(answers=answers, sensitive=sensitive)
 
     def foreseen(self, batch: "Batch") -> "dict[str, Foreseen]":
         """How much of every table is sensitive and withheld."""
         found = {}
-        for name, (_, cells) in batch.items():
-            if "status" not in self.answers[name].columns or not len(cells):
-                continue  # nothing is withheld
+        for name, sensitive in self.sensitive.items():
+            table, cells = batch[name]
             hidden = is_hidden_in(self.answers[name])
             found[name] = Foreseen(
                 cells=int((cells["count"] != 0).sum()),
-                sensitive=int(self.linked.of(name, self.protection.sensitive).sum()),
+                sensitive=int(sensitive.sum()),
                 withheld=int(hidden.sum()),
                 value=int(cells["count"][hidden].sum()),
+                instead=table.method.instead,
             )
         return found
 
@@ -60,17 +68,19 @@ class Foreseen:
     sensitive: int
     withheld: int
     value: int
+    instead: str
+    """What becomes of the cells, in words."""
 
     def in_words(self) -> str:
         """The same in a sentence."""
         return (
             f"of {self.cells:,} cells that are not zero {self.sensitive:,} are sensitive and {self.withheld:,} would "
-            f"be withheld, with a value of {self.value:,}. Confidential: how many are sensitive is not told."
+            f"be {self.instead}, with a value of {self.value:,}. Confidential: how many are sensitive is not told."
         )
 
     def figures(self) -> dict[str, int]:
         """The same for machines."""
-        return asdict(self)
+        return {name: number for name, number in asdict(self).items() if name != "instead"}
 
 
 Batch = Mapping[str, tuple[Any, ExactCells]]
@@ -130,16 +140,18 @@ def sensitivity(table: Any, cells: Cells) -> Protection:
         return Protection(
             sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
         )
-    for rules in rules_of(method, count=table.question.measure is None):
+    # Of a total, and of records with weights, the number of jobs or records behind it counts.
+    count = table.question.measure is None and np.array_equal(cells["exact"], cells["records"])
+    parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
+    for rules in rules_of(method, count=count, parts=parts):
         found += [rules.protection(_contributions(cells, level, rules)) for level in range(len(table.question.units))]
-    if method.minimum_count > 1 and table.question.measure is not None:
-        # Of a total, the number of jobs or records behind it counts.
+    if method.minimum_count > 1 and not count:
         of = replace(_contributions(cells, 0, Rules()), units=cells["records"], owner=None)
-        found.append(Rules(units=method.minimum_count).protection(of))
+        found.append(Rules(units=method.minimum_count, least=float(parts)).protection(of))
     return Protection.joined(found)
 
 
-def rules_of(method: Any, *, count: bool) -> list[Rules]:
+def rules_of(method: Any, *, count: bool, parts: int = 1) -> list[Rules]:
     """The rules of a method; several pairs of dominance are several rules."""
     pairs = [(int(n), float(k)) for n, k in method.dominance]
     first = Rules(
@@ -151,8 +163,9 @@ def rules_of(method: Any, *, count: bool) -> list[Rules]:
         prior=(float(method.pq[0]), float(method.pq[1])) if method.pq else None,
         zeros=method.zeros == "protected",
         full=method.full == "protected",
+        least=float(parts),
     )
-    return [first, *(Rules(dominance=pair) for pair in pairs[1:])]
+    return [first, *(Rules(dominance=pair, least=float(parts)) for pair in pairs[1:])]
 
 
 def _contributions(cells: Cells, level: int, rules: Rules) -> Contributions:
@@ -230,7 +243,7 @@ def suppressed(
             "linked to it",
         )
     answers = {name: _answer(cells, found.of(name, pattern.withheld)) for name, (_, cells) in batch.items()}
-    return Decision(answers=answers, linked=found, protection=protection, proof=proof)
+    return Decision(answers=answers, sensitive={name: found.of(name, protection.sensitive) for name in batch})
 
 
 def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Flags | None:

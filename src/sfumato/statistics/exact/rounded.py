@@ -1,7 +1,6 @@
 """True numbers of all tables rounded together, with the proof where rules are stated."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ def rounded(
     last: Mapping[str, Cells],  # noqa: ARG001 (numbers are rounded as they are)
 ) -> Decision:
     """Round the tables of every measure together; others share no sum with them."""
-    decided = [
+    return Decision.together(
         _of_measure(
             {name: one for name, one in batch.items() if one[0].question.measure == measure},
             {name: one for name, one in known.items() if one[0].question.measure == measure},
@@ -35,8 +34,7 @@ def rounded(
             busy,
         )
         for measure in dict.fromkeys(one.question.measure for one, _ in batch.values())
-    ]
-    return replace(decided[0], answers={name: one for part in decided for name, one in part.answers.items()})
+    )
 
 
 def _of_measure(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
@@ -68,7 +66,7 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -
                 published[at[at >= 0]] = values[name][at >= 0] * parts
         _prove(system, published, protection, tuple(one * parts for one in reach))
     answers = {name: _answer(cells, values[name], reach) for name, (_, cells) in batch.items()}
-    return Decision(answers=answers, linked=found, protection=protection)
+    return Decision(answers=answers)
 
 
 def _values(method: Any, batch: Batch, secret: Secret | None) -> dict[str, Integers]:

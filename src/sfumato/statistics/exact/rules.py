@@ -29,6 +29,10 @@ class SensitivityRules:
     name: ClassVar[str]
     decided_in: ClassVar[str]
     """The function that decides what is published, which is loaded when it is needed."""
+    assessed_in: ClassVar[str] = ""
+    """The module that says what readers can work out of cells and attacks them; none where nothing is withheld."""
+    instead: ClassVar[str] = "withheld"
+    """What becomes of cells whose value is not shown."""
     minimum_units: int = 0
     """The least number of units of a cell that is shown, at every level of unit."""
     minimum_count: int = 0
@@ -149,6 +153,7 @@ class Suppression(SensitivityRules):
 
     name: ClassVar[str] = "suppression"
     decided_in: ClassVar[str] = "decide:suppressed"
+    assessed_in: ClassVar[str] = "assess"
     cost: Literal["cells", "value"] = "cells"
     """Whether as few cells as possible are withheld beside sensitive ones, or as little of the total."""
     seconds: int = 600
@@ -294,6 +299,93 @@ class Rounding(SensitivityRules):
             "Every published number tells the true one to within the base. Nothing is said of readers who know single "
             "contributions, of tables about other periods or other versions of the data, and of how likely values "
             "inside an interval are."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges(SensitivityRules):
+    """Ranges instead of sensitive numbers, and of others beside them so that sums do not tell them."""
+
+    name: ClassVar[str] = "ranges"
+    decided_in: ClassVar[str] = "ranged:ranged"
+    assessed_in: ClassVar[str] = "ranged"
+    instead: ClassVar[str] = "shown as ranges"
+    classes: tuple[int, ...] = ()
+    """Where classes begin: the first at 1, or at 0 where zero is part of it, the last without end."""
+    width: Fraction = Fraction(0)
+    """How many times the lower end of a class the upper one is, instead of `classes`."""
+    everywhere: bool = False
+    """Whether all cells are shown as ranges, and no number but zeros that everybody knows."""
+
+    lacking: ClassVar[tuple[str, ...]] = ()
+    column_texts: ClassVar[dict[str, str]] = {
+        "value": "true value; empty where a range is shown instead",
+        "status": "empty, or suppressed: a range is shown, because the value, or another that follows from it, would "
+        "reveal too much",
+        "low": "least value of the range; the value itself where it is shown",
+        "high": "greatest value of the range; empty where it has no upper end, the value itself where it is shown",
+    }
+    error_words: ClassVar[tuple[str, str]] = ("exact", "exact, or a range")
+    reading: ClassVar[str] = (
+        "Values that are published are true numbers, without error by the protection; `low` and `high` are the ends of "
+        "the range that the others lie in. A cell with a range is sensitive itself, or one that is not; nothing tells "
+        "which."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check(
+            (self.has_rules or self.everywhere, "a rule, such as minimum_units, or everywhere = true", "neither"),
+            (bool(self.classes) != bool(self.width), "classes or width", "both" if self.classes else "neither"),
+        )
+        _ = self.declared
+
+    @property
+    def declared(self) -> Any:
+        """The classes that a range is one of, or made of."""
+        from sfumato.exact.ranges import Classes
+
+        return Classes(self.classes) if self.classes else Classes.relative(self.width)
+
+    @property
+    def description(self) -> str:
+        """What was done, as a clause of the statement."""
+        classes = (
+            f"that begin at {', '.join(map(str, self.classes))}"
+            if self.classes
+            else f"of which each ends at about {plain(self.width)} times its lower end"
+        )
+        where = "instead of all numbers but known zeros" if self.everywhere else "instead of some of the true numbers"
+        return f"ranges are published {where}: classes {classes}, two, four, eight … of them together where needed"
+
+    def facts(self) -> dict[str, Any]:
+        """The options as fields."""
+        classes = {"classes": list(self.classes)} if self.classes else {"width": float(self.width)}
+        return {**classes, "everywhere": self.everywhere, "zeros": self.zeros}
+
+    @property
+    def proved(self) -> str:
+        """What was proved, for the statement."""
+        alike = (
+            "The same cell has the same range in all tables. Two ranges of one value are the same, apart, or one "
+            "inside the other, in every release with these classes: the narrower one is all that both together tell."
+        )
+        if not self.has_rules:
+            return f"{alike} Nothing was proved of what sums of ranges tell: the release states no rule."
+        return (
+            f"A cell is sensitive where {', or '.join(self.rules())}. For every sensitive cell it was proved, by "
+            "linear programs over all cells and sums of all tables of the release and of earlier ones that it names, "
+            "that numbers and ranges together leave an interval around the true value at least as wide as the rules "
+            f"ask for{', down to one where zeros are published' if self.zeros == 'published' else ''}. {alike}"
+        )
+
+    @property
+    def not_proved(self) -> str:
+        """What was not, for the statement."""
+        return (
+            "The proof is about readers who know the published tables and that values are not below zero. Nothing is "
+            "said of readers who know single contributions, of tables about other periods or other versions of the "
+            "data, and of how likely values inside a range are."
         )
 
 

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -248,7 +249,10 @@ class ExactTable(PublishedTable):
 
     def columns_of(self, answer: Cells, shown: Cells) -> Columns:  # noqa: ARG002 (never made to agree)
         """The values, and which of them are withheld."""
-        return {name: answer[name] for name in ("value", "status", "low", "high") if name in answer.columns}
+        columns: Columns = {n: answer[n] for n in ("value", "status", "low", "high") if n in answer.columns}
+        if "status" in columns and "high" in columns:
+            columns["high"] = _ends(answer)
+        return columns
 
     def aligned(self, counted: Any, answer: Cells) -> tuple[Cells, Cells]:
         """The true cells without what only attacks on permanent factors look at, and the answer."""
@@ -262,16 +266,14 @@ class ExactTable(PublishedTable):
     @classmethod
     def columns_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> dict[str, dict[str, Any]]:
         """Why cells are sensitive, and what a reader of all tables can work out of each: confidential."""
-        from sfumato.statistics.exact.assess import cell_columns
-
-        return cell_columns(batch) if _withhold(batch) else {}
+        module = _assessing(batch)
+        return {} if module is None else dict(module.cell_columns(batch))
 
     @classmethod
     def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
         """What readers of several kinds find out of all tables together."""
-        from sfumato.statistics.exact.assess import attacks
-
-        return attacks(batch) if _withhold(batch) else ()
+        module = _assessing(batch)
+        return () if module is None else tuple(module.attacks(batch))
 
     @property
     def attacked(self) -> str:
@@ -286,7 +288,8 @@ class ExactTable(PublishedTable):
         """The interval as it is published, where there is one."""
         if "low" not in answer.columns:
             return None
-        return answer["low"].astype(np.float64), answer["high"].astype(np.float64)
+        high = _ends(answer)
+        return answer["low"].astype(np.float64), np.where(np.isnan(high), np.inf, high)
 
     @property
     def lacking_columns(self) -> frozenset[str]:
@@ -336,9 +339,16 @@ class ExactTable(PublishedTable):
         return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
 
 
-def _withhold(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> bool:
-    """Whether answers have cells that are withheld, and not rounded ones."""
-    return all("status" in answer.columns and not one.question.merged for one, _, answer in batch.values())
+def _assessing(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> Any:
+    """The module that assesses all tables together, where their method withholds cells."""
+    name = next(iter(batch.values()))[0].method.assessed_in
+    return import_module(f"sfumato.statistics.exact.{name}") if name else None
+
+
+def _ends(answer: Cells) -> Floats:
+    """The upper ends of ranges; NaN where there is none."""
+    found: Floats = np.where(answer["high"] < 0, np.nan, answer["high"].astype(np.float64))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
