@@ -619,9 +619,9 @@ MERGED = """
 merged | count = "jobs"; by = ["place", "industry"] | method = "coarsening", minimum_units = 2
 """
 IN_RANGES = """
-in_ranges | count = "jobs"; by = ["place", "industry"]; totals = true | method = "ranges", classes = [1, 5, 10, 20], \
+in_ranges | count = "jobs"; by = ["place", "industry"]; totals = true | method = "ranges", width = 2, \
 minimum_units = 2
-in_wide_ranges | total = "pay"; by = ["place"] | method = "ranges", width = 2, everywhere = true
+in_ranges_too | count = "jobs"; by = ["place", "sex"]; totals = true | method = "ranges", width = 2, zeros = "protected"
 """
 OF_RECORDS = """
 true_records | count = "records"; by = ["state", "industry"] | method = "suppression", minimum_units = 3

@@ -50,7 +50,8 @@ def ranged(
 
 
 def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
-    _refuse_other_classes([one[0] for one in (*batch.values(), *known.values())])
+    tables = [one[0] for one in (*batch.values(), *known.values())]
+    _refuse_other_classes(tables)
     method, cells = next(iter(batch.values()))[0].method, next(iter(batch.values()))[1]
     parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     found, protection = link(batch, known)
@@ -60,9 +61,9 @@ def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
         found.system,
         method.declared,
         sensitive,
-        _asked_below(method, found.system, protection, sensitive, parts),
+        _asked_below(tables, found.system, protection, sensitive, parts),
         protection.up[sensitive],
-        everywhere=method.everywhere,
+        everywhere=any(one.method.everywhere for one in tables),
         parts=parts,
         seen=seen,
         joined=_joined_before(method.declared, found, known, parts),
@@ -82,9 +83,9 @@ def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
     )
 
 
-def _asked_below(method: Any, system: System, protection: Protection, cells: Integers, parts: int) -> Floats:
+def _asked_below(tables: Iterable[Any], system: System, protection: Protection, cells: Integers, parts: int) -> Floats:
     """How far below its value every cell has to reach: not to zero, where everybody sees which cells are zero."""
-    least = parts - parts // 2 if method.zeros == "published" else 0
+    least = parts - parts // 2 if all(one.method.zeros == "published" for one in tables) else 0
     found: Floats = np.minimum(protection.down[cells], np.maximum(system.value[cells] - least, 0.0))
     return found
 
@@ -187,15 +188,13 @@ def attacks(batch: Published) -> tuple[AttackResult, ...]:
     narrow = np.zeros(len(known), dtype=bool)
     for measure in dict.fromkeys(one.question.measure for one, _, _ in batch.values()):
         some = {name: one for name, one in batch.items() if one[0].question.measure == measure}
-        one, cells, _ = next(iter(some.values()))
+        tables, cells = [one for one, _, _ in some.values()], next(iter(some.values()))[1]
         parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
         mine = np.zeros(len(known), dtype=bool)
         for name in some:
             mine[found.places[name][found.places[name] >= 0]] = True
         at = np.flatnonzero(protection.sensitive & mine)
-        proof = prove_intervals(
-            known, at, _asked_below(one.method, found.system, protection, at, parts), protection.up[at]
-        )
+        proof = prove_intervals(known, at, _asked_below(tables, found.system, protection, at, parts), protection.up[at])
         narrow[at] = proof.too_narrow
     hidden = ~known.fixed & ~known.hidden
     sensitive, true = protection.sensitive, known.value[protection.sensitive]
