@@ -456,6 +456,11 @@ class ExactRecords(ExactTable):
         """The units of records, and larger ones."""
         return data.units
 
+    @property
+    def lacking_columns(self) -> frozenset[str]:
+        """Records have no workplaces to count."""
+        return super().lacking_columns | {"establishments"}
+
     @classmethod
     def tabulate(
         cls,
