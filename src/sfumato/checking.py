@@ -46,12 +46,12 @@ from sfumato.safeguards import (
     refuse_rolled_back,
     refuse_unlinked,
 )
-from sfumato.statistic import Statistic
+from sfumato.statistic import Statistic, Step
 from sfumato.statistics.kinds import by_kind, by_scan
 from sfumato.wishes.bought import Offer, offers
 
 Progress = Callable[[str], None]
-"""Told the name of each step when it begins."""
+"""Told the name of each step when it begins, and a `sfumato.statistic.Step` with the share that is done of some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +273,7 @@ def _foreseen(ready: Checked, charges: Sequence[Charge], progress: Progress) -> 
             {name: (one, counted[name]) for name, one in batch.items()},
             {name: (one, counted[name], answer) for name, (one, answer) in known.items()},
             plan.secret,
-            lambda words, _: progress(words),
+            lambda words, share: progress(Step(words, share)),
         )
     return found
 

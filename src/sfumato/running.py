@@ -28,7 +28,7 @@ from sfumato.privacy.ledger import Ledger, charged_about_others
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.safeguards import edition_of, refuse_another_key, refuse_gone, refuse_rolled_back, refuse_unlinked
-from sfumato.statistic import Statistic, decided_together
+from sfumato.statistic import Statistic, Step, decided_together
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
     from sfumato.engine.guesses import Guess
@@ -205,7 +205,7 @@ def _decided(
         {**known, **plan.known_before},
         ready.count,
         plan.secret,
-        lambda words, _: progress(words),
+        lambda words, share: progress(Step(words, share)),
         last=last,
     )
 

@@ -14,6 +14,7 @@ from sfumato.cli.calendar import calendar_data, calendar_table, left_words
 from sfumato.cli.cube_errors import cube_error_data, cube_errors
 from sfumato.cli.log import LogFile, Verbose
 from sfumato.cli.screen import (
+    PERCENT,
     AsJson,
     Summary,
     Table,
@@ -405,4 +406,11 @@ def steps(update: Callable[[str, int, int], None]) -> Callable[[str], None]:
     """Show named steps as they come, in the order in which a run takes them."""
     from sfumato.running import STEPS
 
-    return lambda step: update(step, STEPS.index(step) if step in STEPS else len(STEPS), len(STEPS))
+    def told(step: str) -> None:
+        share = getattr(step, "share", None)
+        if share is not None:  # of a step that takes long between two others
+            update(step, round(PERCENT * share), PERCENT)
+        else:
+            update(step, STEPS.index(step) if step in STEPS else len(STEPS), len(STEPS))
+
+    return told

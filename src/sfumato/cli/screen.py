@@ -16,7 +16,6 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
@@ -194,6 +193,10 @@ def typed_number(name: str, text: str) -> Any:
         ) from error
 
 
+PERCENT = 100
+"""The total of what is told in per cent."""
+
+
 @contextmanager
 def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar that names the step; it disappears when the work is done, and is silent where nobody looks."""
@@ -201,15 +204,16 @@ def progress(*, hidden: bool) -> Iterator[Callable[[str, int, int], None]]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[reached]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=messages, transient=True, disable=hidden or not messages.is_terminal) as bar:
-        task = bar.add_task("starting", total=None)
+        task = bar.add_task("starting", total=None, reached="")
 
         def update(step: str, done: int, total: int) -> None:
             log.step(step)
-            bar.update(task, description=step, completed=done, total=total)
+            reached = f"{done} %" if total == PERCENT else f"{done}/{total}"
+            bar.update(task, description=step, completed=done, total=total, reached=reached)
 
         yield update
         log.step("")

@@ -68,7 +68,7 @@ def controlled_rounding(
     """Multiples of a base next to the truth, with every sum of the system, as near to the truth as is found.
 
     The same system always rounds alike. `rounds` and `steps` bound the search where linear programs give fractions,
-    `told` hears of the share of it that is done. Where no rounding next to the truth is found, `beyond` has the cells
+    `told` hears of the share of all that is done. Where no rounding next to the truth is found, `beyond` has the cells
     that are farther away.
     """
     value = whole_values(system, base)
@@ -88,7 +88,9 @@ def controlled_rounding(
         up[open_to] = as_whole(solved.value)
         least = float(rest[~system.hidden].sum()) + solved.least
         uncertain = _in_parts_of(matrix, fractional(solved.value))
-    for part in _small_parts(system.equations, open_to, uncertain):
+    parts = _small_parts(system.equations, open_to, uncertain)
+    for turn, part in enumerate(parts):
+        told(0.5 * turn / len(parts))
         found = _exactly(system, value, base, cost, part)
         if found is not None:
             up[part], best = found
@@ -96,7 +98,16 @@ def controlled_rounding(
             uncertain[np.searchsorted(open_to, part)] = False
     if uncertain.any():
         nearest = False
-        up = _searched(system, value, base, up, open_to[uncertain], rounds=rounds, steps=steps, told=told)
+        up = _searched(
+            system,
+            value,
+            base,
+            up,
+            open_to[uncertain],
+            rounds=rounds,
+            steps=steps,
+            told=lambda share: told((1 + share) / 2),
+        )
     return _rounded(system, value, base, (value // base + up) * base, least=least, nearest=nearest)
 
 

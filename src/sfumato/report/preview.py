@@ -202,12 +202,12 @@ def _candidates(
             ]
             said = ", ".join(filter(None, words))
             progress("tabulate")
-            trial = on_trial(planned, counted)
+            trial = on_trial(planned, counted, progress)
             progress("assess")
             made.append(
                 Candidate(
                     label=said if said and name == AS_WRITTEN else f"{name}, {said}" if said else name,
-                    findings=findings(planned),
+                    findings=findings(planned, progress),
                     assessment=assess_answers(trial, path, accuracy=accuracy),
                 )
             )

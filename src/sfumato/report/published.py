@@ -18,7 +18,7 @@ from sfumato.measures.risk import attack_growth
 from sfumato.plan import Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import decided_together
+from sfumato.statistic import Step, decided_together
 from sfumato.statistics.cube.assess import published_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
@@ -98,7 +98,9 @@ def as_published(
     )
 
 
-def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> PublishedRelease:
+def on_trial(
+    ready: Checked, counted: list[tuple[PublishedTable, Any]], progress: Progress = lambda _: None
+) -> PublishedRelease:
     """The same of answers that are drawn here, looked at and thrown away: nothing is charged, and nothing is kept.
 
     Formal noise is drawn from the operating system, as a run draws it, and a run draws anew. What follows from a key is
@@ -127,6 +129,7 @@ def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> Publi
             | ready.count({n: one for n, one in asked.items() if n not in tabulated})
         ),
         plan.secret,
+        lambda words, share: progress(Step(words, share)),
     )
     drawn |= {tables[name].digest(""): answer for name, answer in decided.items()}
     for name, table in tables.items():

@@ -1,6 +1,6 @@
 """Codes merged upwards until no cell of any table is sensitive: the same groups in all tables of a measure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 
 import numpy as np
@@ -28,8 +28,12 @@ def coarsened(
     """Merge codes of the tables of every measure; others share no sum with them."""
     every: Batch = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
     answers: dict[str, Cells] = {}
-    for measure in dict.fromkeys(one.question.measure for one, _ in every.values()):
-        answers |= _of_measure({n: one for n, one in every.items() if one[0].question.measure == measure}, busy)
+    measures = dict.fromkeys(one.question.measure for one, _ in every.values())
+    for at, measure in enumerate(measures):
+        answers |= _of_measure(
+            {n: one for n, one in every.items() if one[0].question.measure == measure},
+            lambda share, done=at: busy("merging", (done + share) / len(measures)),
+        )
     other = [name for name, (one, _, answer) in known.items() if not answers[name].laid_out(one.by).equals(answer)]
     if other:
         raise MethodError(
@@ -41,7 +45,7 @@ def coarsened(
     return Decision(answers={name: answers[name] for name in batch})
 
 
-def _of_measure(batch: Batch, busy: Busy) -> dict[str, Cells]:
+def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
     first, cells = next(iter(batch.values()))
     joint = cells.joint
     if joint is None:
@@ -67,7 +71,7 @@ def _of_measure(batch: Batch, busy: Busy) -> dict[str, Cells]:
             passes=passes,
             tells=by_value if first.method.cost == "value" else each_cell,
         ),
-        told=lambda share: busy("merging", share),
+        told=told,
     )
     if found is None:
         raise MethodError(

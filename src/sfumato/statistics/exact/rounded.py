@@ -1,6 +1,6 @@
 """True numbers of all tables rounded together, with the proof where rules are stated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,28 @@ def rounded(
     last: Mapping[str, Cells],  # noqa: ARG001 (numbers are rounded as they are)
 ) -> Decision:
     """Round the tables of every measure together; others share no sum with them."""
+    measures = dict.fromkeys(one.question.measure for one, _ in batch.values())
     return Decision.together(
         _of_measure(
             {name: one for name, one in batch.items() if one[0].question.measure == measure},
             {name: one for name, one in known.items() if one[0].question.measure == measure},
             secret,
-            busy,
+            lambda share, done=at: busy("rounding", (done + share) / len(measures)),
         )
-        for measure in dict.fromkeys(one.question.measure for one, _ in batch.values())
+        for at, measure in enumerate(measures)
     )
 
 
-def _of_measure(batch: Batch, known: Known, secret: Secret | None, busy: Busy) -> Decision:
+def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callable[[float], None]) -> Decision:
     method, cells = next(iter(batch.values()))[0].method, next(iter(batch.values()))[1]
+    told(0.0)
     _refuse_other_bases(batch, known)
     found, protection = link(batch, known)
     system, parts = found.system, int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     base = method.base * parts
     values, reach = _values(method, batch, secret), (method.base - 1, method.base - 1)
     if method.form == "controlled":
-        made = controlled_rounding(system, base, told=lambda share: busy("rounding", share))
+        made = controlled_rounding(system, base, told=told)
         values = {name: _placed(at, made.value // parts) for name, at in found.places.items()}
         reach = (made.reach // parts, made.reach // parts)
     elif method.form == "plain":
