@@ -272,6 +272,10 @@ class Statistic(ABC):
     def describe(self, plan: Surroundings, chunks: Any = None) -> dict[str, Any]:
         """Its part of the structure of a bundle: every fact as a field."""
 
+    def found(self, answer: Any) -> dict[str, Any]:  # noqa: ARG002 (some kinds look at it)
+        """What only its answer tells of how it was made, as fields beside its description."""
+        return {}
+
     @classmethod
     def in_short(cls, plan: Surroundings) -> list[str]:  # noqa: ARG003 (some kinds say it)
         """What all statistics of this kind protect, where that is not what tables of establishments do."""

@@ -40,6 +40,7 @@ def structure(
     }
     for statistic in plan.statistics:
         facts = statistic.describe(plan, large.get(statistic.name))
+        facts |= statistic.found(answers[statistic.name]) if statistic.name in answers else {}
         facts["changes"] = stated.changed[statistic.name].partition(f"(`{statistic.name}`): ")[2]
         described.setdefault(statistic.folder, []).append(facts)
     if plan.hierarchies:

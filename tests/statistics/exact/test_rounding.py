@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -91,3 +92,36 @@ def test_the_bundle_says_what_was_done_and_the_report_is_made(folder: Path) -> N
     assert table["rules"]["base"] == 3
     assert "multiple of 3" in table["columns"]["value"]
     assert assess(release).report.exists()
+
+
+def test_where_no_rounding_is_next_to_the_truth_the_bundle_says_how_many_are_not_and_how_far(tmp_path: Path) -> None:
+    # Rounded to 2, every plane has one of its two ones up, which no choice among all four ones does for all planes.
+    ones = [("a", "c", "e"), ("a", "d", "f"), ("b", "c", "f"), ("b", "d", "e")]
+    columns = {name: [one[at] for one in ones] for at, name in enumerate(("first", "second", "third"))}
+    pq.write_table(pa.table({"business": list("1234"), **columns}), tmp_path / "records.parquet")
+    by = '["first", "second", "third"]'
+    path = release_file(
+        tmp_path, [f'number; count = "records"; by = {by}; totals = true'], rules='method = "rounding", base = 2'
+    )
+    text = path.read_text(encoding="utf-8")
+    begin, end = text.index("[data.attributes]"), text.index("[[table]]")
+    codes = "".join(f"{name} = {{ codes = {sorted(set(column))} }}\n" for name, column in columns.items())
+    path.write_text(f"{text[:begin]}[data.attributes]\n{codes}\n{text[end:]}", encoding="utf-8")
+    published = run(load(path))
+    true = {}
+    for one in ones:
+        for kept in range(8):
+            cell = tuple(code if kept >> at & 1 else "total" for at, code in enumerate(one))
+            true[cell] = true.get(cell, 0) + 1
+    table = pq.read_table(tmp_path / "release_bundle/tables/number.parquet").to_pylist()
+    off = [abs(row["value"] - true.get((row["first"], row["second"], row["third"]), 0)) for row in table]
+    even = [true.get((row["first"], row["second"], row["third"]), 0) % 2 == 0 for row in table]
+    beyond = sum(distance >= 2 or (exact and distance > 0) for distance, exact in zip(off, even, strict=True))
+    assert beyond > 0
+    (about,) = json.loads((published.bundle / "structure.json").read_text(encoding="utf-8"))["tables"]
+    assert about["rounding"] == {"zero_restricted": False, "at_most": 3, "beyond": beyond}
+    assert all(row["low"] <= row["value"] <= row["low"] + 3 <= row["high"] + 3 for row in table)
+    words = (published.bundle / "statement.md").read_text(encoding="utf-8")
+    assert f"{beyond} of 27 numbers of this table are farther away, none by more than 3" in words
+    run(load(path), replace=True)
+    assert (published.bundle / "statement.md").read_text(encoding="utf-8") == words

@@ -13,6 +13,7 @@ from sfumato.keys import Secret
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
 from sfumato.statistics.exact.decide import Batch, Decision, Known, link
+from sfumato.statistics.exact.rules import BEYOND
 
 Reach = tuple[int, int]
 """How far below and above its published number a true one can be."""
@@ -46,10 +47,12 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
     system, parts = found.system, int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     base = method.base * parts
     values, reach = _values(method, batch, secret), (method.base - 1, method.base - 1)
+    beyond = dict[str, int]()
     if method.form == "controlled":
         made = controlled_rounding(system, base, told=told)
         values = {name: _placed(at, made.value // parts) for name, at in found.places.items()}
         reach = (made.reach // parts, made.reach // parts)
+        beyond = {n: int(np.isin(at[at >= 0], made.beyond).sum()) for n, at in found.places.items()}
     elif method.form == "plain":
         reach = plain_reach(method.base)
     for name, (one, _, answer) in known.items():
@@ -67,7 +70,7 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
             if name in values:
                 published[at[at >= 0]] = values[name][at >= 0] * parts
         _prove(system, published, protection, tuple(one * parts for one in reach))
-    answers = {name: _answer(cells, values[name], reach) for name, (_, cells) in batch.items()}
+    answers = {name: _answer(cells, values[name], reach, beyond.get(name, 0)) for name, (_, cells) in batch.items()}
     return Decision(answers=answers)
 
 
@@ -123,13 +126,15 @@ def _refuse_other_bases(batch: Batch, known: Known) -> None:
         )
 
 
-def _answer(cells: Cells, values: Integers, reach: Reach) -> Cells:
+def _answer(cells: Cells, values: Integers, reach: Reach, beyond: int) -> Cells:
     """Rounded values, and which true ones are rounded so."""
     columns = {
         "value": values,
         "low": np.maximum(values - reach[0], 0),
         "high": values + reach[1],
     }
+    if beyond:
+        columns[BEYOND] = np.full(len(cells), beyond, dtype=np.int64)
     if "establishments" in cells.columns:
         columns["establishments"] = cells["establishments"]
     return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)

@@ -14,6 +14,8 @@ from sfumato.noise.randomness import Randomness
 from sfumato.privacy.guarantee import NoFormalGuarantee, plain
 
 Choice = Literal["published", "protected"]
+BEYOND = "beyond"
+"""The column of rounded answers that says of how many cells the number is not next to the truth, if it is of any."""
 CONTRIBUTIONS = "contributions"
 """What tabulation supplies: the largest contributions to every cell, at every level of unit."""
 
@@ -115,6 +117,14 @@ class SensitivityRules:
         if self.full == "protected":
             found.append("it holds everyone of its group")
         return found
+
+    def found(self, answer: Cells) -> dict[str, Any]:  # noqa: ARG002 (rounding looks at it)
+        """What only the answer tells of how it was made, as fields."""
+        return {}
+
+    def found_in_words(self, answer: Cells) -> str:  # noqa: ARG002 (rounding looks at it)
+        """The same as sentences."""
+        return ""
 
     def guarantee(self) -> NoFormalGuarantee:
         """No formal guarantee."""
@@ -260,7 +270,7 @@ class Rounding(SensitivityRules):
     def error_words(self) -> tuple[str, str]:
         """How far values are off."""
         most = self.base // 2 if self.form == "plain" else self.base - 1
-        return f"at most {most}", "the same"
+        return f"at most {most}" if self.form != "controlled" else f"mostly below {self.base}", "the same"
 
     @property
     def reading(self) -> str:
@@ -280,6 +290,25 @@ class Rounding(SensitivityRules):
     def facts(self) -> dict[str, Any]:
         """The options as fields."""
         return {"base": self.base, "form": self.form}
+
+    def found(self, answer: Cells) -> dict[str, Any]:
+        """How far numbers may be from the truth where all sums hold, and how many are not next to it."""
+        if self.form != "controlled":
+            return {}
+        beyond = int(answer[BEYOND].max(initial=0)) if BEYOND in answer.columns else 0
+        reach = int((answer["high"] - answer["value"]).max(initial=0))
+        return {"rounding": {"zero_restricted": reach < self.base, "at_most": reach, "beyond": beyond}}
+
+    def found_in_words(self, answer: Cells) -> str:
+        """The same where numbers are not next to the truth."""
+        for found in self.found(answer).values():
+            if not found["zero_restricted"]:
+                return (
+                    " No rounding was found in which all numbers are next to the true ones and all sums hold. The "
+                    f"nearest that was found is published: {found['beyond']:,} of {len(answer):,} numbers of this "
+                    f"table are farther away, none by more than {found['at_most']:,}."
+                )
+        return ""
 
     @property
     def proved(self) -> str:

@@ -322,11 +322,16 @@ class ExactTable(PublishedTable):
         words: tuple[str, str] = self.method.error_words
         return words
 
-    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:  # noqa: ARG002 (other kinds look at it)
+    def found(self, answer: Any) -> dict[str, Any]:
+        """Of rounding, how far numbers are from the truth."""
+        return dict(self.method.found(answer))
+
+    def paragraph(self, plan: Surroundings, answer: Any = None) -> str:
         """What was done to its numbers, and what was proved of it."""
+        found = "" if answer is None else self.method.found_in_words(answer)
         units = self.question.units
         levels = f" Units are {', and '.join(units)}." if units and self.method.has_rules else ""
-        return f"{self.what_was_done()}{self.has_none(plan)}{levels} {self.method.proved}"
+        return f"{self.what_was_done()}{self.has_none(plan)}{found}{levels} {self.method.proved}"
 
     @classmethod
     def reading_errors(cls, plan: Surroundings) -> list[str]:
