@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +19,7 @@ from scipy import sparse
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.errors import MethodError
 from sfumato.exact.intervals import Intervals, prove_intervals
-from sfumato.exact.rules import Contributions, Rules
+from sfumato.exact.rules import Contributions, Protection
 from sfumato.exact.system import System
 from sfumato.exact.trees import ROOT, Tree
 
@@ -53,10 +54,14 @@ class Programme:
     """In each tree the node of every record."""
     unit: Integers
     value: Floats
+    contribution: Floats | None = None
+    """What a record contributes, where published values are weighted sums; the value where nothing is said."""
     tables: Mapping[str, tuple[str, ...]]
     """The trees that each table tells apart."""
+    only: Mapping[str, Flags] = field(default_factory=dict)
+    """Of tables that are about some of the records, which these are."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much each table is used; 1 where nothing is said."""
+    """How much each table is used; 1 where nothing is said, 0 for what is checked and not published."""
     top: int = 0
     """How many of the largest contributions `passes` looks at together, beyond two."""
     passes: Passes
@@ -94,10 +99,24 @@ class Programme:
             found.append(np.stack(rows))
         return tuple(found)
 
+    @cached_property
+    def of_table(self) -> "Mapping[str, Programme]":
+        """For every table the same with the records that it is about."""
+        return {name: _of_records(self, self.only[name]) if name in self.only else self for name in self.tables}
+
+    @cached_property
+    def pattern(self) -> Integers:
+        """For every record a number that says which tables are about it."""
+        if not self.only:
+            return np.zeros(len(self.value), dtype=np.int64)
+        found: Integers = np.unique(np.stack(list(self.only.values())), axis=1, return_inverse=True)[1].reshape(-1)
+        return found
+
     def contributors(self, cell: Integers, number: int) -> Contributions:
         """The units of records that lie in cells, records of one unit in one cell taken together."""
         order = np.lexsort((self.unit, cell))
-        return _summed(cell[order], self.unit[order], self.value[order], number, top=self.top)
+        size = self.value if self.contribution is None else self.contribution
+        return _summed(cell[order], self.unit[order], self.value[order], size[order], number, top=self.top)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,29 +188,40 @@ def failing(programme: Programme, cuts: Sequence[Integers]) -> Mapping[str, int]
     """How many cells of each table do not pass at given cuts."""
     found = {}
     for name, by in programme.tables.items():
-        cells, number = _cells(programme, cuts, by)
-        found[name] = int((~programme.passes(programme.contributors(cells, number))).sum())
+        own = programme.of_table[name]
+        found[name] = int((~programme.passes(own.contributors(*_cells(own, cuts, by)))).sum())
     return found
 
 
-def told_together(programme: Programme, releases: Sequence[Cuts], rules: Rules) -> tuple[Intervals, Integers]:
+class Protects(Protocol):
+    """Rules, or several of them."""
+
+    def protection(self, of: Contributions) -> Protection:
+        """Which cells are sensitive, and how far each bound has to be from the value."""
+        ...
+
+
+def told_together(programme: Programme, releases: Sequence[Cuts], rules: Protects) -> tuple[Intervals, Integers]:
     """What readers of several releases of the same records with other cuts can work out of cells that none shows.
 
-    Where cuts differ, their common refinement has cells that no release shows. Of those that are sensitive, the
-    interval from all releases together must be as wide as the rules ask. Readers are taken to know which cells are
-    empty, and that no value is negative. With the intervals come the numbers of the tables that the cells are of.
+    Where cuts differ, their common refinement has cells that no release shows, and so have tables about some of the
+    records, beside others: those of the records that only one is about. Of those that are sensitive, the interval from
+    everything together must be as wide as the rules ask. Readers are taken to know which cells are empty, and that no
+    value is negative. With the intervals come the numbers of the tables that the cells are of.
     """
     trees = programme.trees
     finest = [
         tree.finest(np.unique(np.concatenate([one.nodes[at] for one in releases]))) for at, tree in enumerate(trees)
     ]
-    base, number = _cells(programme, finest, [tree.name for tree in trees])
+    base, number = _beside(_cells(programme, finest, [tree.name for tree in trees])[0], programme.pattern)
     values = [programme.contributors(base, number).value]
     blocks: list[tuple[Integers, Integers, Floats]] = []
     shown, offset = [np.zeros(number, dtype=bool)], number
     cells, table_of, lower, upper = [], [], [], []
-    for which, by in enumerate(programme.tables.values()):
-        fine, count = _cells(programme, finest, by)
+    every = np.ones(len(programme.value), dtype=bool)
+    for which, (name, by) in enumerate(programme.tables.items()):
+        fine, count = _beside(_cells(programme, finest, by)[0], programme.pattern)
+        about = programme.only.get(name, every)
         known = programme.contributors(fine, count)
         needed = rules.protection(known)
         first = offset
@@ -204,10 +234,11 @@ def told_together(programme: Programme, releases: Sequence[Cuts], rules: Rules) 
         lower.append(needed.down[some])
         upper.append(needed.up[some])
         for one in releases:
-            coarse, many = _cells(programme, one.nodes, by)
-            values.append(programme.contributors(coarse, many).value)
+            own = programme.of_table[name]
+            coarse, many = _cells(own, one.nodes, by)
+            values.append(own.contributors(coarse, many).value)
             shown.append(np.ones(many, dtype=bool))
-            offset = _add_sums(blocks, fine, coarse, begin=first, offset=offset)
+            offset = _add_sums(blocks, fine[about], coarse, begin=first, offset=offset)
     value, published = np.concatenate(values), np.concatenate(shown)
     if bool(np.any(value < 0)):
         raise MethodError(
@@ -227,6 +258,12 @@ def told_together(programme: Programme, releases: Sequence[Cuts], rules: Rules) 
     where = np.concatenate(cells)
     down = np.minimum(np.concatenate(lower), value[where])
     return prove_intervals(system, where, down, np.concatenate(upper)), np.concatenate(table_of)
+
+
+def _beside(cell: Integers, pattern: Integers) -> tuple[Integers, int]:
+    """Cells of records told apart by a pattern as well, and how many there are."""
+    both = np.unique(cell * (int(pattern.max(initial=0)) + 1) + pattern, return_inverse=True)[1]
+    return both, int(both.max(initial=-1)) + 1
 
 
 def _add_sums(
@@ -303,10 +340,11 @@ def _by_node(programme: Programme, cuts: Sequence[Integers], at: int) -> tuple[F
     for table, by in programme.tables.items():
         if name not in by:
             continue
-        others, number = _cells(programme, cuts, tuple(one for one in by if one != name))
-        for row in programme.above[at]:
+        own = programme.of_table[table]
+        others, number = _cells(own, cuts, tuple(one for one in by if one != name))
+        for row in own.above[at]:
             mine = row >= 0
-            some = _of_records(programme, mine)
+            some = _of_records(own, mine)
             cells, first = np.unique(row[mine] * number + others[mine], return_inverse=True)
             known = some.contributors(first, len(cells))
             node = cells // number
@@ -322,7 +360,15 @@ def _of_records(programme: Programme, mine: Flags) -> Programme:
     if mine.all():
         return programme
     nodes = tuple(one[mine] for one in programme.nodes)
-    return replace(programme, nodes=nodes, unit=programme.unit[mine], value=programme.value[mine])
+    contribution = None if programme.contribution is None else programme.contribution[mine]
+    return replace(
+        programme,
+        nodes=nodes,
+        unit=programme.unit[mine],
+        value=programme.value[mine],
+        contribution=contribution,
+        only={},
+    )
 
 
 def _without(programme: Programme, cuts: Sequence[Integers], at: int) -> float:
@@ -331,7 +377,8 @@ def _without(programme: Programme, cuts: Sequence[Integers], at: int) -> float:
     for table, by in programme.tables.items():
         if programme.trees[at].name in by:
             continue
-        known = programme.contributors(*_cells(programme, cuts, by))
+        own = programme.of_table[table]
+        known = own.contributors(*_cells(own, cuts, by))
         if not programme.passes(known).all():
             return -np.inf
         total += programme.weights.get(table, 1.0) * float(programme.tells(known).sum())
@@ -355,7 +402,7 @@ def _depths(parents: Integers) -> Integers:
     return depth
 
 
-def _summed(cell: Integers, unit: Integers, value: Floats, number: int, *, top: int) -> Contributions:
+def _summed(cell: Integers, unit: Integers, value: Floats, size: Floats, number: int, *, top: int) -> Contributions:
     """Contributions of cells from records in the order of cells and units."""
     if not len(cell):
         none = np.zeros(number)
@@ -364,7 +411,7 @@ def _summed(cell: Integers, unit: Integers, value: Floats, number: int, *, top: 
         )
     begins = np.flatnonzero((np.diff(cell, prepend=-1) != 0) | (np.diff(unit, prepend=unit[0]) != 0))
     each, whose = np.add.reduceat(value, begins), cell[begins]
-    size = np.abs(each)
+    size = np.abs(np.add.reduceat(size, begins))
     order = np.lexsort((-size, whose))
     first = np.flatnonzero(np.diff(whose[order], prepend=-1))
     rank = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +14,7 @@ from tests.statistics.exact.records import release_file, write_records
 
 RULES = 'method = "coarsening", minimum_units = 3'
 NUMBER = 'number; count = "records"; by = ["place", "sector"]'
+PLACES = 'places; count = "records"; by = ["place"]'
 TURNOVER = 'turnover; total = "turnover"; by = ["place"]'
 
 
@@ -22,8 +24,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(folder: Path, tables: list[str], rules: str = RULES) -> Path:
-    path = release_file(folder, tables, rules=rules)
+def written(folder: Path, tables: list[str], rules: str = RULES, **more: str) -> Path:
+    path = release_file(folder, tables, rules=rules, **more)
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("sector = {", '"place@region" = {}\nsector = {', 1), encoding="utf-8")
     return path
@@ -65,9 +67,72 @@ def test_rules_that_nothing_meets_are_refused_before_anything_is_written(folder:
     assert not (folder / "release_bundle").exists()
 
 
-def test_filters_are_refused(folder: Path) -> None:
-    with pytest.raises(ReleaseError, match="all records"):
-        run(load(written(folder, [NUMBER + '; where = { sector = ["1"] }'])))
+def test_a_filter_by_what_a_table_is_by_is_refused(folder: Path) -> None:
+    for where in ('sector = ["1"]', '"place@region" = ["N"]'):
+        with pytest.raises(ReleaseError, match="a group of codes is shown as a whole"):
+            run(load(written(folder, [f"{NUMBER}; where = {{ {where} }}"])))
+
+
+def test_a_filtered_table_has_groups_at_which_it_and_the_rest_pass(folder: Path) -> None:
+    # By place all have at least three. Of sector 1, A has two: A and B are merged in both tables.
+    run(load(written(folder, [PLACES, 'of_one; count = "records"; by = ["place"]; where = { sector = ["1"] }'])))
+    assert rows(folder, "of_one") == {("N",): 7, ("C",): 5, ("D",): 5}
+    assert {place for (place,) in rows(folder, "places")} == {"N", "C", "D"}
+
+
+def test_places_by_themselves_pass(folder: Path) -> None:
+    run(load(written(folder, [PLACES])))
+    assert {place for (place,) in rows(folder, "places")} == set("ABCD")
+
+
+def test_what_is_left_beside_a_filter_is_no_less_safe(folder: Path) -> None:
+    # All places have many in sectors 2 and 3 together; all of A less these are the two of sector 1.
+    run(load(written(folder, [PLACES, 'rest; count = "records"; by = ["place"]; where = { sector = ["2", "3"] }'])))
+    found, rest = rows(folder, "places"), rows(folder, "rest")
+    assert found.keys() == rest.keys() == {("N",), ("C",), ("D",)}
+    assert all(found[place] - rest[place] >= 3 for place in found)
+
+
+def test_what_three_tables_tell_together_is_no_less_safe(folder: Path) -> None:
+    records = pq.read_table(folder / "records.parquet").to_pylist()
+    last = [at for at, row in enumerate(records) if (row["place"], row["sector"]) == ("D", "3")]
+    kept = [row for at, row in enumerate(records) if at not in last[2:] and row["place"] in "CD"]
+    pq.write_table(pa.Table.from_pylist(kept), folder / "records.parquet")
+    filtered = [f'of_{at}; count = "records"; by = ["place"]; where = {{ sector = ["{at}"] }}' for at in "12"]
+    # D less its sectors 1 and 2 are the two of sector 3, which no two of the tables tell.
+    for at, some in enumerate(filtered):
+        (folder / str(at)).mkdir()
+        pq.write_table(pa.Table.from_pylist(kept), folder / str(at) / "records.parquet")
+        run(load(written(folder / str(at), [PLACES, some])))
+        assert rows(folder / str(at), "places") == {("C",): 15, ("D",): 12}
+    run(load(written(folder, [PLACES, *filtered])))
+    places, *others = (rows(folder, name) for name in ("places", "of_1", "of_2"))
+    assert places == {("S",): 27}
+    assert [found["S",] for found in others] == [10, 10]
+
+
+def test_totals_are_published_of_groups_and_add_up(folder: Path) -> None:
+    run(load(written(folder, [f"{NUMBER}; totals = true"])))
+    found = rows(folder, "number")
+    places = {place for place, _ in found}
+    assert places == {"N", "C", "D", "total"}
+    assert found["total", "total"] == 56
+    for place in places:
+        assert found[place, "total"] == sum(found[place, sector] for sector in "123")
+    for sector in "123":
+        assert found["total", sector] == sum(found[place, sector] for place in ("N", "C", "D"))
+
+
+def test_weighted_groups_are_judged_by_true_contributions(folder: Path) -> None:
+    rules = 'method = "coarsening", dominance = [[1, 75]]'
+    run(load(written(folder, [TURNOVER], rules=rules, records='weight = "weight"')))
+    found, weighted = rows(folder, "turnover"), {}
+    for row in pq.read_table(folder / "records.parquet").to_pylist():
+        weighted[row["place"]] = weighted.get(row["place"], 0) + row["turnover"] * row["weight"]
+    for (place,), value in found.items():
+        assert value == int(sum(weighted[code] for code in {"N": "AB", "S": "CD"}.get(place, place)) + 0.5)
+    with pytest.raises(ReleaseError, match="minimum_units"):
+        run(load(written(folder, [NUMBER], 'method = "coarsening", minimum_count = 3', records='weight = "weight"')))
 
 
 def test_it_can_be_run_again_and_assessed(folder: Path) -> None:

@@ -1,19 +1,22 @@
 """Codes merged upwards until no cell of any table is sensitive: the same groups in all tables of a measure."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
 from math import prod
 
 import numpy as np
 
 from sfumato.arrays import Flags, Integers
-from sfumato.cells import Cells, Dimension, places
+from sfumato.cells import Cells, places
 from sfumato.errors import MethodError
-from sfumato.exact.coarsening import Programme, by_value, coarsen, each_cell
-from sfumato.exact.rules import Contributions
-from sfumato.exact.trees import Tree
+from sfumato.exact.coarsening import Cuts, Programme, by_value, coarsen, each_cell, told_together
+from sfumato.exact.rules import Contributions, Protection, Rules
+from sfumato.exact.trees import ROOT, Tree
 from sfumato.keys import Secret
 from sfumato.method import NOT_AVAILABLE
 from sfumato.statistic import Busy
+from sfumato.statistics.exact.contributions import Parts
 from sfumato.statistics.exact.decide import Batch, Decision, Known, rules_of
 from sfumato.statistics.exact.question import ExactQuestion
 
@@ -45,43 +48,131 @@ def coarsened(
     return Decision(answers={name: answers[name] for name in batch})
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """The rules of all tables, at once."""
+
+    every: tuple[Rules, ...]
+
+    @property
+    def top(self) -> int:
+        return max(rule.top for rule in self.every)
+
+    def protection(self, of: Contributions) -> Protection:
+        """What any rule asks for."""
+        return Protection.joined([rule.protection(of) for rule in dict.fromkeys(self.every)])
+
+
 def _of_measure(batch: Batch, told: Callable[[float], None]) -> dict[str, Cells]:
     first, cells = next(iter(batch.values()))
     joint = cells.joint
     if joint is None:
         raise ValueError("codes are merged over the finest cells of all tables")
     (dimensions, parts), questions = joint, {name: one.question for name, (one, _) in batch.items()}
-    trees = {one.name: _tree(one.name, questions.values()) for one in dimensions}
+    named = {one.name for question in questions.values() for one in question.by}
+    trees = {one.name: _tree(one.name, questions.values()) for one in dimensions if one.name in named}
+    codelists = {one.name: one.codes for one in dimensions}
     codes = dict(zip([one.name for one in dimensions], places(parts.at, dimensions), strict=True))
-    nodes = {one.name: trees[one.name].nodes(one.name, one.codes)[codes[one.name]] for one in dimensions}
-    rules = [rule for one, _ in batch.values() for rule in rules_of(one.method, count=one.question.measure is None)]
-
-    def passes(of: Contributions) -> Flags:
-        fine: Flags = ~np.logical_or.reduce([rule.protection(of).sensitive for rule in dict.fromkeys(rules)])
-        return fine
-
-    found = coarsen(
-        Programme(
-            trees=tuple(trees.values()),
-            nodes=tuple(nodes.values()),
-            unit=parts.units[-1],
-            value=parts.value.astype(np.float64),
-            tables={name: tuple(one.name for one in question.by) for name, question in questions.items()},
-            top=max(rule.top for rule in rules),
-            passes=passes,
-            tells=by_value if first.method.cost == "value" else each_cell,
-        ),
-        told=told,
+    nodes = {name: tree.nodes(name, codelists[name])[codes[name]] for name, tree in trees.items()}
+    rules = _Rules(
+        tuple(
+            rule
+            for one, _ in batch.values()
+            for rule in rules_of(one.method, count=one.question.measure is None, parts=parts.parts)
+        )
     )
+    about = {name: _about(one, codes, codelists) for name, one in questions.items()}
+    published = {name: by for one, question in questions.items() for name, by in _tables(one, question).items()}
+    programme = Programme(
+        trees=tuple(trees.values()),
+        nodes=tuple(nodes.values()),
+        unit=parts.units[-1],
+        value=parts.value.astype(np.float64),
+        contribution=None if parts.contribution is None else parts.contribution.astype(np.float64),
+        tables={name: by for name, (_, by) in published.items()},
+        only={name: mine for name, (one, _) in published.items() if not (mine := about[one]).all()},
+        weights={name: float(name in questions) for name in published},
+        top=rules.top,
+        passes=lambda of: ~rules.protection(of).sensitive,
+        tells=by_value if first.method.cost == "value" else each_cell,
+    )
+    found = _proved(programme, rules, told)
     if found is None:
         raise MethodError(
             "coarsening",
             expected="groups of codes at which no cell is sensitive",
             found="none, not even all together",
-            do="weaken the rules, or publish fewer attributes",
+            do="weaken the rules, or publish fewer attributes"
+            + (", or leave out filtered tables: what is beside them follows too" if programme.only else ""),
         )
-    cuts = dict(zip(trees, found.nodes, strict=True))
-    return {name: _answer(question.by, trees, cuts, nodes, parts.value) for name, question in questions.items()}
+    groups = {
+        name: _Groups(tree=tree, cut=cut, nodes=nodes[name])
+        for (name, tree), cut in zip(trees.items(), found.nodes, strict=True)
+    }
+    return {name: _answer(one, groups, parts, about[name]) for name, one in questions.items()}
+
+
+def _proved(programme: Programme, rules: _Rules, told: Callable[[float], None]) -> Cuts | None:
+    """The best cuts at which tables about some of the records tell nothing sensitive beside the others.
+
+    What two of them tell by subtraction has to pass. Where more of them together tell what is sensitive, everything has
+    to pass that they tell apart.
+    """
+    if not programme.only:
+        return coarsen(programme, told=told)
+    found = coarsen(_with_differences(programme), told=lambda share: told(share / 2))
+    if found is None or told_together(programme, [found], rules)[0].proved:
+        return found
+    return coarsen(_with_parts(programme), told=lambda share: told((1 + share) / 2))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Groups:
+    """The groups of codes of an attribute, and the node of every record in its tree."""
+
+    tree: Tree
+    cut: Integers
+    nodes: Integers
+
+    @property
+    def together(self) -> "_Groups":
+        """All codes as one group."""
+        return replace(self, cut=np.array([ROOT]))
+
+
+def _about(question: ExactQuestion, codes: Mapping[str, Integers], codelists: Mapping[str, tuple[str, ...]]) -> Flags:
+    """The records that a table is about."""
+    mine = np.ones(len(next(iter(codes.values()))), dtype=bool)
+    for name, kept in question.where.items():
+        mine &= np.isin(codelists[name], kept)[codes[name]]
+    return mine
+
+
+def _tables(name: str, question: ExactQuestion) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """A table with its totals, which are published too: what each is part of, and the attributes it is by."""
+    by = tuple(one.name for one in question.by)
+    summed = [one for one in by if one != question.period] if question.margins else []
+    found = {}
+    for number in range(len(summed) + 1):
+        for over in combinations(summed, number):
+            key = f"{name} over {', '.join(over)}" if over else name
+            found[key] = (name, tuple(one for one in by if one not in over))
+    return found
+
+
+def _with_differences(programme: Programme) -> Programme:
+    """The same with what follows by subtraction: a table about some records beside one about more of them."""
+    tables, only, weights = dict(programme.tables), dict(programme.only), dict(programme.weights)
+    every, known = np.ones(len(programme.value), dtype=bool), set[tuple[bytes, tuple[str, ...]]]()
+    for one, other in permutations(programme.tables, 2):
+        more, fewer = (programme.only.get(name, every) for name in (one, other))
+        if bool(np.any(more != fewer)) and not bool(np.any(fewer & ~more)):
+            name, left = f"{one} without {other}", more & ~fewer
+            by = tuple(by for by in programme.tables[one] if by in programme.tables[other])
+            if (key := (left.tobytes(), by)) not in known:
+                known.add(key)
+                tables[name], only[name], weights[name] = by, left, 0.0
+    return replace(programme, tables=tables, only=only, weights=weights)
 
 
 def _tree(name: str, questions: Iterable[ExactQuestion]) -> Tree:
@@ -98,22 +189,35 @@ def _tree(name: str, questions: Iterable[ExactQuestion]) -> Tree:
 
 
 def _answer(
-    by: tuple[Dimension, ...],
-    trees: dict[str, Tree],
-    cuts: dict[str, Integers],
-    nodes: dict[str, Integers],
-    value: Integers,
+    question: ExactQuestion,
+    groups: Mapping[str, _Groups],
+    parts: Parts,
+    about: Flags,
 ) -> Cells:
     """The true values of all combinations of merged codes, under the codes of all levels; others are not available."""
-    at, chosen = np.zeros(len(value), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for one in by:
-        tree, cut = trees[one.name], cuts[one.name]
-        place = {code: number for number, code in enumerate(one.codes)}
-        published = np.array([place[code] for _, code in tree.codes], dtype=np.int64)
-        at = at * len(one) + published[tree.nearest(cut)[nodes[one.name]]]
-        chosen = (chosen[:, None] * len(one) + np.sort(published[cut])[None, :]).reshape(-1)
+    by = question.by
     size = prod(map(len, by))
     sums, status = np.zeros(size, dtype=np.int64), np.full(size, NOT_AVAILABLE, dtype=np.int64)
-    np.add.at(sums, at, value)
-    status[chosen] = 0
+    for _, kept in _tables("", question).values():
+        at, chosen = np.zeros(int(about.sum()), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for one in by:
+            of = groups[one.name] if one.name in kept else groups[one.name].together
+            place = {code: number for number, code in enumerate(one.codes)}
+            published = np.array([place[code] for _, code in of.tree.codes], dtype=np.int64)
+            at = at * len(one) + published[of.tree.nearest(of.cut)[of.nodes[about]]]
+            chosen = (chosen[:, None] * len(one) + np.sort(published[of.cut])[None, :]).reshape(-1)
+        sums[chosen] = 0  # a total that is a group of its own is the same cell
+        np.add.at(sums, at, parts.value[about])
+        status[chosen] = 0
+    sums = (sums + parts.parts // 2) // parts.parts
     return Cells(dimensions=by, positions=np.arange(size, dtype=np.int64), columns={"value": sums, "status": status})
+
+
+def _with_parts(programme: Programme) -> Programme:
+    """The same with every part of the records that tables tell apart, by what each of them is by."""
+    tables, only, weights = dict(programme.tables), dict(programme.only), dict(programme.weights)
+    for part in np.unique(programme.pattern).tolist():
+        for by in dict.fromkeys(programme.tables.values()):
+            name = f"part {part} by {', '.join(by)}"
+            tables[name], only[name], weights[name] = by, programme.pattern == part, 0.0
+    return replace(programme, tables=tables, only=only, weights=weights)

@@ -24,20 +24,14 @@ def merged_question(
 ) -> ExactQuestion:
     """What a table asks, with the codes of all levels of every dimension, and the total."""
     weighted = getattr(getattr(data, "records", None), "weight", None) is not None
-    if table.where or table.totals or weighted:
-        raise ReleaseError(
-            f"table '{table.name}', method 'coarsening'",
-            expected="all records or jobs, without weights; codes are merged up to the total by themselves",
-            found="weights" if weighted else "`where` or `totals`",
-            do="leave it out, or use suppression",
-        )
-    if method.minimum_count > 1 and table.measure is not None:
+    if method.minimum_count > 1 and (table.measure is not None or weighted):
         raise ReleaseError(
             f"table '{table.name}', minimum_count",
-            expected="minimum_units: of totals, groups are judged by their contributors",
+            expected="minimum_units: of totals and of weighted records, groups are judged by their contributors",
             found="minimum_count",
             do="write minimum_units",
         )
+    _refuse_own_filter(table, data)
     levels = {name: levels_above(data, name, codelists) for name in table.by}
     steps = [step for name, some in levels.items() for step in pairwise((name, *some))]
     return ExactQuestion(
@@ -50,14 +44,33 @@ def merged_question(
             for name, some in levels.items()
         ),
         measure=table.measure,
+        margins=table.totals,
         period=data.time,
+        where=table.where,
         units=units,
         holdings=holdings,
         top=method.top,
-        codes={name: codelists[name].codes for name in table.by},
+        codes={name: codelists[name].codes for name in dict.fromkeys((*table.by, *table.where))},
         merged=levels,
+        filters=tuple(
+            Dimension(name=name, codes=codelists[name].codes, public=data.is_public(name) or not public)
+            for name in table.where
+        ),
         above={(fine, coarse): data.codes_above(fine, coarse, codelists[fine].codes) for fine, coarse in steps},
     )
+
+
+def _refuse_own_filter(table: Table, data: Any) -> None:
+    """Refuse a filter by what a table is by, or a level of it: groups would hold some of their codes only."""
+    columns = {data.column_of(name): name for name in table.by}
+    for name in table.where:
+        if (own := columns.get(data.column_of(name))) is not None:
+            raise ReleaseError(
+                f"table '{table.name}', where",
+                expected="filters by other attributes than those the table is by: a group of codes is shown as a whole",
+                found=f"'{name}' beside '{own}'",
+                do="leave the filter out, or use suppression",
+            )
 
 
 def levels_above(data: Any, name: str, codelists: Mapping[str, Codelist]) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ class ExactQuestion:
     """All codes of every attribute in `by` and `where`, those that are left out too."""
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of attributes whose codes may be merged, the levels above them, the finest first; their codes are in `by` too."""
+    filters: tuple[Dimension, ...] = ()
+    """Where codes may be merged, the attributes in `where` with all their codes."""
     above: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     """The code of the next level that each code lies in, by pairs of an attribute or level and the next."""
     lists_establishments: bool = True

@@ -65,9 +65,16 @@ def _jointly(
     joint = {}
     for measure in dict.fromkeys(one.measure for one in questions.values()):
         some = [one for one in questions.values() if one.measure == measure]
-        by = tuple({dimension.name: dimension for one in some for dimension in one.inner}.values())
+        by = tuple({dimension.name: dimension for one in some for dimension in (*one.filters, *one.inner)}.values())
         joint[str(measure)] = replace(
-            some[0], by=by, merged={}, codes={d.name: d.codes for d in by}, lists_establishments=False
+            some[0],
+            by=by,
+            margins=False,
+            where={},
+            filters=(),
+            merged={},
+            codes={d.name: d.codes for d in by},
+            lists_establishments=False,
         )
     parts, none = count(joint), np.zeros(0, dtype=np.int64)
     return {
