@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from tempfile import gettempdir
-from typing import Any
+from typing import Any, Self
 
 from sfumato.agree.largest import related_attributes
 from sfumato.chunks import Chunk
@@ -46,12 +46,30 @@ from sfumato.safeguards import (
     refuse_rolled_back,
     refuse_unlinked,
 )
-from sfumato.statistic import Statistic, Step
+from sfumato.statistic import Statistic
 from sfumato.statistics.kinds import by_kind, by_scan
 from sfumato.wishes.bought import Offer, offers
 
 Progress = Callable[[str], None]
-"""Told the name of each step when it begins, and a `sfumato.statistic.Step` with the share that is done of some."""
+"""Told the name of each step when it begins, and a `Step` with the share that is done of some."""
+
+
+class Step(str):
+    """The name of a step of which it is known how much is done.
+
+    >>> step = Step("rounding", 0.4)
+    >>> step, step.share, f"{step:s}"
+    ('rounding', 0.4, 'rounding')
+    """
+
+    __slots__ = ("share",)
+    share: float
+
+    def __new__(cls, name: str, share: float) -> Self:
+        """A name with a share between 0 and 1."""
+        step = super().__new__(cls, name)
+        step.share = min(max(share, 0.0), 1.0)
+        return step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from sfumato.bundle.manifest import MANIFEST
 from sfumato.bundle.series import write_series
 from sfumato.bundle.versions import Version
 from sfumato.bundle.write import mend, refuse_another, refuse_foreign, refuse_series, write_bundle
-from sfumato.checking import Checked, Progress, checked, stored_answers
+from sfumato.checking import Checked, Progress, Step, checked, stored_answers
 from sfumato.chunks import Chunk, write_chunk
 from sfumato.durable import alone, private_folder
 from sfumato.engine.chunks import ChunkLayout
@@ -28,7 +28,7 @@ from sfumato.privacy.ledger import Ledger, charged_about_others
 from sfumato.privacy.windows import Calendar
 from sfumato.release import Release
 from sfumato.safeguards import edition_of, refuse_another_key, refuse_gone, refuse_rolled_back, refuse_unlinked
-from sfumato.statistic import Statistic, Step, decided_together
+from sfumato.statistic import Statistic, decided_together
 
 if TYPE_CHECKING:  # a release of tables loads nothing of cubes
     from sfumato.engine.guesses import Guess

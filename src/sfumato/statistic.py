@@ -37,26 +37,6 @@ LEVELS_NOTED = "+"
 """In that note, between what decides a perturbation and how many levels of units it protects, if several."""
 Busy = Callable[[str, float], None]
 """Told what takes long, and which share of it is done."""
-
-
-class Step(str):
-    """The name of a step of which it is known how much is done.
-
-    >>> step = Step("rounding", 0.4)
-    >>> step, step.share, f"{step:s}"
-    ('rounding', 0.4, 'rounding')
-    """
-
-    __slots__ = ("share",)
-    share: float
-
-    def __new__(cls, name: str, share: float) -> Self:
-        """A name with a share between 0 and 1."""
-        step = super().__new__(cls, name)
-        step.share = min(max(share, 0.0), 1.0)
-        return step
-
-
 _SomeStatistic = TypeVar("_SomeStatistic", bound="Statistic")
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sfumato.checking import check
+from sfumato.checking import Step, check
 from sfumato.cli.release import steps
 from sfumato.release import load
 from sfumato.report.preview import preview
 from sfumato.running import run
-from sfumato.statistic import Step
 from tests.statistics.exact.records import release_file, write_records
 
 TABLES = [

@@ -2,7 +2,7 @@
 
 Classes are declared, and joined two by two, four by four and so on where wider ones are needed. So any two ranges of a
 value are the same, apart, or one inside the other, in every table, period and revision: the narrower one is all that
-both together tell. docs/methods/coarsening.md
+both together tell. docs/methods/ranges.md
 """
 
 from collections.abc import Callable

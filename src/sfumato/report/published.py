@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.agree.published import agreed_answers, nested_sums
 from sfumato.arrays import Integers
 from sfumato.cells import Cells
-from sfumato.checking import Checked, Progress, checked, stored_answers
+from sfumato.checking import Checked, Progress, Step, checked, stored_answers
 from sfumato.engine.chunks import MOST_CELLS
 from sfumato.errors import LedgerError, ReleaseError
 from sfumato.measures.attacks import AttackResult
@@ -18,7 +18,7 @@ from sfumato.measures.risk import attack_growth
 from sfumato.plan import Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import Step, decided_together
+from sfumato.statistic import decided_together
 from sfumato.statistics.cube.assess import published_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
