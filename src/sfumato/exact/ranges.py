@@ -260,7 +260,7 @@ class _Wider:
                 extra = np.where(hidden, 0.0, np.maximum(room[side] - last[side], 0.0))
                 extra[place] = 0.0
                 steps.append((times, sense, extra, (2.0**times) * dear / scale))
-            last = tuple(np.maximum(room[side], last[side]) for side in (0, 1))
+            last = (np.maximum(room[0], last[0]), np.maximum(room[1], last[1]))
         columns = self.seen.by_cell[:, near]
         target = columns[:, place[aims]]
         kept = [np.flatnonzero(extra > NEAR) for _, _, extra, _ in steps]

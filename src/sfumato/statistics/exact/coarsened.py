@@ -17,7 +17,7 @@ from sfumato.keys import Secret
 from sfumato.method import NOT_AVAILABLE
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import Parts
-from sfumato.statistics.exact.decide import Batch, Decision, Known, rules_of
+from sfumato.statistics.exact.decide import Batch, Decision, Known, part_of, rules_of
 from sfumato.statistics.exact.question import ExactQuestion
 
 
@@ -35,7 +35,7 @@ def coarsened(
     for at, measure in enumerate(measures):
         answers |= _of_measure(
             {n: one for n, one in every.items() if one[0].question.measure == measure},
-            lambda share, done=at: busy("merging", (done + share) / len(measures)),
+            part_of(busy, "merging", at, len(measures)),
         )
     other = [name for name, (one, _, answer) in known.items() if not answers[name].laid_out(one.by).equals(answer)]
     if other:

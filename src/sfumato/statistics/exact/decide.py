@@ -1,6 +1,6 @@
 """What is withheld of all tables of true numbers together, with the proof that what is shown does not tell it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from time import monotonic
@@ -89,11 +89,26 @@ Known = Mapping[str, tuple[Any, ExactCells, Cells]]
 """Tables that were published before, each with its true cells and its answer."""
 
 
+def part_of(busy: Busy, words: str, at: int, number: int) -> Callable[[float], None]:
+    """What tells of the share that is done of one of several parts."""
+    return lambda share: busy(words, (at + share) / number)
+
+
 def decide(
     batch: Batch, known: Known, secret: Secret | None, busy: Busy, last: Mapping[str, Cells] = MappingProxyType({})
 ) -> Decision:
     """What is published of all tables, by the method that they share."""
-    module, _, name = next(iter(batch.values()))[0].method.decided_in.partition(":")
+    first = next(iter(batch.values()))[0]
+    others = [one for one, *_ in known.values() if one.method.name != first.method.name]
+    if others:
+        raise MethodError(
+            f"tables '{first.name}' and '{others[0].name}'",
+            expected="true numbers of the same data that are all protected by one method: readers who have both of one "
+            "cell learn what either hides",
+            found=f"{first.method.name}, and {others[0].method.name} before",
+            do="publish all of them by the method that was used first",
+        )
+    module, _, name = first.method.decided_in.partition(":")
     found = getattr(import_module(f"sfumato.statistics.exact.{module}"), name)
     decided: Decision = found(batch, known, secret, busy, last)
     return decided

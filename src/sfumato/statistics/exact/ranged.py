@@ -18,7 +18,7 @@ from sfumato.measures.attacks import AttackResult
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
-from sfumato.statistics.exact.decide import Batch, Decision, Known, link
+from sfumato.statistics.exact.decide import Batch, Decision, Known, link, part_of
 from sfumato.statistics.exact.linked import Linked
 
 NO_END = -1
@@ -43,14 +43,14 @@ def ranged(
         _of_measure(
             {name: one for name, one in batch.items() if one[0].question.measure == measure},
             {name: one for name, one in known.items() if one[0].question.measure == measure},
-            lambda share, done=at: busy("making ranges", (done + share) / len(measures)),
+            part_of(busy, "making ranges", at, len(measures)),
         )
         for at, measure in enumerate(measures)
     )
 
 
 def _of_measure(batch: Batch, known: Known, told: Any) -> Decision:
-    tables = [one[0] for one in (*batch.values(), *known.values())]
+    tables = [*(one for one, _ in batch.values()), *(one for one, _, _ in known.values())]
     _refuse_other_classes(tables)
     method, cells = next(iter(batch.values()))[0].method, next(iter(batch.values()))[1]
     parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1

@@ -12,7 +12,7 @@ from sfumato.exact.rounding import controlled_rounding, plain_reach, plain_round
 from sfumato.keys import Secret
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
-from sfumato.statistics.exact.decide import Batch, Decision, Known, link
+from sfumato.statistics.exact.decide import Batch, Decision, Known, link, part_of
 from sfumato.statistics.exact.rules import BEYOND
 
 Reach = tuple[int, int]
@@ -33,7 +33,7 @@ def rounded(
             {name: one for name, one in batch.items() if one[0].question.measure == measure},
             {name: one for name, one in known.items() if one[0].question.measure == measure},
             secret,
-            lambda share, done=at: busy("rounding", (done + share) / len(measures)),
+            part_of(busy, "rounding", at, len(measures)),
         )
         for at, measure in enumerate(measures)
     )
