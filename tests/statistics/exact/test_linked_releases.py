@@ -55,7 +55,7 @@ def test_a_second_release_is_linked_to_the_first_or_refused_before_anything_is_n
     assert charges(folder) == before
     assert not (folder / "apart_bundle").exists()
     later = load(written(folder, "later", [PLACES], method, EARLIER))
-    if method == "rounding":  # numbers that were published stay, and the sums of these are not next to the truth
+    if method == "rounding":  # what was published stays, and rounded with the new table it would not
         with pytest.raises(SfumatoError, match="publish tables that share sums in one release"):
             run(later)
         assert charges(folder) == before
