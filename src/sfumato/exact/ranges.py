@@ -251,7 +251,9 @@ class _Wider:
         below, above = self._room(near, self.joined[near])
         low, high = np.where(seen | hidden, low, below), np.where(seen | hidden, high, above)
         low[place], high[place] = 0.0, 0.0
-        dear = 1.0 + 0.1 * np.log2(1.0 + np.abs(self.seen.value[near] / self.parts))
+        size = np.abs(self.seen.value[near])
+        usual = float(np.median(size[size > 0])) if bool(np.any(size > 0)) else 1.0
+        dear = 1.0 + 0.5 * np.log2(1.0 + size / usual)  # totals stay numbers rather than small cells
         steps, last = [], (low, high)
         for times in range(self.classes.widest + 2):
             joined = np.minimum(self.joined[near] + times, self.classes.widest + 1)
