@@ -130,7 +130,8 @@ def build_system(
 ) -> System:
     """One system of all tables: every distinct cell once, and every sum among cells.
 
-    `zeros_known` fixes cells of value zero; `least` and `most` are what readers know of every value.
+    `zeros_known` fixes cells of value zero, and readers know of all others that they are not; `least` and `most` are what
+    readers know of every value.
     """
     grid = _Grid.of(tables)
     parts = [grid.part(table) for table in tables.values()]
@@ -149,6 +150,8 @@ def build_system(
     if zeros_known:
         zero = values == 0
         lower[zero] = upper[zero] = 0.0
+        if least >= 0:
+            lower[~zero] = max(least, 1.0)  # values are whole numbers
     placed = {name: np.searchsorted(keys, part.keys) for name, part in zip(tables, parts, strict=True)}
     return System(value=values, equations=equations, lower=lower, upper=upper, places=placed, hidden=~seen)
 
