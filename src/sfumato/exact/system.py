@@ -130,8 +130,8 @@ def build_system(
 ) -> System:
     """One system of all tables: every distinct cell once, and every sum among cells.
 
-    `zeros_known` fixes cells of value zero, and readers know of all others that they are not; `least` and `most` are what
-    readers know of every value.
+    `zeros_known` fixes cells of value zero, and readers know of all others that they are not; `least` and `most` are
+    what readers know of every value.
     """
     grid = _Grid.of(tables)
     parts = [grid.part(table) for table in tables.values()]

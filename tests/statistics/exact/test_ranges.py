@@ -16,7 +16,7 @@ from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.report.published import published_release
 from sfumato.running import run
-from sfumato.statistics.exact.ranged import attacks
+from sfumato.statistics.exact.assess import attacks
 from tests.statistics.exact.records import release_file, write_records
 
 NUMBER = 'number; count = "records"; by = ["place", "sector"]; totals = true'

@@ -14,7 +14,7 @@ from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.programs import NEAR, Extremes, Window
-from sfumato.exact.proof import prove
+from sfumato.exact.proof import Proof, prove
 from sfumato.exact.rules import Contributions, Protection, Rules
 from sfumato.exact.system import System
 from sfumato.keys import Secret
@@ -117,7 +117,7 @@ def decide(
 
 
 def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Protection]:
-    """All tables as one system, and what is sensitive in it; with what they tell `beyond` themselves, by subtraction."""
+    """All tables as one system, with what they tell `beyond` themselves by subtraction, and what is sensitive in it."""
     every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested

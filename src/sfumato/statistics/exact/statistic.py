@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -266,14 +265,41 @@ class ExactTable(PublishedTable):
     @classmethod
     def columns_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> dict[str, dict[str, Any]]:
         """Why cells are sensitive, and what a reader of all tables can work out of each: confidential."""
-        module = _assessing(batch)
-        return {} if module is None else dict(module.cell_columns(batch))
+        from sfumato.statistics.exact.assess import cell_columns
+
+        return cell_columns(batch) if _have_rules(batch) else {}
 
     @classmethod
     def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
         """What readers of several kinds find out of all tables together."""
-        module = _assessing(batch)
-        return () if module is None else tuple(module.attacks(batch))
+        from sfumato.statistics.exact.assess import attacks
+
+        return attacks(batch) if _have_rules(batch) else ()
+
+    @classmethod
+    def attacks_between(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],
+        earlier: Mapping[str, tuple[Self, Cells, Cells]],
+        change: float,
+    ) -> tuple[AttackResult, ...]:
+        """What readers find out of the tables of two periods who take it that cells changed by at most so much."""
+        from sfumato.statistics.exact.assess import between_periods
+
+        return between_periods(batch, earlier, change) if _have_rules(batch) and _have_rules(earlier) else ()
+
+    def told(self, counted: Any, answer: Cells) -> tuple[Floats, Floats]:
+        """What its answer tells of every cell, as the least and the greatest it can be, in parts."""
+        exact, parts = counted["exact"].astype(np.float64), counted["parts"].astype(np.float64)
+        if "low" in answer.columns:
+            ends = _ends(answer)
+            low = answer["low"] * parts - parts // 2
+            high = np.where(np.isnan(ends), np.inf, ends) * parts + (parts - 1) // 2
+            # A number is taken to be known to the last part.
+            number = answer["status"] == 0 if "status" in answer.columns else answer["low"] == ends
+            return np.where(number, exact, low), np.where(number, exact, high)
+        shown = answer["status"] == 0
+        return np.where(shown, exact, -np.inf), np.where(shown, exact, np.inf)
 
     @property
     def attacked(self) -> str:
@@ -344,10 +370,10 @@ class ExactTable(PublishedTable):
         return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
 
 
-def _assessing(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> Any:
-    """The module that assesses all tables together, where their method withholds cells."""
-    name = next(iter(batch.values()))[0].method.assessed_in
-    return import_module(f"sfumato.statistics.exact.{name}") if name else None
+def _have_rules(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> bool:
+    """Whether there is anything to find: cells are sensitive, and codes are not merged until none is."""
+    tables = [one for one, _, _ in batch.values()]
+    return any(one.method.has_rules for one in tables) and not any(one.question.merged for one in tables)
 
 
 def _ends(answer: Cells) -> Floats:
