@@ -19,6 +19,17 @@ from sfumato.statistics.totals.growth import GrowthUtility
 
 
 @dataclass(frozen=True, kw_only=True)
+class TogetherAttacks:
+    """Attacks that use all tables of a kind, and how the report names them."""
+
+    heading: str
+    caption: str
+    guess: str
+    """What the last column is about."""
+    attacks: tuple[AttackResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Assessment:
     """The confidential findings about a release, and the page that shows them."""
 
@@ -33,8 +44,8 @@ class Assessment:
     cubes: tuple[CubeAssessment, ...] = ()
     people: tuple[PeopleAssessment, ...] = ()
     """Of tables of predictions, means and percentiles of people."""
-    together: tuple[AttackResult, ...] = ()
-    """Attacks that use several tables."""
+    together: tuple[TogetherAttacks, ...] = ()
+    """Attacks that use several tables, of each kind."""
     growth: tuple[GrowthUtility, ...] = ()
     """Of totals by period."""
     sparse: tuple[SparseAssessment, ...] = ()
@@ -48,7 +59,7 @@ class Assessment:
         """Every attack that was tried, with the title of what it was tried on."""
         for utility, exposure in zip(self.utilities, self.exposures, strict=True):
             yield from ((utility.title, found) for found in exposure.attacks)
-        yield from (("all totals together", found) for found in self.together)
+        yield from ((one.heading.lower(), found) for one in self.together for found in one.attacks)
         for people in self.people:
             yield from ((people.title, found) for found in people.attacks)
         for cube in self.cubes:

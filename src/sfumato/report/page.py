@@ -7,7 +7,6 @@ from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.durable import write_durably
-from sfumato.measures.attacks import AttackResult
 from sfumato.measures.drawing import (
     attacks_table,
     error_by_size,
@@ -34,7 +33,7 @@ from sfumato.measures.utility import Association, ClassUtility, Utility
 from sfumato.method import CONFIDENCE
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.report.assessment import Assessment
+from sfumato.report.assessment import Assessment, TogetherAttacks
 from sfumato.sections import About
 from sfumato.statistics.cube.assess_report import cube_section
 from sfumato.statistics.jobs.assess_sparse import sparse_section
@@ -108,7 +107,7 @@ together: {escape(_short(plan.guarantee))}.</p>
 {network_section(found.network)}
 {"".join(map(comparison_section, found.networks))}
 {"".join(sections)}
-{_together(found.together)}
+{"".join(map(_together, found.together))}
 {"".join(grown)}
 {"".join(map(sparse_section, found.sparse))}
 {"".join(map(people_section, found.people))}
@@ -198,10 +197,9 @@ def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     return attacks_table(f"Attacks on {planned.attacked}", exposure.attacks)
 
 
-def _together(attacks: Sequence[AttackResult]) -> str:
-    """What was tried on all tables of totals together."""
-    found = attacks_table("Cells that differ by one unit, subtracted", attacks, guess="disclosed by the true totals")
-    return f"<h2>All totals together</h2>{found}" if attacks else ""
+def _together(found: TogetherAttacks) -> str:
+    """What was tried on all tables of a kind together."""
+    return f"<h2>{escape(found.heading)}</h2>{attacks_table(found.caption, found.attacks, guess=found.guess)}"
 
 
 def _whole(utility: Utility) -> str:

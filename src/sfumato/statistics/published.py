@@ -310,6 +310,23 @@ class PublishedTable(TableStatistic):
         """The attacks that need all tables of a kind, each with its true cells and its answer."""
         return ()
 
+    @classmethod
+    def attacks_between(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds have such attacks)
+        earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003
+        change: float,  # noqa: ARG003
+    ) -> tuple[Any, ...]:
+        """The attacks that need all tables of two periods, of which no cell changed by more than so many percent."""
+        return ()
+
+    together_words: ClassVar[tuple[str, str, str]] = (
+        "All totals together",
+        "Cells that differ by one unit, subtracted",
+        "disclosed by the true totals",
+    )
+    """How the report names attacks that use all tables of a kind, what it says of them, and what stands beside."""
+
     def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (some kinds know)
         """How far growth from period to period is off, where that can be told: confidential."""
         return ()

@@ -181,9 +181,11 @@ def between_periods(batch: Published, earlier: Published, change: float) -> tupl
 def _same_cells(then: Seen, now: Seen, change: float) -> tuple[Integers, Integers, Floats]:
     """The cells of tables of one name that changed by at most so much, and by how much they may have."""
     pairs, most = [np.zeros((2, 0), dtype=np.int64)], [np.zeros(0)]
-    for name in now.batch.keys() & then.batch.keys():
+    for name in sorted(now.batch.keys() & then.batch.keys()):
+        if _asked(now.batch[name][0].question) != _asked(then.batch[name][0].question):
+            continue
         cells, before = now.batch[name][1], then.batch[name][1]
-        laid_out = replace_columns(before, {"_at": then.linked.places[name]}).laid_out(cells.dimensions)
+        laid_out = before.with_column("_at", then.linked.places[name]).laid_out(cells.dimensions)
         _, here, there = np.intersect1d(cells.positions, laid_out.positions, assume_unique=True, return_indices=True)
         first, second = laid_out["_at"][there], now.linked.places[name][here]
         inside = (first >= 0) & (second >= 0)
@@ -196,9 +198,10 @@ def _same_cells(then: Seen, now: Seen, change: float) -> tuple[Integers, Integer
     return every[0], every[1], np.concatenate(most)[first_of]
 
 
-def replace_columns(cells: Cells, columns: Mapping[str, Integers]) -> Cells:
-    """Cells with other columns."""
-    return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
+def _asked(question: Any) -> object:
+    """What a table is about, in whatever order it is written."""
+    by = {one.name: frozenset(one.codes) for one in question.by}
+    return by, {name: frozenset(codes) for name, codes in question.where.items()}, question.measure
 
 
 def _result(words: str, targets: Flags, successes: Flags) -> AttackResult:

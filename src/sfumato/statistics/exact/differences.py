@@ -191,12 +191,12 @@ def _sums_of(
         columns.append(located[name][finest][onto >= 0])
         signs.append(np.full(int((onto >= 0).sum()), sign))
     yield np.concatenate(rows), np.concatenate(columns), np.concatenate(signs), number
-    for place, (dimension, own) in enumerate(zip(by, inner, strict=True)):
+    for axis, (dimension, own) in enumerate(zip(by, inner, strict=True)):
         if len(dimension) == len(own):
             continue
         shaped = variable.reshape([len(d) for d in by])
-        total = np.take(shaped, len(own), axis=place).reshape(-1)
-        below = np.moveaxis(np.take(shaped, range(len(own)), axis=place), place, -1).reshape(len(total), len(own))
+        total = np.take(shaped, len(own), axis=axis).reshape(-1)
+        below = np.moveaxis(np.take(shaped, range(len(own)), axis=axis), axis, -1).reshape(len(total), len(own))
         row = np.arange(len(total))
         yield (
             np.concatenate([row, np.repeat(row, len(own))]),

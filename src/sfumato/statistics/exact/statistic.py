@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -275,6 +275,12 @@ class ExactTable(PublishedTable):
         from sfumato.statistics.exact.assess import attacks
 
         return attacks(batch) if _have_rules(batch) else ()
+
+    together_words: ClassVar[tuple[str, str, str]] = (
+        "All true numbers together",
+        "What readers work out of cells that are sensitive, of cells that are not shown, and by subtraction",
+        "right without it",
+    )
 
     @classmethod
     def attacks_between(
