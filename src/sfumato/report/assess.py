@@ -28,7 +28,7 @@ from sfumato.measures.views import Strata
 from sfumato.method import STATUSES
 from sfumato.paths import refuse_other
 from sfumato.release import Release
-from sfumato.report.assessment import Assessment, TogetherAttacks
+from sfumato.report.assessment import Assessment
 from sfumato.report.page import BEGINS, write_report
 from sfumato.report.published import OtherTable, PublishedRelease, other_tables, published_release
 from sfumato.statistics.cube.assess import CubeAssessment, assess_cube, limit_of_cube
@@ -143,25 +143,17 @@ def assess(
                 do="name the release file of the other protection, with a ledger and a bundle of its own",
             )
         progress("assess")
-        together = _columns_together(found)
-        for table in plan.tables:
-            answer, true = found.given[table.name], _with_roundings(found, table)
-            if "status" in answer.columns and not table.estimates:
-                cells, more = table.with_true_values(true), together.get(table.name, {})
-                write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
         assessment = assess_answers(
             found, path, strata=strata, before=before, others=others, accuracy=accuracy, change=change
         )
+        told = {name: columns for one in assessment.together for name, columns in one.columns.items()}
+        for table in plan.tables:
+            answer, true = found.given[table.name], _with_roundings(found, table)
+            if "status" in answer.columns and not table.estimates:
+                cells, more = table.with_true_values(true), told.get(table.name, {})
+                write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
         write_report(assessment)
         return assessment
-
-
-def _columns_together(found: PublishedRelease) -> dict[str, Any]:
-    """What all tables of a kind together tell of the cells of each."""
-    made: dict[str, Any] = {}
-    for kind, batch in by_kind({table.name: table for table in found.plan.tables}).items():
-        made |= kind.columns_together(_with_known(found, kind, batch))
-    return made
 
 
 def _with_known(
@@ -229,14 +221,10 @@ def assess_answers(
             exposures.append(replace(exposure, attacks=(*exposure.attacks, *more)))
         networks += [made for made in [table.network(true, given[name])] if made is not None]
     by_period = (planned[name].growth(cells[name], given[name]) for name in cells)
-    together: list[TogetherAttacks] = []
+    together = []
     for kind, batch in by_kind({name: planned[name] for name in cells}).items():
-        all_of_kind = _with_known(found, kind, batch)
         earlier = {n: (one.planned, one.counted, one.answer) for n, one in before.items() if type(one.planned) is kind}
-        tried = (*kind.attacks_together(all_of_kind), *kind.attacks_between(all_of_kind, earlier, change))
-        if tried:
-            heading, caption, guess = kind.together_words
-            together.append(TogetherAttacks(heading=heading, caption=caption, guess=guess, attacks=tried))
+        together.append(kind.together(_with_known(found, kind, batch), earlier, change))
     cubes = [
         _assess_cube(found, cube, true, sampling, cast(OpenRecords, ready.opened))
         for cube in plan.cubes
@@ -252,7 +240,7 @@ def assess_answers(
         networks=tuple(networks),
         report=report,
         growth=tuple(chain.from_iterable(by_period)),
-        together=tuple(together),
+        together=tuple(one for one in together if one is not None),
         cubes=tuple(cubes),
         people=tuple(people),
         sparse=tuple(sparse),

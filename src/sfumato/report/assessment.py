@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.measures.limits import LimitCost
 from sfumato.measures.risk import Exposure
 from sfumato.measures.usability import Usability
@@ -16,17 +16,6 @@ from sfumato.statistics.panel.network import NetworkComparison
 from sfumato.statistics.panel.tabulate_graph import Network
 from sfumato.statistics.people.assess import PeopleAssessment
 from sfumato.statistics.totals.growth import GrowthUtility
-
-
-@dataclass(frozen=True, kw_only=True)
-class TogetherAttacks:
-    """Attacks that use all tables of a kind, and how the report names them."""
-
-    heading: str
-    caption: str
-    guess: str
-    """What the last column is about."""
-    attacks: tuple[AttackResult, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +33,8 @@ class Assessment:
     cubes: tuple[CubeAssessment, ...] = ()
     people: tuple[PeopleAssessment, ...] = ()
     """Of tables of predictions, means and percentiles of people."""
-    together: tuple[TogetherAttacks, ...] = ()
-    """Attacks that use several tables, of each kind."""
+    together: tuple[JointFindings, ...] = ()
+    """What all tables of each kind tell together."""
     growth: tuple[GrowthUtility, ...] = ()
     """Of totals by period."""
     sparse: tuple[SparseAssessment, ...] = ()

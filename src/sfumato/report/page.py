@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.durable import write_durably
+from sfumato.measures.attacks import JointFindings
 from sfumato.measures.drawing import (
     attacks_table,
     error_by_size,
@@ -33,7 +34,7 @@ from sfumato.measures.utility import Association, ClassUtility, Utility
 from sfumato.method import CONFIDENCE
 from sfumato.plan import Plan
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.report.assessment import Assessment, TogetherAttacks
+from sfumato.report.assessment import Assessment
 from sfumato.sections import About
 from sfumato.statistics.cube.assess_report import cube_section
 from sfumato.statistics.jobs.assess_sparse import sparse_section
@@ -55,6 +56,7 @@ th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
 """
+_WHY = ("table", "why", "cells")
 _DRAWN_SIZE = 100
 """Of this size it is drawn how well it is told apart from others."""
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -197,9 +199,11 @@ def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     return attacks_table(f"Attacks on {planned.attacked}", exposure.attacks)
 
 
-def _together(found: TogetherAttacks) -> str:
+def _together(found: JointFindings) -> str:
     """What was tried on all tables of a kind together."""
-    return f"<h2>{escape(found.heading)}</h2>{attacks_table(found.caption, found.attacks, guess=found.guess)}"
+    why = table("Which cells are sensitive, and why; a cell may be so for several reasons", _WHY, found.reasons)
+    tried = attacks_table(found.caption, found.attacks, guess=found.guess)
+    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}"
 
 
 def _whole(utility: Utility) -> str:

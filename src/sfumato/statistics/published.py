@@ -20,6 +20,7 @@ from sfumato.cells import Cells
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Data
 from sfumato.keys import Secret
+from sfumato.measures.attacks import JointFindings
 from sfumato.measures.views import Strata
 from sfumato.method import (
     CONFIDENCE,
@@ -301,31 +302,14 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
-    def columns_together(cls, batch: Any) -> dict[str, dict[str, Any]]:  # noqa: ARG003 (some kinds know)
-        """What all tables of a kind together tell of the cells of each, as columns of its report: confidential."""
-        return {}
-
-    @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:  # noqa: ARG003
-        """The attacks that need all tables of a kind, each with its true cells and its answer."""
-        return ()
-
-    @classmethod
-    def attacks_between(
+    def together(
         cls,
-        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds have such attacks)
+        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds are attacked so)
         earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003
         change: float,  # noqa: ARG003
-    ) -> tuple[Any, ...]:
-        """The attacks that need all tables of two periods, of which no cell changed by more than so many percent."""
-        return ()
-
-    together_words: ClassVar[tuple[str, str, str]] = (
-        "All totals together",
-        "Cells that differ by one unit, subtracted",
-        "disclosed by the true totals",
-    )
-    """How the report names attacks that use all tables of a kind, what it says of them, and what stands beside."""
+    ) -> JointFindings | None:
+        """What all tables of a kind tell, and those of an earlier period since which little changed: confidential."""
+        return None
 
     def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (some kinds know)
         """How far growth from period to period is off, where that can be told: confidential."""

@@ -15,7 +15,7 @@ from sfumato.release import load
 from sfumato.report.assess import assess
 from sfumato.report.published import published_release
 from sfumato.running import run
-from sfumato.statistics.exact.assess import attacks, between_periods
+from sfumato.statistics.exact.assess import Seen, attacks, between_periods
 
 HEAD = """
 [release]
@@ -98,7 +98,7 @@ def with_cell_shown(one: tuple[Any, Any, Cells], at: int) -> tuple[Any, Any, Cel
 
 
 def successes(batch: Mapping[str, Any]) -> dict[str, int]:
-    return {one.attack: one.successes for one in attacks(batch)}
+    return {one.attack: one.successes for one in attacks(Seen.of(batch))}
 
 
 def of(found: Mapping[str, int], begins: str) -> int:
@@ -195,19 +195,19 @@ def test_a_filter_of_an_attribute_of_the_table_has_a_total_of_what_it_keeps(tmp_
 def test_two_periods_in_which_little_changed_tell_together_what_each_hides(tmp_path: Path) -> None:
     rows = businesses()
     first = publish(tmp_path, {"number": NUMBER}, SUPPRESSION, name="first", period="2024")
-    then, now = batch_of(first), batch_of(first)
-    (same,) = between_periods(now, then, 0.0)
+    then, now = Seen.of(batch_of(first)), batch_of(first)
+    (same,) = between_periods(Seen.of(now), then, 0.0)
     assert (same.targets, same.successes) == (2, 0), "the same pattern over nothing new"
     _, cells, answer = now["number"]
     hidden = np.flatnonzero(answer["status"])
     other = hidden[cells["count"][hidden] > 2]
     now["number"] = with_cell_shown(now["number"], int(other[0]))
-    (told,) = between_periods(now, then, 0.0)
+    (told,) = between_periods(Seen.of(now), then, 0.0)
     assert (told.targets, told.successes, told.guessed) == (2, 2, 1), "one is told by its own period, one by the other"
     more = [*rows, *(("A", "1", "x", 30) for _ in range(4))]  # nothing is sensitive any more, and all is shown
     second = publish(tmp_path, {"number": NUMBER}, SUPPRESSION, rows=more, name="second", period="2025")
     assert assess(second, earlier=first).report.exists()
-    (changed,) = between_periods(batch_of(second), then, 10.0)
+    (changed,) = between_periods(Seen.of(batch_of(second)), then, 10.0)
     assert changed.targets == 1
 
 
@@ -220,5 +220,8 @@ def test_the_report_has_all_attacks_with_the_reasons_in_words(tmp_path: Path) ->
         assert words in page
     written = pq.read_table(found.report.with_name("number.parquet")).to_pylist()
     why = {(row["place"], row["sector"]): row["sensitive"] for row in written}
-    assert why["A", "1"].startswith("fewer units than the minimum; another contributor could")
+    for unit in ("business", "group"):
+        assert f"fewer units than the minimum ({unit})" in why["A", "1"]
+        assert f"fewer units than the minimum ({unit})" in page
+    assert "total without only: a difference that no table shows" in page
     assert why["B", "1"] == ""

@@ -4,7 +4,7 @@ Whatever the method, a table tells an interval of every cell: the value itself, 
 around it, or nothing. All tables together, with what they tell by subtraction, are one system with these bounds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -16,11 +16,11 @@ from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
 from sfumato.exact.attacks import Shown, between, bounds, points
 from sfumato.exact.proof import Proof, prove
-from sfumato.exact.rules import Protection, Reason
+from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
-from sfumato.statistics.exact.decide import link, still_open, with_differences_of
+from sfumato.statistics.exact.decide import link, reasons_of, still_open, with_differences_of
 from sfumato.statistics.exact.linked import Linked
 
 Published = Mapping[str, tuple[Any, Any, Cells]]
@@ -109,26 +109,55 @@ def _possible(protection: Protection, linked: Linked, batch: Published) -> Prote
     return replace(protection, down=down)
 
 
-def cell_columns(batch: Published) -> dict[str, dict[str, Any]]:
-    """Of every cell why it is sensitive, and the bounds that a reader can work out, in whole units."""
+def findings(batch: Published, earlier: Published, change: float) -> JointFindings | None:
+    """Everything about tables of true numbers together; None where no cell can be sensitive, or codes are merged."""
+    if not _have_rules(batch):
+        return None
     seen = Seen.of(batch)
+    return JointFindings(
+        heading="All true numbers together",
+        caption="What readers work out of sensitive cells, of cells that are not shown, and by subtraction",
+        guess="right without it",
+        attacks=(*attacks(seen), *(between_periods(seen, Seen.of(earlier), change) if _have_rules(earlier) else ())),
+        reasons=tuple(_reasons(seen)),
+        columns=cell_columns(seen),
+    )
+
+
+def _have_rules(batch: Published) -> bool:
+    """Whether there is anything to find: cells may be sensitive, and codes are not merged until none is."""
+    tables = [one for one, _, _ in batch.values()]
+    return any(one.method.has_rules for one in tables) and not any(one.question.merged for one in tables)
+
+
+def _reasons(seen: Seen) -> Iterator[tuple[str, str, str]]:
+    """Every table with every reason why cells of it are sensitive, at which level of unit, and how many are."""
+    tables = {name: (one, cells) for name, (one, cells, _) in seen.batch.items()}
+    for name, (one, cells) in with_differences_of(tables).items():
+        title = one.title if name in tables else f"{name}: a difference that no table shows"
+        for words, flags in reasons_of(one, cells):
+            if bool(flags.any()):
+                yield title, words, f"{int(flags.sum()):,}"
+
+
+def cell_columns(seen: Seen) -> dict[str, dict[str, Any]]:
+    """Of every cell why it is sensitive, and the bounds that a reader can work out, in whole units."""
     low, high = seen.bounds
     found = {}
-    for name, (_, cells, _) in batch.items():
+    for name, (one, cells, _) in seen.batch.items():
         at, parts = seen.linked.places[name], cells[ABOUT_PARTS]
-        reasons = np.where(at >= 0, seen.protection.reasons[at], 0)
+        why = [(words, flags & (at >= 0)) for words, flags in reasons_of(one, cells)]
         ends = [np.where(at >= 0, end[at], cells["exact"]) / parts for end in (low, high)]
         found[name] = {
-            "sensitive": ["; ".join(one.words for one in Reason if bits & one) for bits in reasons.tolist()],
+            "sensitive": ["; ".join(words for words, flags in why if flags[cell]) for cell in range(len(cells))],
             "reader_low": ends[0],
             "reader_high": ends[1],
         }
     return found
 
 
-def attacks(batch: Published) -> tuple[AttackResult, ...]:
+def attacks(seen: Seen) -> tuple[AttackResult, ...]:
     """The attacks of readers outside, of single contributors and holdings, by subtraction, and by random tables."""
-    seen = Seen.of(batch)
     sensitive, withheld = seen.protection.sensitive, seen.withheld & ~seen.unshown
     low, high = seen.bounds
     targets = sensitive & ~seen.unshown
@@ -141,7 +170,7 @@ def attacks(batch: Published) -> tuple[AttackResult, ...]:
         known = np.zeros(len(sensitive), dtype=bool)
         known[seen.pairs[:, 0]] = True
         found.append(_result("lone contributor or holding (bounds closer than the rules allow)", sensitive, known))
-    if any(one.question.where for one, _, _ in batch.values()):
+    if any(one.question.where for one, _, _ in seen.batch.values()):
         found.append(_by_filters(seen))
     return (*found, _by_points(seen, low, high))
 
@@ -158,12 +187,11 @@ def _by_filters(seen: Seen) -> AttackResult:
     return _result("differencing between filters (bounds closer than the rules allow)", seen.protection.sensitive, told)
 
 
-def between_periods(batch: Published, earlier: Published, change: float) -> tuple[AttackResult, ...]:
+def between_periods(now: Seen, then: Seen, change: float) -> tuple[AttackResult, ...]:
     """What readers work out of two periods who take it that no cell changed by more than so many percent.
 
     Only cells of which that is right are tied: a reader who is wrong about others learns nothing true of them.
     """
-    now, then = Seen.of(batch), Seen.of(earlier)
     one, other, most = _same_cells(then, now, change)
     both = between(then.shown, now.shown, (one, other), most_change=most)
     sensitive = np.concatenate([then.protection.sensitive, now.protection.sensitive, np.zeros(len(one), dtype=bool)])

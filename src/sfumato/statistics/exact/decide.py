@@ -1,6 +1,6 @@
 """What is withheld of all tables of true numbers together, with the proof that what is shown does not tell it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from time import monotonic
@@ -15,7 +15,7 @@ from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.programs import NEAR, Extremes, Window
 from sfumato.exact.proof import Proof, prove
-from sfumato.exact.rules import Contributions, Protection, Rules
+from sfumato.exact.rules import Contributions, Protection, Reason, Rules
 from sfumato.exact.system import System
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
@@ -184,21 +184,42 @@ def is_hidden_in(answer: Cells) -> Flags:
 
 def sensitivity(table: Any, cells: Cells) -> Protection:
     """Which cells of a table are sensitive, by all rules at all levels of unit."""
-    method, found = table.method, []
+    if found := [protection for _, protection in _judged(table, cells)]:
+        return Protection.joined(found)
+    none = np.zeros(len(cells))
+    return Protection(
+        sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
+    )
+
+
+def reasons_of(table: Any, cells: Cells) -> list[tuple[str, Flags]]:
+    """Why cells are sensitive, in words, with the level of unit where there are several; and which cells are."""
+    found: dict[str, Flags] = {}
+    several = len(table.question.units) > 1
+    for unit, protection in _judged(table, cells):
+        for reason in Reason:
+            flags = protection.reasons & reason > 0
+            if unit is None and reason is Reason.UNITS:
+                reason = Reason.COUNT  # noqa: PLW2901 (units are records there)
+            words = f"{reason.words} ({unit})" if several and unit and reason.is_about_units else reason.words
+            found[words] = found[words] | flags if words in found else flags
+    return list(found.items())
+
+
+def _judged(table: Any, cells: Cells) -> Iterator[tuple[str | None, Protection]]:
+    """What every rule says of the cells of a table, at every level of unit; None stands for records."""
+    method = table.method
     if not method.has_rules:
-        none = np.zeros(len(cells))
-        return Protection(
-            sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
-        )
+        return
     # Of a total, and of records with weights, the number of jobs or records behind it counts.
     count = table.question.measure is None and np.array_equal(cells["exact"], cells["records"])
     parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     for rules in rules_of(method, count=count, parts=parts):
-        found += [rules.protection(_contributions(cells, level, rules)) for level in range(len(table.question.units))]
+        for level, unit in enumerate(table.question.units):
+            yield unit, rules.protection(_contributions(cells, level, rules))
     if method.minimum_count > 1 and not count:
         of = replace(_contributions(cells, 0, Rules()), units=cells["records"], owner=None)
-        found.append(Rules(units=method.minimum_count, least=float(parts)).protection(of))
-    return Protection.joined(found)
+        yield None, Rules(units=method.minimum_count, least=float(parts)).protection(of)
 
 
 def rules_of(method: Any, *, count: bool, parts: int = 1) -> list[Rules]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from sfumato.frame.data import Data, Frame
 from sfumato.frame.levels import TOTAL
 from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import JointFindings
 from sfumato.method import Method
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import EXACT_NOTE, Busy, Statistic
@@ -263,36 +263,16 @@ class ExactTable(PublishedTable):
         return replace(counted, columns=columns), answer
 
     @classmethod
-    def columns_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> dict[str, dict[str, Any]]:
-        """Why cells are sensitive, and what a reader of all tables can work out of each: confidential."""
-        from sfumato.statistics.exact.assess import cell_columns
-
-        return cell_columns(batch) if _have_rules(batch) else {}
-
-    @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
-        """What readers of several kinds find out of all tables together."""
-        from sfumato.statistics.exact.assess import attacks
-
-        return attacks(batch) if _have_rules(batch) else ()
-
-    together_words: ClassVar[tuple[str, str, str]] = (
-        "All true numbers together",
-        "What readers work out of cells that are sensitive, of cells that are not shown, and by subtraction",
-        "right without it",
-    )
-
-    @classmethod
-    def attacks_between(
+    def together(
         cls,
         batch: Mapping[str, tuple[Self, Cells, Cells]],
         earlier: Mapping[str, tuple[Self, Cells, Cells]],
         change: float,
-    ) -> tuple[AttackResult, ...]:
-        """What readers find out of the tables of two periods who take it that cells changed by at most so much."""
-        from sfumato.statistics.exact.assess import between_periods
+    ) -> JointFindings | None:
+        """Why cells are sensitive, and what readers of several kinds work out of all tables together."""
+        from sfumato.statistics.exact.assess import findings
 
-        return between_periods(batch, earlier, change) if _have_rules(batch) and _have_rules(earlier) else ()
+        return findings(batch, earlier, change)
 
     def told(self, counted: Any, answer: Cells) -> tuple[Floats, Floats]:
         """What its answer tells of every cell, as the least and the greatest it can be, in parts."""
@@ -374,12 +354,6 @@ class ExactTable(PublishedTable):
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What is not proved."""
         return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
-
-
-def _have_rules(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> bool:
-    """Whether there is anything to find: cells are sensitive, and codes are not merged until none is."""
-    tables = [one for one, _, _ in batch.values()]
-    return any(one.method.has_rules for one in tables) and not any(one.question.merged for one in tables)
 
 
 def _ends(answer: Cells) -> Floats:
