@@ -147,14 +147,15 @@ def with_unshown(
     own.resize((own.shape[0], size))
     extra = size - len(system)
     everything = np.concatenate(values)
-    return System(
+    found = System(
         value=everything,
         equations=sparse.vstack([own, more_equations], format="csr"),
         lower=np.concatenate([system.lower, np.full(extra, 1.0 if zeros_known else 0.0)]),
         upper=np.concatenate([system.upper, np.full(extra, np.inf)]),
         places=system.places,
         hidden=np.concatenate([system.hidden, np.ones(extra, dtype=bool)]),
-    ), places_of
+    )
+    return found.with_implied_bounds(), places_of
 
 
 _Block = tuple[Integers, Integers, Any, int]
