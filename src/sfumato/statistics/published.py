@@ -302,12 +302,7 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
-    def together(
-        cls,
-        batch: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (some kinds are attacked so)
-        earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003
-        change: float,  # noqa: ARG003
-    ) -> JointFindings | None:
+    def together(cls, batch: Any, earlier: Any, change: float) -> JointFindings | None:  # noqa: ARG003 (some kinds are)
         """What all tables of a kind tell, and those of an earlier period since which little changed: confidential."""
         return None
 
