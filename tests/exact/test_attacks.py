@@ -193,3 +193,16 @@ def test_five_dimensions_are_protected() -> None:
     pattern = withhold(system, needs, tries=0)
     proof = prove(system, pattern.withheld, needs)
     assert np.flatnonzero(proof.unprotected).tolist() == pattern.unprotected.tolist()
+
+
+def test_who_sees_where_zeros_are_knows_that_a_sum_of_two_cells_is_no_one() -> None:
+    # A sensitive sum of two ones can be more than two, and everybody sees that it is not less.
+    system = cross(np.array([[1, 1, 0], [9, 4, 7], [3, 8, 5]]))
+    row = int(np.flatnonzero(system.value == 2)[0])
+    assert system.lower[row] == 2
+    needs = protection(system, {row: 1.0})
+    assert (needs.down[row], needs.up[row]) == (0, 1)
+    pattern = withhold(system, needs)
+    assert unprotected(system, pattern.withheld, needs) == pattern.unprotected.tolist() == []
+    low, _ = interval(system, pattern.withheld, row)
+    assert low >= 2 - 1e-6

@@ -208,7 +208,7 @@ def test_ranges_of_two_values_never_overlap_in_part(one: int, other: int, first:
 def test_sums_do_not_narrow_ranges_beyond_what_is_asked(cells: list[int], everywhere: bool) -> None:
     system = with_totals(np.array(cells).reshape(3, 3))
     sensitive = np.flatnonzero((system.value > 0) & (system.value < 4))
-    lower, upper = np.minimum(system.value[sensitive], 1.0) * 0.5, np.full(len(sensitive), 1.0)
+    lower, upper = np.minimum((system.value - system.lower)[sensitive], 0.5), np.full(len(sensitive), 1.0)
     found = publish_ranges(system, CLASSES, sensitive, lower, upper, everywhere=everywhere)
     assert not found.shown[sensitive].any()
     assert np.all((found.low <= system.value) & (system.value <= found.high))

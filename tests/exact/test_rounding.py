@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from sfumato.errors import MethodError
-from sfumato.exact.intervals import prove_intervals, reader_intervals
+from sfumato.exact.attacks import bounds
+from sfumato.exact.intervals import prove_intervals
 from sfumato.exact.rounding import (
     Rounded,
     _farther,
@@ -197,10 +198,9 @@ def test_intervals_are_those_of_another_solver(table: np.ndarray, base: int) -> 
     system = with_totals(table)
     rounded = controlled_rounding(system, base)
     known = known_after_rounding(system, rounded.value, below=rounded.reach, above=rounded.reach)
-    cells = np.arange(len(system))
-    found = reader_intervals(known, cells)
-    for cell in cells:
-        assert (found.low[cell], found.high[cell]) == pytest.approx(independent_bounds(known, int(cell)), abs=1e-6)
+    low, high = bounds(known, np.ones(len(known), dtype=bool))
+    for cell in range(len(system)):
+        assert (low[cell], high[cell]) == pytest.approx(independent_bounds(known, int(cell)), abs=1e-6)
 
 
 @settings(max_examples=10, deadline=None)
@@ -219,7 +219,20 @@ def test_a_proof_says_of_every_cell_what_another_solver_says(table: np.ndarray, 
         truth = system.value[cell]
         assert proof.low[at] >= low - 1e-6
         assert proof.high[at] <= high + 1e-6
-        assert proof.too_narrow[at] == (low > truth - 1 + 1e-5 or high < truth + asked - 1e-5)
+        possible = min(1.0, truth - system.lower[cell])
+        assert proof.too_narrow[at] == (low > truth - possible + 1e-5 or high < truth + asked - 1e-5)
+
+
+def test_a_cell_that_needs_more_than_its_bounds_leave_does_not_spoil_the_proof_of_others() -> None:
+    system = with_totals(np.array([[0, 0, 0, 0], [0, 0, 0, 2], [0, 1, 1, 1]]))
+    rounded = controlled_rounding(system, 3)
+    cells = np.flatnonzero(system.value > 0)
+    known = known_after_rounding(system, rounded.value, below=rounded.reach, above=rounded.reach)
+    low, high = bounds(known, np.ones(len(known), dtype=bool))
+    proof = prove_intervals(known, cells, np.full(len(cells), 1.0), np.full(len(cells), 2.0))
+    narrow = (low > system.value - 1 + 1e-6) | (high < system.value + 2 - 1e-6)
+    assert 0 < narrow[cells].sum() < len(cells)
+    assert proof.too_narrow.tolist() == narrow[cells].tolist()
 
 
 def test_a_total_that_gives_a_cell_away_is_found() -> None:

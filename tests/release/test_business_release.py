@@ -229,7 +229,7 @@ def test_a_release_of_records_is_assessed_with_its_attacks(survey: Path) -> None
             found = attacks[f"{words}, {level}"]
             assert found.targets > 10
             assert found.risk == pytest.approx(found.success_rate, abs=0.15), "what was seen is one draw of the risk"
-    assert {found.attack for found in assessment.together} == {
+    assert {found.attack for one in assessment.together for found in one.attacks} == {
         f"turnover: difference of two cells (within 11 %), {level}" for level in ("business", "enterprise")
     }
     file = pq.read_table(assessment.report.with_name(f"{TABLES[0]}.parquet"))

@@ -239,7 +239,8 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     lines: list[RenderableType] = [Text("CONFIDENTIAL: computed from true values.", style="bold red")]
     for utility, exposure in zip(assessment.utilities, assessment.exposures, strict=True):
         lines += [error_chart(utility), Text(_in_words(utility, exposure))]
-    lines += [Text(words) for found in assessment.together if (words := _attack_words(found))]
+    together = [found for one in assessment.together for found in one.attacks]
+    lines += [Text(words) for found in together if (words := _attack_words(found))]
     lines += [
         Text(f"{found.title}: {found.words} is off by {found.mean_error:.2f} points on average.")
         for found in assessment.growth
@@ -252,7 +253,7 @@ def assessment_summary(assessment: "Assessment") -> Summary:
     both = zip(assessment.utilities, assessment.exposures, strict=True)
     data: dict[str, Any] = {"report": str(assessment.report), "tables": [_utility_data(*pair) for pair in both]}
     data |= {"growth": [found.data() for found in assessment.growth]} if assessment.growth else {}
-    data |= {"together": [found.data() for found in assessment.together]} if assessment.together else {}
+    data |= {"together": [found.data() for found in together]} if together else {}
     data |= {"usability": [found.data() for found in assessment.usability]}
     data |= {"sparse": list(map(sparse_data, assessment.sparse))} if assessment.sparse else {}
     data |= {"network": asdict(assessment.network)} if assessment.network is not None else {}
@@ -367,9 +368,15 @@ def assess(
         Path | None,
         typer.Option(
             help="The release file of an earlier period, or an earlier period of the series: attack growth with its "
-            "tables of the same names."
+            "tables of the same names, and what is withheld in either."
         ),
     ] = None,
+    change: Annotated[
+        float,
+        typer.Option(
+            help="With --earlier: readers take it that no cell of true numbers changed by more than so many percent."
+        ),
+    ] = 5.0,
     reference: Annotated[
         Path | None,
         typer.Option(help="A release file of the same data with another protection: compare errors with its tables."),
@@ -398,6 +405,7 @@ def assess(
             earlier=None if earlier is None else earlier_release(file, period, earlier),
             reference=None if reference is None else load(reference),
             accuracy=accuracy,
+            change=change,
         )
     show(assessment_summary(assessment), as_json)
 

@@ -3,7 +3,7 @@
 trees      the codes of an attribute at all levels
 system     all cells of all tables as one vector, and every sum among them; begin here
 rules      which cells are sensitive, and how far from the truth a reader's bounds have to be
-programs   linear programs over a system, in HiGHS
+programs   all programs over a system, in HiGHS: linear ones and those in whole numbers
 pattern    which other cells are withheld beside sensitive ones
 proof      what a reader can work out, for every sensitive cell; of any pattern, whoever made it
 optimum    the cheapest pattern of a small system, as a yardstick

@@ -6,13 +6,12 @@ own, within what is withheld. With twenty sensitive cells in a hundred it takes 
 
 from typing import Any
 
-import highspy
 import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats
 from sfumato.errors import MethodError
-from sfumato.exact.programs import NEAR, load
+from sfumato.exact.programs import solve
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import Search
@@ -53,23 +52,22 @@ def cheapest(system: System, protection: Protection, *, cost: Floats, seconds: f
         (lower if sign > 0 else upper)[at * n + cell] = (known.up if sign > 0 else -known.down)[cell]
     price = np.where(smaller.system.hidden, 0.0, smaller.sums(cost))
     whole = np.concatenate([np.ones(n, dtype=bool), np.zeros(n * len(tasks), dtype=bool)])
-    solver = load(
+    solved = solve(
         matrix,
+        np.zeros(matrix.shape[0]),
+        slack=np.tile(np.repeat([0.0, np.inf, np.inf], [rows, n, n]), len(tasks)),
         cost=np.concatenate([price, np.zeros(n * len(tasks))]),
         lower=np.concatenate([search.free.astype(np.float64), lower]),
         upper=np.concatenate([np.ones(n), upper]),
-        most=np.tile(np.repeat([0.0, np.inf, np.inf], [rows, n, n]), len(tasks)),
         whole=whole,
+        seconds=seconds,
     )
-    solver.setOptionValue("time_limit", seconds)
-    solver.setOptionValue("mip_rel_gap", NEAR)
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if solved is None or not solved.best:
         raise MethodError(
             "the cheapest pattern",
             expected="an optimum within the time limit",
-            found=f"HiGHS says {solver.modelStatusToString(solver.getModelStatus())}",
+            found="none",
             do="take a smaller table, or give more time; a cell that nothing protects has no pattern at all",
         )
-    chosen = np.asarray(solver.getSolution().col_value)[:n] > 0.5
+    chosen = solved.value[:n] > 0.5
     return (smaller.whole(chosen) | protection.sensitive) & ~system.hidden

@@ -1,11 +1,13 @@
-"""Linear programs over a system, in HiGHS: shifts of cells that keep every equation.
+"""Programs over a system, in HiGHS: shifts of cells that keep every equation, and whole numbers for rounding.
 
 A shift d with A·d = 0 leads from the true table x to x + d, and to x − d where both stay within the bounds: tables that
 agree with everything that is published where d is zero. One shift shows for many sensitive cells at once that readers
-cannot tell: docs/methods/suppression.md.
+cannot tell: docs/methods/suppression.md. One thread and no clock, so that the same table always gives the same answer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import highspy
@@ -44,8 +46,9 @@ class Window:
 
         `wanted` are places in the window; a negative need is one downwards. `cost` is for a unit up or down.
         """
-        sign, size = np.sign(needs), np.abs(needs)
         up, down = self.up.copy(), self.down.copy()
+        room = np.where(needs > 0, up[wanted], down[wanted])
+        sign, size = np.sign(needs), np.minimum(np.abs(needs), room)  # a cell may need more than bounds leave it
         up[wanted] = np.where(sign > 0, np.maximum(up[wanted] - size, 0.0), 0.0)
         down[wanted] = np.where(sign < 0, np.maximum(down[wanted] - size, 0.0), 0.0)
         pieces = self.matrix[:, wanted].multiply(sign[None, :]) if len(wanted) else self.matrix[:, wanted]
@@ -65,32 +68,95 @@ class Window:
 
 def minimise(columns: Any, *, cost: Floats, lower: Floats, upper: Floats) -> Floats:
     """The cheapest z with columns·z = 0 within bounds; zero must lie within them."""
-    return _run(load(columns, cost=cost, lower=lower, upper=upper))
+    return _run(_loaded(columns, cost=cost, lower=lower, upper=upper))
 
 
-def load(
-    columns: Any,
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solved:
+    """A solution, whether none is better, and what no solution can be below."""
+
+    value: Floats
+    best: bool
+    least: float
+
+
+def solve(
+    matrix: Any,
+    right: Floats,
+    *,
+    cost: Floats,
+    upper: Floats,
+    lower: Floats | None = None,
+    whole: Flags | None = None,
+    slack: Floats | None = None,
+    nodes: int | None = None,
+    seconds: float | None = None,
+    interior: bool = False,
+) -> Solved | None:
+    """The cheapest z with right ≤ matrix·z ≤ right + slack within bounds, or None where none was found.
+
+    `whole` are columns of whole numbers, looked for in at most so many nodes of a search or so many seconds; `interior`
+    solves large programs of more than two ways, where going from vertex to vertex takes long.
+    """
+    if not len(cost):
+        return Solved(value=np.zeros(0), best=True, least=0.0)
+    options: dict[str, Any] = {"solver": "ipm" if interior else "simplex"}
+    if whole is not None:
+        options |= {"mip_rel_gap": 0.0}
+        options |= {"mip_max_nodes": nodes} if nodes is not None else {}
+        options |= {"time_limit": seconds} if seconds is not None else {}
+    low = np.zeros(len(cost)) if lower is None else lower
+    solver = _loaded(matrix, cost=cost, lower=low, upper=upper, right=right, slack=slack, whole=whole, options=options)
+    if whole is None:
+        value = _run(solver)
+        return Solved(value=value, best=True, least=float(solver.getInfo().objective_function_value))
+    solver.run()
+    best, info = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, solver.getInfo()
+    if not best and info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    least = info.objective_function_value if best else info.mip_dual_bound
+    return Solved(value=np.array(solver.getSolution().col_value), best=best, least=float(least))
+
+
+def fractional(value: Floats) -> Flags:
+    """Which values are not whole."""
+    apart: Flags = np.abs(value - np.rint(value)) > NEAR
+    return apart
+
+
+def as_whole(value: Floats) -> Integers:
+    """The whole numbers that a program found, without its rounding errors."""
+    found: Integers = np.rint(value).astype(np.int64)
+    return found
+
+
+def _loaded(
+    matrix: Any,
     *,
     cost: Floats,
     lower: Floats,
     upper: Floats,
-    most: Floats | None = None,
+    right: Floats | None = None,
+    slack: Floats | None = None,
     whole: Flags | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """A solver with a program in it: 0 ≤ columns·z ≤ `most`, or = 0, and whole numbers where they are asked for."""
+    """A solver with a program in it; without `right` all equations are zero."""
+    columns = matrix.tocsc()
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = columns.shape[1], columns.shape[0]
+    model.num_row_, model.num_col_ = columns.shape
     model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
-    model.row_lower_ = np.zeros(columns.shape[0])
-    model.row_upper_ = np.zeros(columns.shape[0]) if most is None else most
+    model.row_lower_ = np.zeros(columns.shape[0]) if right is None else right
+    model.row_upper_ = model.row_lower_ if slack is None else np.asarray(model.row_lower_) + slack
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = columns.indptr, columns.indices
     model.a_matrix_.value_ = columns.data
     if whole is not None:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        model.integrality_ = [kinds[int(one)] for one in whole]
+        model.integrality_ = [kinds[one] for one in whole.tolist()]
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, setting in (("output_flag", False), ("threads", 1), ("random_seed", 0), ("parallel", "off")):
+    always = {"output_flag": False, "threads": 1, "random_seed": 0, "parallel": "off"}
+    for option, setting in {**always, **options}.items():
         solver.setOptionValue(option, setting)
     solver.passModel(model)
     return solver
@@ -113,8 +179,8 @@ class Extremes:
 
     def __init__(self, window: Window) -> None:
         n = len(window.cells)
-        self._solver = load(window.matrix, cost=np.zeros(n), lower=-window.down, upper=window.up)
-        self._solver.setOptionValue("presolve", "off")
+        options = {"presolve": "off", "simplex_strategy": 4}  # primal: the last solution stays feasible
+        self._solver = _loaded(window.matrix, cost=np.zeros(n), lower=-window.down, upper=window.up, options=options)
         self._window, self._last = window, 0
 
     def furthest(self, place: int, sign: int) -> Floats:

@@ -16,7 +16,7 @@ from scipy import sparse
 from sfumato.arrays import Flags, Floats, Integers, Words
 from sfumato.errors import MethodError
 from sfumato.exact.intervals import Intervals, prove_intervals
-from sfumato.exact.rounding_programs import as_whole, fractional, solve
+from sfumato.exact.programs import as_whole, fractional, solve
 from sfumato.exact.rounding_search import Choice, Finest, search
 from sfumato.exact.system import System
 

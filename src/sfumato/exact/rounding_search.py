@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.rounding_programs import as_whole, solve
+from sfumato.exact.programs import as_whole, solve
 
 _WIDE = 400
 """Sums of more cells than this may take as many up as down in one round."""

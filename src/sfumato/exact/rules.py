@@ -28,6 +28,11 @@ class Reason(IntFlag):
     FULL = 64
 
     @property
+    def is_about_units(self) -> bool:
+        """Whether it depends on what a unit is."""
+        return self in (Reason.UNITS, Reason.DOMINANCE, Reason.PERCENT, Reason.PRIOR)
+
+    @property
     def words(self) -> str:
         """The rule in words, for the confidential report."""
         return {

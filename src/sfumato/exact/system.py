@@ -124,13 +124,25 @@ class System:
             upper=self.upper if upper is None else np.minimum(self.upper, upper),
         )
 
+    def with_implied_bounds(self) -> "System":
+        """The same where every sum is at least what its parts are at least: no rule can ask for less."""
+        lower = self.lower.copy()
+        sides = [_single_sums(self.equations * sign) for sign in (1.0, -1.0)]
+        while True:
+            before = lower.copy()
+            for parts, sums in sides:
+                np.maximum.at(lower, sums, parts @ lower)
+            if np.array_equal(lower, before):
+                return replace(self, lower=lower)
+
 
 def build_system(
     tables: Mapping[str, Table], *, zeros_known: bool = True, least: float = 0.0, most: float = np.inf
 ) -> System:
     """One system of all tables: every distinct cell once, and every sum among cells.
 
-    `zeros_known` fixes cells of value zero; `least` and `most` are what readers know of every value.
+    `zeros_known` fixes cells of value zero, and readers know of all others that they are not; `least` and `most` are
+    what readers know of every value.
     """
     grid = _Grid.of(tables)
     parts = [grid.part(table) for table in tables.values()]
@@ -149,8 +161,11 @@ def build_system(
     if zeros_known:
         zero = values == 0
         lower[zero] = upper[zero] = 0.0
+        if least >= 0:
+            lower[~zero] = max(least, 1.0)  # values are whole numbers
     placed = {name: np.searchsorted(keys, part.keys) for name, part in zip(tables, parts, strict=True)}
-    return System(value=values, equations=equations, lower=lower, upper=upper, places=placed, hidden=~seen)
+    found = System(value=values, equations=equations, lower=lower, upper=upper, places=placed, hidden=~seen)
+    return found.with_implied_bounds()
 
 
 def joint(first: System, second: System, same: tuple[Integers, Integers], *, most_change: Floats | float) -> System:
@@ -373,6 +388,17 @@ def _linked(fine: tuple[Integers, ...], coarse: tuple[Integers, ...], known: Seq
         return True
     steps = [(*fine[:at], coarse[at], *fine[at + 1 :]) for at in apart]
     return any(any(_within(step, axes) for axes in known) and _linked(step, coarse, known) for step in steps)
+
+
+def _single_sums(equations: Any) -> tuple[Any, Integers]:
+    """The parts of every equation that has one sum, and the cell that is this sum."""
+    single = np.flatnonzero(np.asarray((equations < 0).sum(axis=1)).ravel() == 1)
+    some = equations[single].tocsr()
+    parts = some.multiply(some > 0).tocsr()
+    listed = some.tocoo()
+    sums = np.zeros(len(single), dtype=np.int64)
+    sums[listed.row[listed.data < 0]] = listed.col[listed.data < 0]
+    return parts, sums
 
 
 def _do_not_add_up() -> MethodError:

@@ -10,8 +10,8 @@ rounding leaves what they want to know uncertain by at most `PRECISION`. Counts 
 {1, 2}, so they use rows without published values in (0, 2].
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,21 @@ class AttackResult:
         told = rates if self.targets else dict.fromkeys(rates)
         judged = {} if self.limit is None else {"risk": self.risk, "limit": self.limit, "above_limit": self.above}
         return {"attack": self.attack, "targets": self.targets, **told, **judged}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointFindings:
+    """What all tables of a kind together tell: confidential."""
+
+    heading: str = "All totals together"
+    caption: str = "Cells that differ by one unit, subtracted"
+    guess: str = "disclosed by the true totals"
+    """What the last column of the attacks says."""
+    attacks: tuple[AttackResult, ...] = ()
+    reasons: tuple[tuple[str, str, str], ...] = ()
+    """Which cells are sensitive: the table, why, and how many."""
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By table, what is told of each of its cells."""
 
 
 def pooled(results: Iterable[AttackResult]) -> AttackResult:

@@ -20,7 +20,6 @@ from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.engine.units import records_of_units, within_limit
 from sfumato.errors import ReleaseError
 from sfumato.frame.records import UnitLimit
-from sfumato.measures.attacks import AttackResult
 from sfumato.measures.limits import LimitCost, limit_cost
 from sfumato.measures.risk import measure_exposure
 from sfumato.measures.usability import ACCURACY, usability_of
@@ -112,14 +111,18 @@ def assess(
     earlier: Release | None = None,
     reference: Release | None = None,
     accuracy: float = ACCURACY,
+    change: float = 5.0,
 ) -> Assessment:
     """Write the confidential report of a release that was published; it charges nothing and publishes nothing.
 
     Errors of counts of jobs are broken down by the public attributes `strata` too, whatever the tables are by.
-    `earlier` is the release of another period, whose tables of the same names are used to attack growth, and
-    `reference` one of the same data with another protection, whose errors are compared. Cells can be used that are
-    expected to be off by no more than the share `accuracy` of their value.
+    `earlier` is the release of another period, whose tables of the same names are used to attack growth, and true
+    numbers: readers take it that no cell changed by more than `change` percent. `reference` is one of the same data
+    with another protection, whose errors are compared. Cells can be used that are expected to be off by no more than
+    the share `accuracy` of their value.
     """
+    if not change >= 0:
+        raise ReleaseError("--change", expected="a percentage of at least 0", found=f"{change:g}", do="write 5, say")
     if earlier is not None and earlier.about.period == release.about.period:
         raise ReleaseError(
             "--earlier",
@@ -130,7 +133,7 @@ def assess(
     path = refuse_other(report or release.confidential / "report.html", "--report", "report", BEGINS)
     with published_release(release, progress) as found:
         plan = found.plan
-        before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier")
+        before = {} if earlier is None else other_tables(earlier, plan.tables, progress, option="--earlier", exact=True)
         others = {} if reference is None else other_tables(reference, plan.tables, progress, option="--reference")
         if others and all(_is_same(found, other, name) for name, other in others.items()):
             raise ReleaseError(
@@ -140,23 +143,31 @@ def assess(
                 do="name the release file of the other protection, with a ledger and a bundle of its own",
             )
         progress("assess")
-        together = _columns_together(found)
+        assessment = assess_answers(
+            found, path, strata=strata, before=before, others=others, accuracy=accuracy, change=change
+        )
+        told = {name: columns for one in assessment.together for name, columns in one.columns.items()}
         for table in plan.tables:
             answer, true = found.given[table.name], _with_roundings(found, table)
             if "status" in answer.columns and not table.estimates:
-                cells, more = table.with_true_values(true), together.get(table.name, {})
+                cells, more = table.with_true_values(true), told.get(table.name, {})
                 write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
-        assessment = assess_answers(found, path, strata=strata, before=before, others=others, accuracy=accuracy)
         write_report(assessment)
         return assessment
 
 
-def _columns_together(found: PublishedRelease) -> dict[str, Any]:
-    """What all tables of a kind together tell of the cells of each."""
-    made: dict[str, Any] = {}
-    for kind, batch in by_kind({table.name: table for table in found.plan.tables}).items():
-        made |= kind.columns_together({n: (table, found.counted[n], found.given[n]) for n, table in batch.items()})
-    return made
+def _with_known(
+    found: PublishedRelease, kind: Any, batch: Mapping[str, PublishedTable]
+) -> dict[str, tuple[PublishedTable, Cells, Cells]]:
+    """The tables of a kind with their true cells and answers, and those of earlier releases that they are linked to."""
+    known = {name: one for name, one in found.plan.known_before.items() if type(one[0]) is kind}
+    own = {name: (table, found.counted[name], found.given[name]) for name, table in batch.items()}
+    if not known:
+        return own
+    tables = {**batch, **{name: cast(PublishedTable, one) for name, (one, _) in known.items()}}
+    counted = found.ready.count({name: table.to_assess() for name, table in tables.items()})
+    answers = {name: answer for name, (_, _, answer) in own.items()} | {name: one for name, (_, one) in known.items()}
+    return {name: (table, *table.aligned(counted[name], answers[name])) for name, table in tables.items()}
 
 
 def assess_answers(
@@ -167,6 +178,7 @@ def assess_answers(
     before: Mapping[str, OtherTable] | None = None,
     others: Mapping[str, OtherTable] | None = None,
     accuracy: float = ACCURACY,
+    change: float = 5.0,
 ) -> Assessment:
     """Compare the answers of a release, stored ones or those of a trial, with the true numbers; nothing is written.
 
@@ -209,9 +221,10 @@ def assess_answers(
             exposures.append(replace(exposure, attacks=(*exposure.attacks, *more)))
         networks += [made for made in [table.network(true, given[name])] if made is not None]
     by_period = (planned[name].growth(cells[name], given[name]) for name in cells)
-    together: list[AttackResult] = []
+    together = []
     for kind, batch in by_kind({name: planned[name] for name in cells}).items():
-        together += kind.attacks_together({name: (table, cells[name], given[name]) for name, table in batch.items()})
+        earlier = {n: (one.planned, one.counted, one.answer) for n, one in before.items() if type(one.planned) is kind}
+        together.append(kind.together(_with_known(found, kind, batch), earlier, change))
     cubes = [
         _assess_cube(found, cube, true, sampling, cast(OpenRecords, ready.opened))
         for cube in plan.cubes
@@ -227,7 +240,7 @@ def assess_answers(
         networks=tuple(networks),
         report=report,
         growth=tuple(chain.from_iterable(by_period)),
-        together=tuple(together),
+        together=tuple(one for one in together if one is not None),
         cubes=tuple(cubes),
         people=tuple(people),
         sparse=tuple(sparse),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.measures.limits import LimitCost
 from sfumato.measures.risk import Exposure
 from sfumato.measures.usability import Usability
@@ -33,8 +33,8 @@ class Assessment:
     cubes: tuple[CubeAssessment, ...] = ()
     people: tuple[PeopleAssessment, ...] = ()
     """Of tables of predictions, means and percentiles of people."""
-    together: tuple[AttackResult, ...] = ()
-    """Attacks that use several tables."""
+    together: tuple[JointFindings, ...] = ()
+    """What all tables of each kind tell together."""
     growth: tuple[GrowthUtility, ...] = ()
     """Of totals by period."""
     sparse: tuple[SparseAssessment, ...] = ()
@@ -48,7 +48,7 @@ class Assessment:
         """Every attack that was tried, with the title of what it was tried on."""
         for utility, exposure in zip(self.utilities, self.exposures, strict=True):
             yield from ((utility.title, found) for found in exposure.attacks)
-        yield from (("all totals together", found) for found in self.together)
+        yield from ((one.heading.lower(), found) for one in self.together for found in one.attacks)
         for people in self.people:
             yield from ((people.title, found) for found in people.attacks)
         for cube in self.cubes:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.bundle.statement import meaning_of
 from sfumato.durable import write_durably
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import JointFindings
 from sfumato.measures.drawing import (
     attacks_table,
     error_by_size,
@@ -56,6 +56,7 @@ th:first-child, td:first-child { text-align: left; }
 figure { display: inline-block; margin: 0 1rem 1rem 0; background: #fffdf9; border-radius: .4rem; padding: .5rem; }
 svg { max-width: 100%; height: auto; }
 """
+_WHY = ("table", "why", "cells")
 _DRAWN_SIZE = 100
 """Of this size it is drawn how well it is told apart from others."""
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -108,7 +109,7 @@ together: {escape(_short(plan.guarantee))}.</p>
 {network_section(found.network)}
 {"".join(map(comparison_section, found.networks))}
 {"".join(sections)}
-{_together(found.together)}
+{"".join(map(_together, found.together))}
 {"".join(grown)}
 {"".join(map(sparse_section, found.sparse))}
 {"".join(map(people_section, found.people))}
@@ -198,10 +199,11 @@ def _attacks(plan: Plan, utility: Utility, exposure: Exposure) -> str:
     return attacks_table(f"Attacks on {planned.attacked}", exposure.attacks)
 
 
-def _together(attacks: Sequence[AttackResult]) -> str:
-    """What was tried on all tables of totals together."""
-    found = attacks_table("Cells that differ by one unit, subtracted", attacks, guess="disclosed by the true totals")
-    return f"<h2>All totals together</h2>{found}" if attacks else ""
+def _together(found: JointFindings) -> str:
+    """What was tried on all tables of a kind together."""
+    why = table("Which cells are sensitive, and why; a cell may be so for several reasons", _WHY, found.reasons)
+    tried = attacks_table(found.caption, found.attacks, guess=found.guess)
+    return f"<h2>{escape(found.heading)}</h2>{why if found.reasons else ''}{tried}"
 
 
 def _whole(utility: Utility) -> str:

@@ -167,6 +167,7 @@ class OtherTable:
     planned: PublishedTable
     counted: Cells
     shown: Integers
+    answer: Cells
 
     def growth(self, planned: PublishedTable, counted: Cells, shown: Integers) -> AttackResult | None:
         """What two periods of the table tell of growth; None where the number of establishments is not known."""
@@ -202,16 +203,24 @@ class OtherTable:
 
 
 def other_tables(
-    release: Release, like: Sequence[PublishedTable], progress: Progress, *, option: str
+    release: Release, like: Sequence[PublishedTable], progress: Progress, *, option: str, exact: bool = False
 ) -> dict[str, OtherTable]:
-    """The counts of jobs that two releases have: of the same name, with the same attributes and codes."""
-    wanted = {table.name: _asked(table) for table in like if table.table.count == "jobs"}
+    """The counts of jobs that two releases have: of the same name, with the same attributes and codes.
+
+    With `exact`, other tables of true numbers as well: all of them, which are one system of sums.
+    """
+    wanted = {table.name: _asked(table) for table in like if _compares(table, exact)}
     with published_release(release, progress) as found:
-        tables = {table.name: table for table in found.plan.tables if table.table.count == "jobs"}
+        tables = {table.name: table for table in found.plan.tables if _compares(table, exact)}
         same = {
-            name: OtherTable(planned=table, counted=found.counted[name], shown=table.shown_values(found.shown[name]))
+            name: OtherTable(
+                planned=table,
+                counted=found.counted[name],
+                shown=table.shown_values(found.shown[name]),
+                answer=found.given[name],
+            )
             for name, table in tables.items()
-            if wanted.get(name) == _asked(table)
+            if wanted.get(name) == _asked(table) or (exact and table.decided_by() is not None)
         }
     if not same:
         raise ReleaseError(
@@ -222,6 +231,11 @@ def other_tables(
             do="give the table the same name, `by` and `where` in both releases, and the attributes the same codes",
         )
     return same
+
+
+def _compares(table: PublishedTable, exact: bool) -> bool:
+    """Whether a table can be set beside that of another release; with `exact` true numbers of all kinds too."""
+    return table.table.count == "jobs" or (exact and table.decided_by() is not None)
 
 
 def _asked(table: PublishedTable) -> object:

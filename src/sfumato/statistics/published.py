@@ -20,6 +20,7 @@ from sfumato.cells import Cells
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Data
 from sfumato.keys import Secret
+from sfumato.measures.attacks import JointFindings
 from sfumato.measures.views import Strata
 from sfumato.method import (
     CONFIDENCE,
@@ -301,14 +302,9 @@ class PublishedTable(TableStatistic):
         return None
 
     @classmethod
-    def columns_together(cls, batch: Any) -> dict[str, dict[str, Any]]:  # noqa: ARG003 (some kinds know)
-        """What all tables of a kind together tell of the cells of each, as columns of its report: confidential."""
-        return {}
-
-    @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:  # noqa: ARG003
-        """The attacks that need all tables of a kind, each with its true cells and its answer."""
-        return ()
+    def together(cls, batch: Any, earlier: Any, change: float) -> JointFindings | None:  # noqa: ARG003 (some kinds are)
+        """What all tables of a kind tell, and those of an earlier period since which little changed: confidential."""
+        return None
 
     def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (some kinds know)
         """How far growth from period to period is off, where that can be told: confidential."""

@@ -214,13 +214,15 @@ def test_the_report_finds_nothing_that_the_rules_forbid_and_lists_why(folder: Pa
     release = load(release_file(folder, [TURNOVER, NUMBER]))
     run(release)
     assessment = assess(release)
-    forbidden = [found for found in assessment.together if "closer than the rules allow" in found.attack]
+    (together,) = assessment.together
+    forbidden = [found for found in together.attacks if "closer than the rules allow" in found.attack]
     assert len(forbidden) == 2
     assert all(found.targets > 0 and found.successes == 0 for found in forbidden)
     cells = pq.read_table(assessment.report.with_name("turnover.parquet")).to_pylist()
     (one,) = (row for row in cells if (row["place"], row["sector"]) == ("A", "1"))
     assert "fewer units" in one["sensitive"]
     assert one["reader_low"] < one["true"] < one["reader_high"]
+    assert any("fewer units" in why and int(cells) >= 1 for _, why, cells in together.reasons)
 
 
 def test_the_bundle_says_the_rules_in_fields_and_what_was_proved(folder: Path) -> None:

@@ -37,6 +37,8 @@ class ExactCells(Cells):
     nested: Nested = field(default_factory=dict)
     joint: "tuple[tuple[Dimension, ...], Parts] | None" = None
     """Where codes are merged: what units have in the finest cells of all tables, and their dimensions."""
+    beyond: "Mapping[str, ExactCells]" = field(default_factory=dict)
+    """Of a filtered table, by the name of a wider one, the cells of what that has more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,6 +1,6 @@
 """What is withheld of all tables of true numbers together, with the proof that what is shown does not tell it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from time import monotonic
@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.arrays import Flags, Integers
+from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
 from sfumato.exact.pattern import Costs, withhold
 from sfumato.exact.programs import NEAR, Extremes, Window
-from sfumato.exact.proof import prove
-from sfumato.exact.rules import Contributions, Protection, Rules
+from sfumato.exact.proof import Proof, prove
+from sfumato.exact.rules import Contributions, Protection, Reason, Rules
+from sfumato.exact.system import System
 from sfumato.keys import Secret
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS, ExactCells
+from sfumato.statistics.exact.differences import differences, with_unshown
 from sfumato.statistics.exact.linked import Linked, LinkedTable, linked
 
 _BY_VALUE = Costs(cell=0.01, value=1.0)
@@ -114,14 +116,47 @@ def decide(
     return decided
 
 
-def link(batch: Batch, known: Known) -> tuple[Linked, Protection]:
-    """All tables as one system, and what is sensitive in it."""
+def link(batch: Batch, known: Known, *, beyond: bool = True) -> tuple[Linked, Protection]:
+    """All tables as one system, with what they tell `beyond` themselves by subtraction, and what is sensitive in it."""
     every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested
     zeros_known = all(one.method.zeros == "published" for one, _ in every.values())
     found = linked(tables, nested, zeros_known=zeros_known)
-    return found, protection_over(found, {name: sensitivity(one, cells) for name, (one, cells) in every.items()})
+    needs = {name: sensitivity(one, cells) for name, (one, cells) in every.items()}
+    if beyond:
+        more = {one.name: one for one in differences(every)}
+        asked = {name: (one.question, cells) for name, (one, cells) in every.items()}
+        system, located = with_unshown(found.system, found.places, asked, more, zeros_known=zeros_known)
+        found = Linked(system=system, places=located)
+        for name, one in more.items():
+            needs[name] = Protection.joined([sensitivity(every[own][0], one.cells) for own in (one.whole, one.part)])
+    system = found.system.with_bounds(lower=_least_jobs(found, every))
+    found = replace(found, system=system)
+    return found, protection_over(found, needs)
+
+
+def _least_jobs(found: Linked, every: Batch) -> Floats:
+    """What readers know who take every establishment that is told of a cell of workplaces to have a job in it."""
+    least = np.full(len(found.system), -np.inf)
+    for name, (table, cells) in every.items():
+        asked = table.question
+        workplaces = {one.name for one in asked.by if one.public}
+        if "establishments" not in cells.columns or asked.measure is not None or not set(asked.where) <= workplaces:
+            continue
+        everyone = np.ones(len(cells), dtype=bool)
+        for one in (one for one in asked.by if not one.public):
+            everyone &= cells.codes(one.name) == (len(one) - 1 if asked.margins else -1)
+        at = found.places[name]
+        some = everyone & (at >= 0)
+        told = np.minimum(cells["establishments"] * cells["parts"], cells["exact"])
+        least[at[some]] = np.maximum(least[at[some]], told[some])
+    return least
+
+
+def with_differences_of(batch: Batch) -> Batch:
+    """The same tables, and what each wider one has beyond a filtered one."""
+    return {**batch, **{one.name: (batch[one.whole][0], one.cells) for one in differences(batch)}}
 
 
 def protection_over(found: Linked, tables: Mapping[str, Protection]) -> Protection:
@@ -149,21 +184,42 @@ def is_hidden_in(answer: Cells) -> Flags:
 
 def sensitivity(table: Any, cells: Cells) -> Protection:
     """Which cells of a table are sensitive, by all rules at all levels of unit."""
-    method, found = table.method, []
+    if found := [protection for _, protection in _judged(table, cells)]:
+        return Protection.joined(found)
+    none = np.zeros(len(cells))
+    return Protection(
+        sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
+    )
+
+
+def reasons_of(table: Any, cells: Cells) -> list[tuple[str, Flags]]:
+    """Why cells are sensitive, in words, with the level of unit where there are several; and which cells are."""
+    found: dict[str, Flags] = {}
+    several = len(table.question.units) > 1
+    for unit, protection in _judged(table, cells):
+        for reason in Reason:
+            flags = protection.reasons & reason > 0
+            if unit is None and reason is Reason.UNITS:
+                reason = Reason.COUNT  # noqa: PLW2901 (units are records there)
+            words = f"{reason.words} ({unit})" if several and unit and reason.is_about_units else reason.words
+            found[words] = found[words] | flags if words in found else flags
+    return list(found.items())
+
+
+def _judged(table: Any, cells: Cells) -> Iterator[tuple[str | None, Protection]]:
+    """What every rule says of the cells of a table, at every level of unit; None stands for records."""
+    method = table.method
     if not method.has_rules:
-        none = np.zeros(len(cells))
-        return Protection(
-            sensitive=none > 0, reasons=none.astype(np.int64), down=none, up=none, owner=none.astype(np.int64) - 1
-        )
+        return
     # Of a total, and of records with weights, the number of jobs or records behind it counts.
     count = table.question.measure is None and np.array_equal(cells["exact"], cells["records"])
     parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     for rules in rules_of(method, count=count, parts=parts):
-        found += [rules.protection(_contributions(cells, level, rules)) for level in range(len(table.question.units))]
+        for level, unit in enumerate(table.question.units):
+            yield unit, rules.protection(_contributions(cells, level, rules))
     if method.minimum_count > 1 and not count:
         of = replace(_contributions(cells, 0, Rules()), units=cells["records"], owner=None)
-        found.append(Rules(units=method.minimum_count, least=float(parts)).protection(of))
-    return Protection.joined(found)
+        yield None, Rules(units=method.minimum_count, least=float(parts)).protection(of)
 
 
 def rules_of(method: Any, *, count: bool, parts: int = 1) -> list[Rules]:
@@ -244,9 +300,9 @@ def suppressed(
         progress=busy,
     )
     busy("proving", 0.0)
-    proof = prove(system, pattern.withheld, protection, pieces=pattern.pieces)
+    proof = prove_with_unshown(system, pattern.withheld, protection, pieces=pattern.pieces)
     found = replace(found, system=system)
-    every = {**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}}
+    every = with_differences_of({**batch, **{name: (one, cells) for name, (one, cells, _) in known.items()}})
     proof = replace(proof, pairs=still_open(found, pattern.withheld, protection, proof.pairs, every))
     if not proof.holds:
         raise MethodError(
@@ -259,6 +315,12 @@ def suppressed(
         )
     answers = {name: _answer(cells, found.of(name, pattern.withheld)) for name, (_, cells) in batch.items()}
     return Decision(answers=answers, sensitive={name: found.of(name, protection.sensitive) for name in batch})
+
+
+def prove_with_unshown(system: System, withheld: Flags, protection: Protection, **options: Any) -> Proof:
+    """The proof of withheld cells and of those that no table shows, which may be sensitive as well."""
+    nothing = np.zeros(len(system), dtype=bool)
+    return prove(replace(system, hidden=nothing), withheld | system.hidden, protection, **options)
 
 
 def _withheld_last(found: Linked, batch: Batch, last: Mapping[str, Cells]) -> Flags | None:

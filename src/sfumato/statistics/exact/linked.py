@@ -16,6 +16,7 @@ from sfumato.cells import Cells
 from sfumato.errors import ReleaseError
 from sfumato.exact.system import System, Table, build_system
 from sfumato.exact.trees import ROOT, Tree
+from sfumato.frame.levels import TOTAL
 from sfumato.statistics.exact.contributions import Nested
 from sfumato.statistics.exact.question import ExactQuestion
 
@@ -50,10 +51,30 @@ class LinkedTable:
         own = {one.name for one in self.cells.dimensions}
         return {n: c for n, c in self.where.items() if n not in own and set(c) < set(self.codes[n])}
 
+    @property
+    def kept_totals(self) -> dict[str, tuple[str, ...]]:
+        """Of dimensions with a total whose codes are filtered, those that the total is made of."""
+        ends = {one.name for one in self.cells.dimensions if TOTAL in one.codes and TOTAL not in self.codes[one.name]}
+        return {n: c for n, c in self.where.items() if n in ends and set(c) < set(self.codes[n])}
+
+    def nodes(self, trees: Mapping[str, Tree]) -> list[Integers]:
+        """Of every axis, the node of each of its codes; the total of filtered codes is a node of its own."""
+        found = [trees[name].nodes(name, listed) for name, listed in self.axes]
+        for place, (name, listed) in enumerate(self.axes):
+            if name in self.kept_totals:
+                level = _level_of(name, self.kept_totals[name])
+                found[place][listed.index(TOTAL)] = trees[name].nodes(level, ["kept"])[0]
+        return found
+
 
 def _kept(name: str, codes: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """A filter as a level: the attribute itself where one code is kept, and else a level of these and the rest."""
-    return (name, tuple(codes)) if len(codes) == 1 else (f"{name} in {'/'.join(sorted(codes))}", ("kept",))
+    return (name, tuple(codes)) if len(codes) == 1 else (_level_of(name, codes), ("kept",))
+
+
+def _level_of(name: str, codes: Sequence[str]) -> str:
+    """What a level of kept codes and the rest is called."""
+    return f"{name} in {'/'.join(sorted(codes))}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,9 +100,10 @@ def trees_of(tables: Sequence[LinkedTable], nested: Nested) -> dict[str, Tree]:
             codes[name] = table.codes[name]
     steps = [(fine, coarse, above) for (fine, coarse), above in nested.items() if fine in codes and coarse in codes]
     for table in tables:
-        for name, kept in table.filters.items():
-            level, _ = _kept(name, kept)
-            if level != name and level not in codes:
+        several = [(name, kept) for name, kept in table.filters.items() if len(kept) > 1]
+        for name, kept in (*several, *table.kept_totals.items()):
+            level = _level_of(name, kept)
+            if level not in codes:
                 codes[level] = ("kept", "rest")
                 steps.append((name, level, {code: "kept" if code in kept else "rest" for code in codes[name]}))
     steps = _nearest(steps)
@@ -141,7 +163,7 @@ def _pieces(table: LinkedTable, trees: Mapping[str, Tree], *, zeros_known: bool)
     cells = table.cells
     codes = [cells.codes(one.name).astype(np.int64) for one in cells.dimensions]
     codes += [np.zeros(len(cells), dtype=np.int64)] * (len(table.axes) - len(codes))
-    nodes = [trees[name].nodes(name, listed) for name, listed in table.axes]
+    nodes = table.nodes(trees)
     listed = cells["exact"] != 0 if zeros_known else np.ones(len(cells), dtype=bool)
     of_tree: dict[str, list[int]] = {}
     for place, (name, _) in enumerate(table.axes):

@@ -8,13 +8,10 @@ import numpy as np
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells
 from sfumato.errors import MethodError
-from sfumato.exact.attacks import bounds
-from sfumato.exact.intervals import prove_intervals
 from sfumato.exact.ranges import Classes, Ranged, bounded, publish_ranges
-from sfumato.exact.rules import Protection, Reason
+from sfumato.exact.rules import Protection
 from sfumato.exact.system import System
 from sfumato.keys import Secret
-from sfumato.measures.attacks import AttackResult
 from sfumato.method import SUPPRESSED
 from sfumato.statistic import Busy
 from sfumato.statistics.exact.contributions import ABOUT_PARTS
@@ -23,11 +20,6 @@ from sfumato.statistics.exact.linked import Linked
 
 NO_END = -1
 """What stands for the upper end of a range that has none."""
-_NEAR = 10
-"""A guess is a success within so many percent."""
-
-Published = Mapping[str, tuple[Any, Any, Cells]]
-"""Tables with their true cells and their answers."""
 
 
 def ranged(
@@ -148,68 +140,3 @@ def _answer(cells: Cells, at: Integers, made: Ranged) -> Cells:
     if "establishments" in cells.columns:
         columns["establishments"] = cells["establishments"]
     return Cells(dimensions=cells.dimensions, positions=cells.positions, columns=columns)
-
-
-# What readers can work out: confidential.
-
-
-def _seen(batch: Published) -> tuple[Linked, Protection, System]:
-    """All tables as a reader sees them, and what is sensitive in them."""
-    found, protection = link({name: (one, cells) for name, (one, cells, _) in batch.items()}, {})
-    return found, protection, known_to_readers(found, {n: (cells, answer) for n, (_, cells, answer) in batch.items()})
-
-
-def _reader_bounds(known: System) -> tuple[Floats, Floats]:
-    """A reader's exact interval of every cell, from all numbers, ranges and sums."""
-    return bounds(known, ~known.fixed)
-
-
-def cell_columns(batch: Published) -> dict[str, dict[str, Any]]:
-    """Of every cell why it is sensitive, and the bounds that a reader can work out, in whole units."""
-    found, protection, known = _seen(batch)
-    low, high = _reader_bounds(known)
-    columns = {}
-    for name, (_, cells, _) in batch.items():
-        at, parts = found.places[name], cells[ABOUT_PARTS]
-        reasons = np.where(at >= 0, protection.reasons[at], 0)
-        ends = [np.where(at >= 0, end[at], cells["exact"]) / parts for end in (low, high)]
-        columns[name] = {
-            "sensitive": ["; ".join(one.words for one in Reason if bits & one) for bits in reasons.tolist()],
-            "reader_low": ends[0],
-            "reader_high": ends[1],
-        }
-    return columns
-
-
-def attacks(batch: Published) -> tuple[AttackResult, ...]:
-    """What readers work out of sensitive cells by linear programs, and how near the middle of what is left is."""
-    found, protection, known = _seen(batch)
-    low, high = _reader_bounds(known)
-    narrow = np.zeros(len(known), dtype=bool)
-    for measure in dict.fromkeys(one.question.measure for one, _, _ in batch.values()):
-        some = {name: one for name, one in batch.items() if one[0].question.measure == measure}
-        tables, cells = [one for one, _, _ in some.values()], next(iter(some.values()))[1]
-        parts = int(cells[ABOUT_PARTS][0]) if len(cells) else 1
-        mine = np.zeros(len(known), dtype=bool)
-        for name in some:
-            mine[found.places[name][found.places[name] >= 0]] = True
-        at = np.flatnonzero(protection.sensitive & mine)
-        proof = prove_intervals(known, at, _asked_below(tables, found.system, protection, at, parts), protection.up[at])
-        narrow[at] = proof.too_narrow
-    hidden = ~known.fixed & ~known.hidden
-    sensitive, true = protection.sensitive, known.value[protection.sensitive]
-    middle = (low + np.where(np.isinf(high), low, high))[sensitive] / 2
-    return (
-        _result("linear program (bounds closer than the rules allow)", sensitive, narrow),
-        _result("linear program (exact value of a cell shown as a range)", hidden, hidden & (high - low < 1e-6)),
-        AttackResult(
-            attack=f"middle of what a linear program leaves (within {_NEAR} %)",
-            targets=len(true),
-            successes=int((100 * np.abs(middle - true) <= _NEAR * np.abs(true)).sum()),
-            guessed=0,
-        ),
-    )
-
-
-def _result(words: str, targets: Flags, successes: Flags) -> AttackResult:
-    return AttackResult(attack=words, targets=int(targets.sum()), successes=int(successes.sum()), guessed=0)

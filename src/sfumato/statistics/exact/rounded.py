@@ -43,7 +43,7 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
     method, cells = next(iter(batch.values()))[0].method, next(iter(batch.values()))[1]
     told(0.0)
     _refuse_other_bases(batch, known)
-    found, protection = link(batch, known)
+    found, _ = link(batch, known, beyond=False)
     system, parts = found.system, int(cells[ABOUT_PARTS][0]) if len(cells) else 1
     base = method.base * parts
     values, reach = _values(method, batch, secret), (method.base - 1, method.base - 1)
@@ -65,6 +65,8 @@ def _of_measure(batch: Batch, known: Known, secret: Secret | None, told: Callabl
                 do='publish tables that share sums in one release, or use form = "plain" or "random"',
             )
     if method.has_rules:
+        found, protection = link(batch, known)
+        system = found.system
         published = np.zeros(len(system), dtype=np.int64)
         for name, at in found.places.items():
             if name in values:

@@ -31,8 +31,8 @@ class SensitivityRules:
     name: ClassVar[str]
     decided_in: ClassVar[str]
     """The function that decides what is published, which is loaded when it is needed."""
-    assessed_in: ClassVar[str] = ""
-    """The module that says what readers can work out of cells and attacks them; none where nothing is withheld."""
+    against_contributors: ClassVar[bool] = False
+    """Whether the proof is about readers who contribute alone to a cell, too."""
     instead: ClassVar[str] = "withheld"
     """What becomes of cells whose value is not shown."""
     minimum_units: int = 0
@@ -163,7 +163,7 @@ class Suppression(SensitivityRules):
 
     name: ClassVar[str] = "suppression"
     decided_in: ClassVar[str] = "decide:suppressed"
-    assessed_in: ClassVar[str] = "assess"
+    against_contributors: ClassVar[bool] = True
     cost: Literal["cells", "value"] = "cells"
     """Whether as few cells as possible are withheld beside sensitive ones, or as little of the total."""
     seconds: int = 600
@@ -337,7 +337,6 @@ class Ranges(SensitivityRules):
 
     name: ClassVar[str] = "ranges"
     decided_in: ClassVar[str] = "ranged:ranged"
-    assessed_in: ClassVar[str] = "ranged"
     instead: ClassVar[str] = "shown as ranges"
     classes: tuple[int, ...] = ()
     """Where classes begin: the first at 1, or at 0 where zero is part of it, the last without end."""

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from sfumato.frame.data import Data, Frame
 from sfumato.frame.levels import TOTAL
 from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import JointFindings
 from sfumato.method import Method
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import EXACT_NOTE, Busy, Statistic
@@ -264,16 +263,29 @@ class ExactTable(PublishedTable):
         return replace(counted, columns=columns), answer
 
     @classmethod
-    def columns_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> dict[str, dict[str, Any]]:
-        """Why cells are sensitive, and what a reader of all tables can work out of each: confidential."""
-        module = _assessing(batch)
-        return {} if module is None else dict(module.cell_columns(batch))
+    def together(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],
+        earlier: Mapping[str, tuple[Self, Cells, Cells]],
+        change: float,
+    ) -> JointFindings | None:
+        """Why cells are sensitive, and what readers of several kinds work out of all tables together."""
+        from sfumato.statistics.exact.assess import findings
 
-    @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
-        """What readers of several kinds find out of all tables together."""
-        module = _assessing(batch)
-        return () if module is None else tuple(module.attacks(batch))
+        return findings(batch, earlier, change)
+
+    def told(self, counted: Any, answer: Cells) -> tuple[Floats, Floats]:
+        """What its answer tells of every cell, as the least and the greatest it can be, in parts."""
+        exact, parts = counted["exact"].astype(np.float64), counted["parts"].astype(np.float64)
+        if "low" in answer.columns:
+            ends = _ends(answer)
+            low = answer["low"] * parts - parts // 2
+            high = np.where(np.isnan(ends), np.inf, ends) * parts + (parts - 1) // 2
+            # A number is taken to be known to the last part.
+            number = answer["status"] == 0 if "status" in answer.columns else answer["low"] == ends
+            return np.where(number, exact, low), np.where(number, exact, high)
+        shown = answer["status"] == 0
+        return np.where(shown, exact, -np.inf), np.where(shown, exact, np.inf)
 
     @property
     def attacked(self) -> str:
@@ -342,12 +354,6 @@ class ExactTable(PublishedTable):
     def left_open(cls, plan: Surroundings) -> list[str]:
         """What is not proved."""
         return list(dict.fromkeys(table.method.not_proved for table in plan.of_kind(cls)))
-
-
-def _assessing(batch: Mapping[str, tuple[Any, Cells, Cells]]) -> Any:
-    """The module that assesses all tables together, where their method withholds cells."""
-    name = next(iter(batch.values()))[0].method.assessed_in
-    return import_module(f"sfumato.statistics.exact.{name}") if name else None
 
 
 def _ends(answer: Cells) -> Floats:

@@ -17,6 +17,7 @@ from sfumato.engine.data import OpenJobs, OpenRecords
 from sfumato.engine.query import Rows, text, texts, total
 from sfumato.errors import DataError, ReleaseError
 from sfumato.statistics.exact.contributions import ExactCells, Nested, Parts, counted_cells
+from sfumato.statistics.exact.differences import with_differences
 from sfumato.statistics.exact.linked import LinkedTable, refuse_crossed
 from sfumato.statistics.exact.question import ExactQuestion
 from sfumato.statistics.jobs.question import Question
@@ -37,7 +38,7 @@ def count_jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[s
     if any(one.merged for one in questions.values()):
         return _jointly(questions, partial(_jobs, data))
     nested = nested_attributes(data, questions)
-    return {name: counted_cells(questions[name], parts, nested) for name, parts in _jobs(data, questions).items()}
+    return with_differences(questions, _jobs(data, questions), nested)
 
 
 def _jobs(data: OpenJobs, questions: Mapping[str, ExactQuestion]) -> dict[str, Parts]:
@@ -191,7 +192,7 @@ def count_records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> 
     if any(one.merged for one in questions.values()):
         return _jointly(questions, partial(_records, data))
     nested = nested_attributes(data, questions)
-    return {name: counted_cells(questions[name], parts, nested) for name, parts in _records(data, questions).items()}
+    return with_differences(questions, _records(data, questions), nested)
 
 
 def _records(data: OpenRecords, questions: Mapping[str, ExactQuestion]) -> dict[str, Parts]:

@@ -335,9 +335,9 @@ class Growth(Totals):
         return (AttackResult(attack=self.of_unit, targets=int(one.sum()), successes=successes, guessed=guessed),)
 
     @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:  # noqa: ARG003
+    def together(cls, batch: Any, earlier: Any, change: float) -> None:  # noqa: ARG003
         """None: rates of two cells are not subtracted."""
-        return ()
+        return
 
     def growth(self, counted: Cells, answer: Cells) -> tuple[Any, ...]:  # noqa: ARG002 (its values are that)
         """Its errors are those of its values."""

@@ -15,7 +15,7 @@ from sfumato.errors import ReleaseError, naming
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.method import CONFIDENCE, MOSTLY_PERTURBATION, Method
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import LEVELS_NOTED
@@ -227,7 +227,12 @@ class Totals(PublishedTable):
         return Attacked(name=self.name, counted=counted, answer=answer, method=self.method)
 
     @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[AttackResult, ...]:
+    def together(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],
+        earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (keys move all periods alike)
+        change: float,  # noqa: ARG003
+    ) -> JointFindings | None:
         """What readers find by subtracting cells of all totals of a measure from each other."""
         found: list[AttackResult] = []
         totals = [one for one in batch.values() if one[0].table.total is not None]
@@ -236,7 +241,7 @@ class Totals(PublishedTable):
             named = tables[0][0].question.units
             results = attack_differences([one._attacked(*cells) for one, *cells in tables], named)
             found += [replace(result, attack=f"{measure}: {result.attack}") for result in results]
-        return tuple(found)
+        return JointFindings(attacks=tuple(found)) if found else None
 
     def growth(self, counted: Cells, answer: Cells) -> tuple[GrowthUtility, ...]:
         """How far growth from period to period, and over a year, is off, where the table has periods: confidential."""

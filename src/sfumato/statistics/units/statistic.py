@@ -18,6 +18,7 @@ from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Data
 from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
+from sfumato.measures.attacks import JointFindings
 from sfumato.method import CONFIDENCE, Method, PublishedFigures
 from sfumato.privacy.account import sequential
 from sfumato.privacy.guarantee import EmployerEmployee
@@ -224,11 +225,17 @@ class UnitTotals(PublishedTable):
         return attack_units(self.question, self.noise_of, counted, answer)
 
     @classmethod
-    def attacks_together(cls, batch: Mapping[str, tuple[Self, Cells, Cells]]) -> tuple[Any, ...]:
+    def together(
+        cls,
+        batch: Mapping[str, tuple[Self, Cells, Cells]],
+        earlier: Mapping[str, tuple[Self, Cells, Cells]],  # noqa: ARG003 (a guarantee bounds each period)
+        change: float,  # noqa: ARG003
+    ) -> JointFindings | None:
         """What readers find by subtracting tables of a measure that differ by some units."""
-        return attack_differences(
+        found = attack_differences(
             {name: (one.question, one.noise_of, true, answer) for name, (one, true, answer) in batch.items()}
         )
+        return JointFindings(attacks=tuple(found)) if found else None
 
     @property
     def lacking_columns(self) -> frozenset[str]:
