@@ -25,6 +25,7 @@ class Size:
 
 
 SIZES = {
+    "1,000 cells": Size(employers=800, districts=5, places=45, sectors=19),
     "10,000 cells": Size(employers=8_000, districts=20, places=380, sectors=24),
     "50,000 cells": Size(employers=20_000, districts=20, places=360, sectors=24, industries=110),
 }
@@ -86,6 +87,11 @@ class Register:
         """The name of every cell in the order of positions: place and industry, or Total."""
         codes = [["Total" if node == 0 else code for node, (_, code) in enumerate(tree.codes)] for tree in self.trees]
         return [f"{place}|{industry}" for place in codes[0] for industry in codes[1]]
+
+    def listed(self) -> Integers:
+        """The positions of cells that anybody is in, in the order of those of `tables`."""
+        levels = product(_levels(self.place, self.at), _levels(self.industry, self.of))
+        return np.unique(np.concatenate([np.unique(rows * len(self.industry) + columns) for rows, columns in levels]))
 
     @property
     def trees(self) -> tuple[Tree, Tree]:
