@@ -95,7 +95,8 @@ def link(batch: Batch, known: Known) -> tuple[Linked, Protection]:
     tables = [LinkedTable.of(name, one.question, cells) for name, (one, cells) in every.items()]
     nested = next(iter(every.values()))[1].nested
     zeros_known = all(one.method.zeros == "published" for one, _ in every.values())
-    found = linked(tables, nested, zeros_known=zeros_known)
+    least = min(one.method.least_withheld for one, _ in every.values())
+    found = linked(tables, nested, zeros_known=zeros_known, least=least)
     return found, protection_over(found, {name: sensitivity(one, cells) for name, (one, cells) in every.items()})
 
 

@@ -118,8 +118,8 @@ def _groups(names: Iterable[str], steps: Sequence[tuple[str, str, Mapping[str, s
     return [[name for name in of if name in group] for group in distinct.values()]
 
 
-def linked(tables: Sequence[LinkedTable], nested: Nested, *, zeros_known: bool) -> Linked:
-    """One system of all cells of all tables."""
+def linked(tables: Sequence[LinkedTable], nested: Nested, *, zeros_known: bool, least: float = 0.0) -> Linked:
+    """One system of all cells of all tables; everybody knows that a number which is no zero is `least` or more."""
     trees = trees_of(tables, nested)
     pieces: dict[str, Table] = {}
     members: dict[str, list[tuple[str, Integers]]] = {table.name: [] for table in tables}
@@ -127,7 +127,7 @@ def linked(tables: Sequence[LinkedTable], nested: Nested, *, zeros_known: bool) 
         for number, (piece, chosen) in enumerate(_pieces(table, trees, zeros_known=zeros_known)):
             pieces[name := f"{table.name}#{number}"] = piece
             members[table.name].append((name, chosen))
-    system = build_system(pieces, zeros_known=zeros_known)
+    system = build_system(pieces, zeros_known=zeros_known, least=least)
     places = {}
     for table in tables:
         places[table.name] = at = np.full(len(table.cells), -1, dtype=np.int64)

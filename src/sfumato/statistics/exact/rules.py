@@ -84,6 +84,11 @@ class SensitivityRules:
         return any(named) or "protected" in (self.zeros, self.full)
 
     @property
+    def least_withheld(self) -> float:
+        """What everybody knows a withheld number to be at least: where zeros are published, it is none."""
+        return 1.0 if self.zeros == "published" else 0.0
+
+    @property
     def top(self) -> int:
         """How many of the largest contributions are added up."""
         return max([2, self.coalition + 1, *(int(one[0]) for one in self.dominance)])
@@ -231,6 +236,11 @@ class Rounding(SensitivityRules):
             (2 <= self.base <= 10**9, "a base from 2 on", f"base = {self.base}"),
             (self.form in ("controlled", "plain", "random"), 'form = "controlled", "plain" or "random"', "another"),
         )
+
+    @property
+    def least_withheld(self) -> float:
+        """A rounded zero may be a number that is none."""
+        return 0.0
 
     @property
     def column_texts(self) -> dict[str, str]:
