@@ -54,7 +54,7 @@ def _beside(register: Register, folder: Path, tell: Tell) -> dict[str, Any]:
     system, needs = _needs(register)
     asked = questions(system, needs)
     patterns: dict[str, dict[str, Any]] = {}
-    for question, protection in asked.items():
+    for question in asked:
         for readers in (False, True):
             name = f"{question}, single contributors" if readers else question
             tell(f"ours, {name}")

@@ -18,9 +18,9 @@ from sfumato.exact.trees import Tree
 
 def registers(file: Path) -> dict[str, Register]:
     """Two tables of the same employers: place × sector, and part of the state > postal code × sector."""
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
-    with opened as rows:
-        every = list(csv.DictReader(rows))
+    packed = file.read_bytes()
+    text = (gzip.decompress(packed) if file.suffix == ".gz" else packed).decode()
+    every = list(csv.DictReader(text.splitlines()))
     (state, _), *_ = Counter(row["state"] for row in every).most_common(1)
     mine = [row for row in every if row["state"] == state]
     amount = np.array([int(row["initial"]) + int(row["continuing"]) for row in mine], dtype=np.int64)
