@@ -7,10 +7,12 @@ from bench.exact.others import GAUSS, INTERVALS
 from bench.shared.report import Claim, Grid, Results, Section
 
 _FASTER, _PROOF, _MINUTES = 10, 2, 10
+_LARGE = 5_000
+"""Cells of a table from which on the target of speed holds."""
 _QUESTIONS = ("not exactly", "by the rule")
 _SAME = {
     GAUSS: "not exactly, single contributors",
-    INTERVALS: "by the rule, single contributors",
+    INTERVALS: "by the rule; not exactly, single contributors",
 }
 """What each of the other tool's patterns is compared with: the promise of ours that has all of its promises."""
 
@@ -57,11 +59,12 @@ def _lines(name: str, table: dict[str, Any]) -> Iterator[Claim]:
                 met=ours[what] <= theirs[what],
             )
         both = ours["seconds"] + ours["proof_seconds"]
+        large = table["cells"] >= _LARGE
         yield Claim(
             what=f"…times as quick as {other}, proof included",
             figure=f"{theirs['seconds'] / both:.1f} ({both:.2f} s; {theirs['seconds']:.1f} s)",
-            target=f"≥ {_FASTER}",
-            met=theirs["seconds"] >= _FASTER * both,
+            target=f"≥ {_FASTER}" if large else "—",
+            met=theirs["seconds"] >= _FASTER * both if large else None,
         )
     theirs, ours = patterns[GAUSS], patterns[f"ours, {_SAME[GAUSS]}"]
     if "seconds" in theirs:

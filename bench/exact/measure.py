@@ -33,7 +33,16 @@ from sfumato.exact.system import System
 
 RULES = Rules(dominance=(1, 75))
 COSTS = Costs(value=1.0)
-_LIMIT = 20.0
+EXACTLY, RULE, LONE = "not exactly", "by the rule", "single contributors"
+PROMISES = {
+    EXACTLY: ((EXACTLY, False),),
+    f"{EXACTLY}, {LONE}": ((EXACTLY, True),),
+    RULE: ((RULE, False),),
+    f"{RULE}; {EXACTLY}, {LONE}": ((RULE, False), (EXACTLY, True)),
+    f"{RULE}, {LONE}": ((RULE, True),),
+}
+"""What our patterns are asked for: questions, each of all readers, or of single contributors too."""
+_LIMIT = 10.0
 """Processor seconds of one audit; what it has not shown by then counts as open, and the report says so."""
 
 
@@ -54,12 +63,10 @@ def _beside(register: Register, folder: Path, tell: Tell) -> dict[str, Any]:
     system, needs = _needs(register)
     asked = questions(system, needs)
     patterns: dict[str, dict[str, Any]] = {}
-    for question in asked:
-        for readers in (False, True):
-            name = f"{question}, single contributors" if readers else question
-            tell(f"ours, {name}")
-            told, pattern = _ours(register, question, readers=readers)
-            patterns[f"ours, {name}"] = told | _told(system, pattern) | _audited(system, pattern, asked, tell)
+    for promise in PROMISES:
+        tell(f"ours, {promise}")
+        told, pattern = _ours(register, promise)
+        patterns[f"ours, {promise}"] = told | _told(system, pattern) | _audited(system, pattern, asked, tell)
     for other in OTHERS:
         tell(other.name)
         told, theirs, sensitive = asked_of(other, register, folder)
@@ -84,17 +91,21 @@ def _needs(register: Register) -> tuple[System, Protection]:
 def questions(system: System, needs: Protection) -> dict[str, Protection]:
     """What a pattern may be asked for: that no cell is told exactly, or bounds as far off as the rule says."""
     one = np.where(needs.sensitive, np.minimum(1.0, system.value), 0.0)
-    return {"not exactly": replace(needs, down=one, up=one), "by the rule": needs}
+    return {EXACTLY: replace(needs, down=one, up=one), RULE: needs}
 
 
-def _ours(register: Register, question: str, *, readers: bool) -> tuple[dict[str, Any], Flags]:
+def _ours(register: Register, promise: str) -> tuple[dict[str, Any], Flags]:
     """From records to a pattern, and its proof, for which every shift that came with the pattern is checked."""
     began, clock = process_time(), perf_counter()
     system, needs = _needs(register)
-    protection = questions(system, needs)[question]
-    found = withhold(system, protection, cost=COSTS.of(system), readers=readers)
+    asked, pattern, pieces, cost = questions(system, needs), None, [], COSTS.of(system)
+    for question, readers in PROMISES[promise]:
+        found = withhold(system, asked[question], cost=cost, start=pattern, readers=readers)
+        pattern = found.withheld
+        pieces += found.pieces
     made = process_time()
-    proof = prove(system, found.withheld, protection, pieces=found.pieces, readers=readers)
+    for question, readers in PROMISES[promise]:
+        proof = prove(system, found.withheld, asked[question], pieces=pieces, readers=readers)
     proved, ended = process_time(), perf_counter()
     if set(np.flatnonzero(proof.unprotected)) != set(found.unprotected):
         raise WrongResultError("the proof of a pattern and the pattern itself disagree")
@@ -138,7 +149,7 @@ def _largest(size: Size, folder: Path) -> dict[str, Any]:
 def alone(size: Size) -> dict[str, Any]:
     """Our pattern of one register with its proof."""
     register = make(size)
-    told, withheld = _ours(register, "not exactly", readers=False)
+    told, withheld = _ours(register, EXACTLY)
     system, _ = register.tables()
     return told | _told(system, withheld) | {"cells": len(register.names()), "listed": len(system)}
 
