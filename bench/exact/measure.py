@@ -109,7 +109,8 @@ def _ours(register: Register, promise: str) -> tuple[dict[str, Any], Flags]:
     proved, ended = process_time(), perf_counter()
     if set(np.flatnonzero(proof.unprotected)) != set(found.unprotected):
         raise WrongResultError("the proof of a pattern and the pattern itself disagree")
-    return {"seconds": made - began, "proof_seconds": proved - made, "elapsed": ended - clock}, found.withheld
+    told = {"seconds": made - began, "proof_seconds": proved - made, "elapsed": ended - clock}
+    return told | {"left": len(found.unprotected)}, found.withheld
 
 
 def _audited(system: System, pattern: Flags, asked: dict[str, Protection], tell: Tell) -> dict[str, Any]:
