@@ -22,6 +22,8 @@ from bench.agreement.measure import DRAWS, measure_agreement
 from bench.cube.claims import cube_section
 from bench.cube.measure import measure_cube
 from bench.cube.survey import QUOTES
+from bench.exact.claims import exact_section
+from bench.exact.measure import measure_exact
 from bench.files.claims import files_section
 from bench.files.measure import measure_files
 from bench.jobs.cases import JOBS
@@ -86,6 +88,7 @@ PARTS = {
     "nation": Part(measure_nation, ("sizes", "repeat"), nation_section, draw_nation),
     "steps": Part(measure_steps, ("jobs", "before", "repeat"), steps_section),
     "agreement": Part(measure_agreement, ("draws", "release"), agreement_section),
+    "exact": Part(measure_exact, ("register",), exact_section),
     "peers": Part(measure_peers, ("jobs", "repeat"), peers_section, draw_peers),
 }
 
@@ -154,6 +157,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of every table (default: %(default)s)")
     parser.add_argument("--release", type=_whole_path, help="a release whose tables are drawn as well, never published")
+    parser.add_argument("--register", type=_whole_path, help="a real register, whose cells are withheld as well")
     parser.add_argument("--before", type=_whole_path, help="an earlier checkout, whose steps are measured beside these")
     parser.add_argument("--repeat", type=int, default=7, help="rounds that count (default: %(default)s)")
     parser.add_argument(

@@ -1,13 +1,14 @@
-# The pattern of GaussSuppression for one file: Rscript gauss.R FILE OUT, in CPU seconds.
+# A pattern by GaussSuppression: Rscript gauss.R FILE OUT exact|intervals; prints its version, CPU and elapsed seconds.
 suppressMessages(library(GaussSuppression))
 given <- commandArgs(TRUE)
 data <- read.csv(given[1], colClasses = "character")
 data$amount <- as.numeric(data$amount)
-by <- setdiff(names(data), c("id", "amount"))
+intervals <- given[3] == "intervals"
 time <- system.time(
-  found <- SuppressDominantCells(data, dimVar = by, numVar = "amount", contributorVar = "id",
-                                 dominanceVar = "amount", n = 1, k = 75, printInc = FALSE)
+  # A share of exactly k counts as dominant there, and not here: hence a little more.
+  found <- SuppressDominantCells(data, dimVar = setdiff(names(data), c("id", "amount")), numVar = "amount",
+                                 contributorVar = "id", dominanceVar = "amount", n = 1, k = 75.0001, printInc = FALSE,
+                                 protectionIntervals = intervals, lpPackage = if (intervals) "highs")
 )
-cells <- found[, c("place", "industry", "suppressed")]
-write.csv(cells, given[2], row.names = FALSE, quote = FALSE)
-cat(as.character(packageVersion("GaussSuppression")), time[["user.self"]] + time[["sys.self"]], time[["elapsed"]], "\n")
+write.csv(found[, c("place", "industry", "primary", "suppressed")], given[2], row.names = FALSE, quote = FALSE)
+cat("\n", as.character(packageVersion("GaussSuppression")), sum(time[c(1, 2, 4, 5)]), time[["elapsed"]], "\n")

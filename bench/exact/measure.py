@@ -1,30 +1,29 @@
-"""Withheld cells, their value and CPU seconds beside GaussSuppression in R, on the same tables; and a million cells.
+"""Withheld cells, their value and seconds beside GaussSuppression and sdcTable in R, on the same tables; and a million.
 
-`python -m bench.exact.measure --out FOLDER` writes `exact.json` there, and tells every claim beside its target. Where R
-or its package is missing, the comparison is left out, and the report says so.
+`python -m bench.exact.measure --out FOLDER` writes `exact.json` there, and tells every claim beside its target;
+`--register FILE` adds tables of a real register. Where R or a package is missing, its patterns are left out, and the
+report says so.
 """
 
 import argparse
-import csv
 import json
-import resource
-import shutil
-import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from bench.exact.claims import exact_section
+from bench.exact.others import OTHERS, asked_of
+from bench.exact.real import registers
 from bench.exact.register import LARGEST, SIZES, Register, Size, make
-from bench.peers.environments import reason_of
 from bench.shared.gate import WrongResultError
 from bench.shared.machine import Machine
-from bench.shared.processes import Tell
+from bench.shared.processes import Tell, told_by
 from bench.shared.report import Results, print_report
 from sfumato.arrays import Flags
 from sfumato.exact.pattern import Costs, withhold
@@ -33,44 +32,55 @@ from sfumato.exact.rules import Protection, Rules
 from sfumato.exact.system import System
 
 RULES = Rules(dominance=(1, 75))
-_COSTS = Costs(value=0.1)
-_LIMIT = 3_600
-_SCRIPT = Path(__file__).with_name("gauss.R")
+COSTS = Costs(value=1.0)
+EXACTLY, RULE, LONE = "not exactly", "by the rule", "single contributors"
+PROMISES = {
+    EXACTLY: ((EXACTLY, False),),
+    f"{EXACTLY}, {LONE}": ((EXACTLY, True),),
+    RULE: ((RULE, False),),
+    f"{RULE}; {EXACTLY}, {LONE}": ((RULE, False), (EXACTLY, True)),
+    f"{RULE}, {LONE}": ((RULE, True),),
+}
+"""What our patterns are asked for: questions, each of all readers, or of single contributors too."""
+_LIMIT = 10.0
+"""Processor seconds of one audit; what it has not shown by then counts as open, and the report says so."""
 
 
-def measure_exact(folder: Path, *, tell: Tell) -> Results:
-    """Both sizes by both tools, each pattern audited by our proof; then the largest by ours alone."""
+def measure_exact(folder: Path, *, tell: Tell, register: Path | None = None) -> Results:
+    """All sizes by all tools, each pattern audited by our proof; then the largest by ours alone."""
+    tables = {name: make(size) for name, size in SIZES.items()}
+    if register is not None:
+        tables |= registers(register)
     found: Results = {"tables": {}}
-    for name, size in SIZES.items():
-        found["tables"][name] = _beside(make(size), folder, tell, name)
+    for name, one in tables.items():
+        found["tables"][name] = _beside(one, folder, lambda words, name=name: tell(f"{name}: {words}"))
     tell("a million cells")
-    found["largest"] = _largest(LARGEST)
+    found["largest"] = _largest(LARGEST, folder)
     return found
 
 
-def _beside(register: Register, folder: Path, tell: Tell, name: str) -> dict[str, Any]:
-    file = folder / "register.csv"
-    register.write(file)
-    tell(f"{name}: GaussSuppression")
-    theirs, pattern = _gauss(file, folder / "pattern.csv", register)
+def _beside(register: Register, folder: Path, tell: Tell) -> dict[str, Any]:
     system, needs = _needs(register)
-    found: dict[str, Any] = {
+    asked = questions(system, needs)
+    patterns: dict[str, dict[str, Any]] = {}
+    for promise in PROMISES:
+        tell(f"ours, {promise}")
+        told, pattern = _ours(register, promise)
+        patterns[f"ours, {promise}"] = told | _told(system, pattern) | _audited(system, pattern, asked, tell)
+    for other in OTHERS:
+        tell(other.name)
+        told, theirs, sensitive = asked_of(other, register, folder)
+        if theirs is not None:
+            if not np.array_equal(sensitive, needs.sensitive):
+                raise WrongResultError(f"other cells are sensitive to {other.name}: the patterns cannot be compared")
+            told |= _told(system, theirs) | _audited(system, theirs, asked, tell)
+        patterns[other.name] = told
+    return {
         "cells": len(register.names()),
         "listed": len(system),
         "sensitive": int(needs.sensitive.sum()),
-        "gauss": theirs,
+        "patterns": patterns,
     }
-    for asked, protection in _asked(system, needs).items():
-        tell(f"{name}: ours, {asked}")
-        found[asked] = _ours(register, asked)
-        if pattern is not None:
-            shown = prove(system, pattern, protection)
-            repaired = withhold(system, protection, cost=_COSTS.of(system), start=pattern)
-            theirs |= {f"unprotected, {asked}": int(shown.unprotected.sum()), f"pairs, {asked}": len(shown.pairs)}
-            theirs |= {f"repaired, {asked}": _told(system, repaired.withheld)}
-    if pattern is not None:
-        theirs |= _told(system, pattern)
-    return found
 
 
 def _needs(register: Register) -> tuple[System, Protection]:
@@ -78,94 +88,85 @@ def _needs(register: Register) -> tuple[System, Protection]:
     return system, Protection.over(system, {"table": RULES.protection(contributions)})
 
 
-def _asked(system: System, needs: Protection) -> dict[str, Protection]:
-    """That no cell is told exactly, to nobody or to nobody who contributes alone to another; and by the rule.
-
-    The other tool promises the second of them.
-    """
+def questions(system: System, needs: Protection) -> dict[str, Protection]:
+    """What a pattern may be asked for: that no cell is told exactly, or bounds as far off as the rule says."""
     one = np.where(needs.sensitive, np.minimum(1.0, system.value), 0.0)
-    exact = replace(needs, down=one, up=one)
-    nobody = np.full(len(system), -1, dtype=np.int64)
-    rule = replace(needs, owner=nobody)
-    return {"not exactly": replace(exact, owner=nobody), "single contributors": exact, "by the rule": rule}
+    return {EXACTLY: replace(needs, down=one, up=one), RULE: needs}
 
 
-def _ours(register: Register, asked: str) -> dict[str, Any]:
+def _ours(register: Register, promise: str) -> tuple[dict[str, Any], Flags]:
     """From records to a pattern, and its proof, for which every shift that came with the pattern is checked."""
-    began = process_time()
+    began, clock = process_time(), perf_counter()
     system, needs = _needs(register)
-    protection = _asked(system, needs)[asked]
-    found = withhold(system, protection, cost=_COSTS.of(system), tries=0)
+    asked, pattern, pieces, cost = questions(system, needs), None, [], COSTS.of(system)
+    for question, readers in PROMISES[promise]:
+        found = withhold(system, asked[question], cost=cost, start=pattern, readers=readers)
+        pattern = found.withheld
+        pieces += found.pieces
     made = process_time()
-    proof = prove(system, found.withheld, protection, pieces=found.pieces)
-    proved = process_time()
+    for question, readers in PROMISES[promise]:
+        proof = prove(system, found.withheld, asked[question], pieces=pieces, readers=readers)
+    proved, ended = process_time(), perf_counter()
     if set(np.flatnonzero(proof.unprotected)) != set(found.unprotected):
         raise WrongResultError("the proof of a pattern and the pattern itself disagree")
-    told = {"seconds": made - began, "proof_seconds": proved - made, "unprotected": int(proof.unprotected.sum())}
-    told["pairs"] = len(proof.pairs)
-    return told | _told(system, found.withheld)
+    told = {"seconds": made - began, "proof_seconds": proved - made, "elapsed": ended - clock}
+    return told | {"left": len(found.unprotected)}, found.withheld
+
+
+def _audited(system: System, pattern: Flags, asked: dict[str, Protection], tell: Tell) -> dict[str, Any]:
+    """How many sensitive cells a pattern leaves open by our proof, which is told nothing but the pattern."""
+    found: dict[str, Any] = {"audit_seconds": 0.0}
+    for question, protection in asked.items():
+        tell(f"audit, {question}")
+        began, stop = process_time(), _deadline(_LIMIT)
+        proof = prove(system, pattern, protection, stop=stop)
+        ended = stop()
+        found["audit_seconds"] += process_time() - began
+        found[question] = {
+            "unprotected": int(proof.unprotected.sum()),
+            "pairs": len(np.unique(proof.pairs[:, 0])),
+            "stopped": ended,
+        }
+    return found
+
+
+def _deadline(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds of the processor are over."""
+    ends = process_time() + seconds
+    return lambda: process_time() > ends
 
 
 def _told(system: System, withheld: Flags) -> dict[str, Any]:
     return {"withheld": int(withheld.sum()), "value": int(system.value[withheld].sum())}
 
 
-def _gauss(file: Path, out: Path, register: Register) -> tuple[dict[str, Any], Flags | None]:
-    """What GaussSuppression does with the same file, or why it does not."""
-    rscript = shutil.which("Rscript")
-    if rscript is None:
-        return {"reason": "R is not installed"}, None
-    try:
-        done = subprocess.run([rscript, _SCRIPT, file, out], check=True, capture_output=True, text=True, timeout=_LIMIT)
-    except subprocess.TimeoutExpired:
-        return {"reason": f"not finished within {_LIMIT} s"}, None
-    except subprocess.CalledProcessError as error:
-        return {"reason": reason_of(error.stderr)}, None
-    version, seconds, elapsed = done.stdout.split()
-    with out.open(encoding="utf-8", newline="") as rows:
-        hidden = {f"{row['place']}|{row['industry']}" for row in csv.DictReader(rows) if row["suppressed"] == "TRUE"}
-    flags = np.array([name in hidden for name in register.names()], dtype=bool)
-    system, _ = register.tables()
-    listed = flags[_listed(register)]
-    if listed.sum() != len(hidden) or len(listed) != len(system):
-        raise WrongResultError("GaussSuppression withheld cells that are not in the table")
-    return {"version": version, "seconds": float(seconds), "elapsed": float(elapsed)}, listed
+def _largest(size: Size, folder: Path) -> dict[str, Any]:
+    """In a process of its own, whose memory is its alone."""
+    asked = folder / "largest.json"
+    asked.write_text(json.dumps(asdict(size)), encoding="utf-8")
+    return told_by("exact.child", asked)
 
 
-def _listed(register: Register) -> np.ndarray:
-    """The positions of cells that anybody is in."""
-    keys = []
-    for rows in _up(register, 0):
-        keys += [np.unique(rows * len(register.industry) + columns) for columns in _up(register, 1)]
-    return np.unique(np.concatenate(keys))
-
-
-def _up(register: Register, which: int) -> list[np.ndarray]:
-    nodes, found = (register.at, register.of)[which], []
-    while bool(np.any(nodes > 0)):
-        found.append(nodes)
-        nodes = register.trees[which].parents[0][nodes]
-    return [*found, nodes]
-
-
-def _largest(size: Size) -> dict[str, Any]:
+def alone(size: Size) -> dict[str, Any]:
+    """Our pattern of one register with its proof."""
     register = make(size)
-    told = _ours(register, "not exactly")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return told | {"cells": len(register.names()), "megabytes": round(memory)}
+    told, withheld = _ours(register, EXACTLY)
+    system, _ = register.tables()
+    return told | _told(system, withheld) | {"cells": len(register.names()), "listed": len(system)}
 
 
 def main() -> None:
     """Measure, report, and write the figures to a folder."""
     parser = argparse.ArgumentParser(prog="python -m bench.exact.measure")
     parser.add_argument("--out", type=Path, required=True, help="folder for the figures")
-    out, console = parser.parse_args().out, Console()
-    out.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--register", type=Path, help="a real register, as bench/exact/real.py describes it")
+    asked, console = parser.parse_args(), Console()
+    asked.out.mkdir(parents=True, exist_ok=True)
     machine = Machine.now()
     with tempfile.TemporaryDirectory() as folder, console.status("starting") as status:
-        results = measure_exact(Path(folder), tell=status.update)
+        results = measure_exact(Path(folder), tell=status.update, register=asked.register)
     results = {"about": str(machine), "machine": asdict(machine), **results}
-    (out / "exact.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    (asked.out / "exact.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print_report(console, exact_section(results))
 
 

@@ -22,11 +22,14 @@ class Size:
     sectors: int
     industries: int = 0
     """0 for a table by sector alone."""
+    skew: float = 1.0
+    """How much employers gather in few places and industries."""
 
 
 SIZES = {
+    "1,000 cells": Size(employers=800, districts=5, places=45, sectors=19),
     "10,000 cells": Size(employers=8_000, districts=20, places=380, sectors=24),
-    "50,000 cells": Size(employers=20_000, districts=20, places=360, sectors=24, industries=110),
+    "50,000 cells": Size(employers=20_000, districts=20, places=360, sectors=24, industries=110, skew=2.0),
 }
 LARGEST = Size(employers=1_500_000, districts=60, places=3_700, sectors=20, industries=250)
 
@@ -87,6 +90,11 @@ class Register:
         codes = [["Total" if node == 0 else code for node, (_, code) in enumerate(tree.codes)] for tree in self.trees]
         return [f"{place}|{industry}" for place in codes[0] for industry in codes[1]]
 
+    def listed(self) -> Integers:
+        """The positions of cells that anybody is in, in the order of those of `tables`."""
+        levels = product(_levels(self.place, self.at), _levels(self.industry, self.of))
+        return np.unique(np.concatenate([np.unique(rows * len(self.industry) + columns) for rows, columns in levels]))
+
     @property
     def trees(self) -> tuple[Tree, Tree]:
         """Both trees."""
@@ -102,13 +110,13 @@ def make(size: Size, seed: int = 1) -> Register:
     finest = [
         nodes[-number:] for nodes, number in zip(finest, (size.places, size.industries or size.sectors), strict=True)
     ]
-    at, of = (random.choice(nodes, size.employers, p=_popular(len(nodes))) for nodes in finest)
+    at, of = (random.choice(nodes, size.employers, p=_popular(len(nodes), size.skew)) for nodes in finest)
     amount = np.ceil(random.lognormal(0.6, 1.4, size.employers)).astype(np.int64)
     return Register(place=place, industry=industry, at=at, of=of, amount=amount)
 
 
-def _popular(number: int) -> np.ndarray:
-    weight = 1 / (np.arange(number) + 8.0)
+def _popular(number: int, skew: float) -> np.ndarray:
+    weight = 1 / (np.arange(number) + 8.0) ** skew
     return weight / weight.sum()
 
 

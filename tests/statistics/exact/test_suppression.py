@@ -75,6 +75,18 @@ def test_sensitive_cells_are_withheld_and_nothing_published_tells_them(folder: P
     assert high >= 925 + (0.15 * 900 - 15) - 1e-6
 
 
+def test_numbers_that_are_known_to_be_no_zeros_do_not_hide_that_all_of_them_are_one(folder: Path) -> None:
+    register = pq.read_table(folder / "records.parquet")
+    places = [*["A"] * (len(register) - 3), "B", "C", "D"]
+    changed = register.set_column(register.schema.get_field_index("place"), "place", pa.array(places))
+    pq.write_table(changed, folder / "records.parquet")
+    table = 'number; count = "records"; by = ["place"]; totals = true'
+    run(load(release_file(folder, [table], rules='method = "suppression", minimum_units = 2')))
+    found = rows(folder, "number")
+    assert [found[place,] for place in "BCD"] == [None, None, None]
+    assert found["A",] is None or found["total",] is None  # else three numbers, none of them zero, add up to three
+
+
 def test_published_values_are_true_and_add_up(folder: Path) -> None:
     run(load(release_file(folder, [TURNOVER, NUMBER])))
     found, number = rows(folder, "turnover"), rows(folder, "number")
