@@ -85,7 +85,7 @@ def write_cells(
     path.chmod(0o600)
 
 
-def _with_roundings(found: PublishedRelease, table: PublishedTable) -> Cells:
+def true_cells(found: PublishedRelease, table: PublishedTable) -> Cells:
     """The true cells; where a table is published as sums of a finer one, with how many values each is a sum of."""
     finest, true = finest_of(table, found.plan.tables), found.counted[table.name]
     return true if finest is table else with_roundings(true, found.counted[finest.name])
@@ -140,9 +140,9 @@ def assess(
                 do="name the release file of the other protection, with a ledger and a bundle of its own",
             )
         progress("assess")
-        together = _columns_together(found)
+        together = columns_together(found)
         for table in plan.tables:
-            answer, true = found.given[table.name], _with_roundings(found, table)
+            answer, true = found.given[table.name], true_cells(found, table)
             if "status" in answer.columns and not table.estimates:
                 cells, more = table.with_true_values(true), together.get(table.name, {})
                 write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
@@ -151,7 +151,7 @@ def assess(
         return assessment
 
 
-def _columns_together(found: PublishedRelease) -> dict[str, Any]:
+def columns_together(found: PublishedRelease) -> dict[str, Any]:
     """What all tables of a kind together tell of the cells of each."""
     made: dict[str, Any] = {}
     for kind, batch in by_kind({table.name: table for table in found.plan.tables}).items():
@@ -192,7 +192,7 @@ def assess_answers(
     for name, true in cells.items():
         table = planned[name]
         attacks = table.attacks(true, given[name], plan.secret)
-        whole = _with_roundings(found, table)
+        whole = true_cells(found, table)
         for place, view in enumerate(views(table, whole, given[name], agreed=found.shown[name], unit=units[name])):
             seen = replace(
                 view,

@@ -18,7 +18,7 @@ from sfumato.measures.risk import attack_growth
 from sfumato.plan import Plan
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
-from sfumato.statistic import decided_together
+from sfumato.statistic import Busy, decided_together
 from sfumato.statistics.cube.assess import published_cube
 from sfumato.statistics.cube.published_cube import PublishedCube
 from sfumato.statistics.cube.statistic import CubeStatistic
@@ -98,11 +98,18 @@ def as_published(
     )
 
 
-def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> PublishedRelease:
+def on_trial(
+    ready: Checked,
+    counted: list[tuple[PublishedTable, Any]],
+    *,
+    draw: Callable[[PublishedTable, Any], Cells] | None = None,
+    busy: Busy = lambda _words, _share: None,
+) -> PublishedRelease:
     """The same of answers that are drawn here, looked at and thrown away: nothing is charged, and nothing is kept.
 
     Formal noise is drawn from the operating system, as a run draws it, and a run draws anew. What follows from a key is
-    what a run would publish. `counted` has the true numbers of earlier trials, and gets those of this one.
+    what a run would publish. `counted` has the true numbers of earlier trials, and gets those of this one. A comparison
+    answers tables that are not decided together by a `draw` of its own.
     """
     plan = ready.plan
     refuse_too_large(plan)
@@ -127,12 +134,14 @@ def on_trial(ready: Checked, counted: list[tuple[PublishedTable, Any]]) -> Publi
             | ready.count({n: one for n, one in asked.items() if n not in tabulated})
         ),
         plan.secret,
+        busy,
     )
     drawn |= {tables[name].digest(""): answer for name, answer in decided.items()}
     for name, table in tables.items():
         question = table.digest("")  # two tables that ask the same are answered once
         if question not in drawn:
-            drawn[question] = table.answer(tabulated[name], plan.secret)
+            true = tabulated[name]
+            drawn[question] = table.answer(true, plan.secret) if draw is None else draw(table, true)
     answered = {name: table.as_asked(table.content(drawn[table.digest("")])) for name, table in tables.items()}
 
     def cube(planned: CubeStatistic, counted: Any) -> PublishedCube:
