@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.cells import Cells, Dimension
-from sfumato.measures.attacks import AttackResult
+from sfumato.measures.attacks import AttackResult, pooled
 from sfumato.measures.formulas import mean, ratio, spearman
 
 PERCENT = 10
@@ -153,7 +153,7 @@ class Losses:
             figures = [found[group] for found in self._found]
             averaged: dict[str, Any] = {key: _mean_of_known(one[key] for one in figures) for key in figures[0]}
             every = at if name else np.arange(len(self.target.true))  # also what is made of cells with nothing in them
-            ratios = {} if legacy is None else self._ratios(legacy, every)
+            ratios: dict[str, Any] = {} if legacy is None else self._ratios(legacy, every)
             made.setdefault(name, []).append(Loss(label=label, cells=len(at), **averaged, **ratios))
         return {name: tuple(some) for name, some in made.items()}
 
@@ -195,10 +195,37 @@ def _known(value: float) -> float | None:
 # Attacks that can be tried on every protection.
 
 
-def common_attacks(target: Target, shown: Shown, coarser: Sequence[tuple[Target, Shown]]) -> Iterator[AttackResult]:
-    """What readers find out who know the second largest contributor, one cell, or nothing but several tables.
+@dataclass(frozen=True, kw_only=True)
+class Disclosed:
+    """How often an attack succeeds on the cells of one table, on average over trials."""
 
-    `guessed` counts what true numbers would disclose: every target, but for sums that are not published.
+    attack: str
+    targets: int
+    """Cells in which it succeeds where true numbers are published."""
+    rate: float | None
+    """None where there is no target."""
+
+    @property
+    def words(self) -> str:
+        """The same for people."""
+        return "no target" if self.rate is None else f"{self.rate:.1%} of {self.targets:,}"
+
+    @classmethod
+    def over(cls, trials: Sequence[AttackResult]) -> "Disclosed":
+        """The same attack in several trials."""
+        found = pooled(trials)
+        rate = found.success_rate if found.targets else None
+        return cls(attack=found.attack, targets=found.targets // len(trials), rate=rate)
+
+    def data(self) -> dict[str, Any]:
+        """The same for machines."""
+        return asdict(self)
+
+
+def common_attacks(target: Target, shown: Shown, coarser: Sequence[tuple[Target, Shown]]) -> Iterator[AttackResult]:
+    """What readers find out who know the second largest contributor, or nothing but one table or several.
+
+    Targets are cells in which true numbers would disclose what is looked for; `guessed` counts them all.
     """
     known = target.contributors
     if known is None:
@@ -230,7 +257,8 @@ def is_coarser(target: Target, other: Target) -> bool:
 
 
 def _summed(target: Target, values: Floats, other: Target) -> Floats:
-    return np.bincount(_above(target, other), weights=values, minlength=len(other.true))
+    found: Floats = np.bincount(_above(target, other), weights=values, minlength=len(other.true)).astype(np.float64)
+    return found
 
 
 def _above(target: Target, other: Target) -> Integers:

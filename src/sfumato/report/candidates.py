@@ -121,7 +121,9 @@ class Wanted:
                 found="none" if method is None else f"'{method}'",
                 do=f"did you mean '{close[0]}'?" if close else "name one of these",
             )
-        given = {key: _number(where, key, written.pop(key)) for key in ("alpha", "epsilon") if key in written}
+        given: dict[str, Any] = {
+            key: _number(where, key, written.pop(key)) for key in ("alpha", "epsilon") if key in written
+        }
         known = {*options_of(method), *options_of(FOR_UNITS.get(method, method)), "form"}
         if strange := [key for key in written if key not in known]:
             close = get_close_matches(strange[0], [*known, *_OF_ALL], n=1)
@@ -190,9 +192,8 @@ def _budget(release: Release, alpha: Fraction | None) -> Budget:
     of_workers = any(not release.data.is_known(name) for one in release.tables for name in (*one.by, *one.where))
     jobs = "weak" if of_workers else "strong"
     definition = jobs if release.data.of_jobs else "units" if limited else "individuals"
-    return Budget(
-        alpha=alpha or Fraction(1, 10), epsilon=Fraction(_PLENTY), definition=definition, totals=tuple(limited)
-    )
+    said = {"alpha": alpha or Fraction(1, 10), "epsilon": _PLENTY, "definition": definition, "totals": limited}
+    return Budget.model_validate(said)
 
 
 def by_default(release: Release) -> list[Wanted]:
@@ -252,7 +253,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _number(where: str, key: str, value: Any) -> Fraction:
     try:
-        found = exact(value)
+        found: Fraction = exact(value)
     except ValueError:
         found = Fraction(0)
     if found <= 0:

@@ -133,7 +133,7 @@ def compare(
         accuracy=accuracy,
         trials=trials,
         seed=seed,
-        strata=tried.strata,
+        strata=tuple(tried.strata),
         report=path,
     )
     body = comparison_body(made, CHOOSING)
@@ -157,6 +157,8 @@ def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate],
             )
         if not candidate.release.tables:
             not_made[candidate.label] = _reasons(candidate)
+            continue
+        if wanted.by_default and any(candidate.protections == one.protections for one in found):
             continue
         same = sum(candidate.label == one.label.partition(" (")[0] for one in found)
         found.append(replace(candidate, label=f"{candidate.label} ({same + 1})") if same else candidate)

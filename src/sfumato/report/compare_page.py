@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.charts.plots import Axis, Bar, Group, Mark, Panel, draw_bars, draw_panels
 from sfumato.charts.svg import percent
-from sfumato.measures.attacks import AttackResult
-from sfumato.measures.comparison import Loss
+from sfumato.measures.comparison import PERCENT, Loss
 from sfumato.measures.drawing import table
 from sfumato.privacy.guarantee import at_most
 from sfumato.report.trials import SIZE, Outcome, TableLoss
@@ -23,6 +22,9 @@ HEADINGS = (
     *("cells", "withheld", "value withheld", "usable", "median error", "mean error"),
     *("median error in %", "rank correlation", "error / legacy", "loss / legacy"),
 )
+
+
+TRIED_ON_ALL = "The same attacks on all: what is disclosed, of what true numbers would disclose"
 
 
 def loss_row(loss: Loss) -> tuple[str, ...]:
@@ -41,11 +43,6 @@ def loss_row(loss: Loss) -> tuple[str, ...]:
     )
 
 
-def attack_rate(found: AttackResult) -> str:
-    """How often an attack succeeds, and of how many."""
-    return f"{found.success_rate:.1%} of {found.targets:,}" if found.targets else "no target"
-
-
 def explanations(made: "Comparison") -> list[str]:
     """What the figures mean, in plain words."""
     legacy = f"'{made.legacy}'" if made.legacy else "there is none"
@@ -57,6 +54,9 @@ def explanations(made: "Comparison") -> list[str]:
         "no error there. Read them beside what is withheld.",
         f"The legacy is {legacy}. The ratio of errors is over the cells that both publish; that of losses is over all "
         "cells, and counts one that is withheld as if 0 were published.",
+        f"Attacks look for a contributor to within {PERCENT} %. A guarantee does not promise that no estimate comes so "
+        "near: it bounds how far the odds between sizes within a factor of 1 + alpha change, whatever a reader knows, "
+        "and no attack shows that. Rules without a guarantee are about such estimates, and about nothing else.",
         f"Methods with chance are averaged over {made.trials} trials, those with a key over a few keys made for it "
         f"(seed {made.seed}); the key of the office is not used.",
     ]
@@ -112,7 +112,7 @@ def charts(found: Sequence[tuple[Outcome, TableLoss]]) -> Iterator[str]:
     )
     yield _error_by_size(found)
     for place, attack in enumerate(found[0][1].attacks if found else ()):
-        rates = {one.label: loss.attacks[place].success_rate for one, loss in found if loss.attacks}
+        rates = {one.label: loss.attacks[place].rate or 0.0 for one, loss in found if loss.attacks}
         if attack.targets:
             yield _bars(rates, title=f"disclosed: {attack.attack}", name=attack.attack)
 
@@ -145,14 +145,16 @@ def _error_by_size(found: Sequence[tuple[Outcome, TableLoss]]) -> str:
     )
 
 
-def _attacks(found: Sequence[tuple[Outcome, TableLoss]]) -> str:
+def attack_rows(found: Sequence[tuple[Outcome, TableLoss]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The attacks that are tried on all, and what each discloses under every candidate."""
     names = list(dict.fromkeys(one.attack for _, loss in found for one in loss.attacks))
-    rows = []
-    for candidate, loss in found:
-        rates = {one.attack: attack_rate(one) for one in loss.attacks}
-        rows.append((candidate.label, *(rates.get(name, "") for name in names)))
-    caption = "The same attacks on all: what is disclosed of what true numbers would disclose"
-    return table(caption, ("candidate", *names), rows) if names else ""
+    rates = [(outcome.label, {one.attack: one.words for one in loss.attacks}) for outcome, loss in found]
+    return names, [(label, *(known.get(name, "") for name in names)) for label, known in rates]
+
+
+def _attacks(found: Sequence[tuple[Outcome, TableLoss]]) -> str:
+    names, rows = attack_rows(found)
+    return table(TRIED_ON_ALL, ("candidate", *names), rows) if names else ""
 
 
 def _by(found: Sequence[tuple[Outcome, TableLoss]], what: str) -> str:
@@ -169,12 +171,12 @@ def _by(found: Sequence[tuple[Outcome, TableLoss]], what: str) -> str:
 def _own_attacks(outcomes: Sequence[Outcome]) -> str:
     """Attacks that are about one method, or one kind of table."""
     rows = [
-        (f"{found.label}: {title}", attack.attack, attack_rate(attack), f"{attack.guessed:,}")
+        (f"{found.label}: {title}", attack.attack, f"{attack.success_rate:.1%} of {attack.targets:,}")
         for found in outcomes
         for title, attack in found.attacks
         if attack.targets
     ]
-    headings = ("candidate and table", "attack", "disclosed", "right without the release, or by true numbers")
+    headings = ("candidate and table", "attack", "disclosed")
     return f"<h2>Attacks on each method</h2>{table('Of the first trial', headings, rows)}" if rows else ""
 
 

@@ -20,9 +20,10 @@ from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.frame.codelists import Codelist
 from sfumato.frame.levels import TOTAL
 from sfumato.keys import Secret
-from sfumato.measures.attacks import AttackResult, pooled
+from sfumato.measures.attacks import AttackResult
 from sfumato.measures.comparison import (
     Contributors,
+    Disclosed,
     Loss,
     Losses,
     Shown,
@@ -41,6 +42,7 @@ from sfumato.report.assess import MOST_STRATA, assess_answers, columns_together,
 from sfumato.report.candidates import AS_WRITTEN, Wanted, why_not, with_epsilon
 from sfumato.report.published import PublishedRelease, on_trial
 from sfumato.statistics.published import PublishedTable
+from sfumato.statistics.registry import is_free
 from sfumato.statistics.table import Table
 from sfumato.statistics.views import views
 
@@ -65,6 +67,16 @@ class Candidate:
     error: SfumatoError | None = None
     """The first of these, for whoever asked for this method and gets nothing."""
 
+    @property
+    def protections(self) -> list[tuple[Any, ...]]:
+        """What decides how its tables are protected."""
+        budget = self.release.about.budget
+        return [
+            (one.name, one.protect.method, one.protect.epsilon, one.protect.options)
+            + (() if is_free(one.protect.method) or budget is None else (one.protect.alpha or budget.alpha,))
+            for one in self.release.tables
+        ]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableLoss:
@@ -75,7 +87,7 @@ class TableLoss:
     unit: str
     losses: Mapping[str, tuple[Loss, ...]]
     """Of all cells under no name; by their size, and by attributes."""
-    attacks: tuple[AttackResult, ...]
+    attacks: tuple[Disclosed, ...]
     """Those that are tried on every candidate."""
 
     @property
@@ -363,7 +375,7 @@ class Trials:
             title=target.title,
             unit=target.unit,
             losses=losses.by(self.legacy.get(name)),
-            attacks=tuple(pooled(some) for some in zip(*attacks, strict=True)),
+            attacks=tuple(Disclosed.over(some) for some in zip(*attacks, strict=True)),
         )
 
 
