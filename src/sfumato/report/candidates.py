@@ -203,7 +203,8 @@ def by_default(release: Release) -> list[Wanted]:
     rules = {key: value for key, value in said.items() if key in _RULES and key not in ("cost", "seconds")}
     rules = rules or {"minimum_units": 3, "p": 15}
     keyed = ("noise-infusion",) if release.data.of_jobs else FOR_TOTALS
-    found = [Wanted(method="smooth-pareto"), *(Wanted(method=name) for name in keyed)]
+    formal = ("smooth-pareto",) if release.data.of_jobs else ("smooth-pareto", "laplace")
+    found = [Wanted(method=name) for name in (*formal, *keyed)]
     found += [Wanted(method="suppression", options=rules), Wanted(method="rounding", options={"base": 5})]
     asked = {name for one in release.tables for name in one.by}
     if any((one.level_of or ("",))[0] in asked for one in release.data.attributes.values()):

@@ -143,9 +143,10 @@ def compare(
 
 def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate], dict[str, str]]:
     """The release as it is written and under every method, and what nobody asked for and cannot be made."""
-    found, not_made = [tried.as_written()], dict[str, str]()
-    if not found[0].release.tables:
-        not_made[found[0].label] = _reasons(found.pop())
+    written, not_made = tried.as_written(), dict[str, str]()
+    found = [written] if written.release.tables else []
+    if not found:
+        not_made[written.label] = _reasons(written)
     for wanted in each:
         candidate = tried.under(wanted)
         if not candidate.release.tables and not wanted.by_default:
@@ -156,7 +157,7 @@ def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate],
                 do="name another method; docs/choose.md says which is for which tables",
             )
         if not candidate.release.tables:
-            not_made[candidate.label] = _reasons(candidate)
+            not_made[wanted.method] = _reasons(candidate)  # whatever its alpha and epsilon
             continue
         if wanted.by_default and any(candidate.protections == one.protections for one in found):
             continue

@@ -129,7 +129,7 @@ def _error_by_size(found: Sequence[tuple[Outcome, TableLoss]]) -> str:
         known = [part for part in loss.losses.get(SIZE, ()) if part.median_relative is not None]
         marks.append(
             Mark(
-                kind="line",
+                kind="columns",
                 x=[sizes.index(part.label) for part in known],
                 y=[part.median_relative or 0.0 for part in known],
                 series=at,
