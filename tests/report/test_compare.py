@@ -108,16 +108,6 @@ def test_what_a_comparison_writes_can_neither_be_loaded_nor_opened_nor_run(made:
     call("run", made.report, refused=True)
 
 
-def test_trials_are_drawn_where_figures_alone_come_out() -> None:
-    package = Path(compare.__code__.co_filename).parents[1]
-    named = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if "noise.trial" in path.read_text(encoding="utf-8")
-    }
-    assert named == {"report/trials.py"}, "a run must not be able to draw from a seed"
-
-
 def test_the_key_of_the_office_is_never_used(tmp_path: Path) -> None:
     release = load(INFUSED.written(tmp_path))
     first, again = (
