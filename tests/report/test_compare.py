@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.bundle.read import open_bundle
 from sfumato.checking import check
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.keys import rotate_key
@@ -104,8 +105,8 @@ def test_what_a_comparison_writes_can_neither_be_loaded_nor_opened_nor_run(made:
     for path in (made.report, kept):
         with pytest.raises(SfumatoError):
             load(path)
-    call("query", made.report.parent, refused=True)
-    call("run", made.report, refused=True)
+    with pytest.raises(SfumatoError):
+        open_bundle(made.report.parent)
 
 
 def test_the_key_of_the_office_is_never_used(tmp_path: Path) -> None:
@@ -233,6 +234,32 @@ def test_the_command_says_the_same_as_the_page_in_json_too(folder: Path, made: C
     assert shown.startswith("CONFIDENTIAL COMPARISON")
     assert "rounding" in shown
     assert "Nothing was charged" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_comparisons_of_every_kind_leave_no_trace_and_lose_no_table_silently(name: str, tmp_path: Path) -> None:
+    release = load(CASES[name].written(tmp_path))
+    start = trace(tmp_path)
+    if not release.tables:
+        with pytest.raises(ReleaseError, match="counts or totals"):
+            compare(release, trials=1)
+        return
+    found = compare(release, trials=1)
+    assert trace(tmp_path) == start
+    every = {one.name for one in (*release.tables, *release.cubes)}
+    for one in found.outcomes:
+        assert {part.name.split("/")[0] for part in one.tables} | one.left_out.keys() == every
+        assert all(one.left_out.values())
+    assert all(found.not_made.values())
+
+
+def test_tables_whose_share_of_epsilon_is_beyond_the_method_are_left_out_and_others_keep_theirs(folder: Path) -> None:
+    release = load(folder / "release.toml")
+    found = compare(release, methods=["smooth-pareto, alpha = 0.3, epsilon = 0.5"], trials=1).outcomes[1]
+    assert [one.name for one in found.tables] == ["jobs"]
+    assert "epsilon = 0.125" in found.left_out["by_place"]
+    assert found.epsilon == Fraction(3, 8), "three quarters of it, as the release shares it out"
 
 
 # What cannot be compared is refused before any data are read.

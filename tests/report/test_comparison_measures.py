@@ -74,6 +74,13 @@ def test_figures_are_means_over_trials() -> None:
     assert found.mean_error == pytest.approx(10 / 3)
 
 
+def test_a_table_with_nothing_in_it_has_no_figures() -> None:
+    losses = Losses(target([0, 0], SEX), 0.1)
+    losses.add(shown([1, 0]))
+    (found,) = losses.by(losses)[""]
+    assert (found.cells, found.usable, found.withheld, found.mean_error) == (0, None, None, None)
+
+
 BY_PLACE = target([150, 10], PLACE)
 KNOWN = Contributors(
     number=np.array([3, 2, 0, 1]), largest=np.array([50.0, 46, 0, 10]), second=np.array([30.0, 4, 0, 0])

@@ -31,11 +31,11 @@ class Loss:
 
     label: str
     cells: int
-    withheld: float
-    """The share of cells without a published value."""
+    withheld: float | None
+    """The share of cells without a published value; None where no cell has anything in it."""
     value_withheld: float | None
     """The share of their value."""
-    usable: float
+    usable: float | None
     """The share of cells that are published, and off by no more than the stated accuracy."""
     median_error: float | None
     mean_error: float | None

@@ -27,6 +27,8 @@ MOST_CANDIDATES = 20
 """More are no choice that anyone can look through, and each is worked out whole."""
 _PLENTY = 10**6
 """A budget that nothing of a comparison is beyond: nothing is charged."""
+_AMPLE = Fraction(100)
+"""What tables spend for each epsilon of their share before it is known how many share what all of them cost."""
 _OF_ALL = ("method", "epsilon", "alpha")
 _RULES = (
     *("minimum_units", "minimum_count", "dominance", "p", "pq", "coalition", "zeros", "full", "levels"),
@@ -168,7 +170,7 @@ class Wanted:
         """A table under this method; what true numbers or noise cannot have is left out."""
         said: dict[str, Any] = {"method": self.method, **self.options}
         if not is_free(self.method):
-            said |= {"epsilon": table.protect.epsilon or Fraction(1), "alpha": self.alpha}
+            said |= {"epsilon": _AMPLE * (table.protect.epsilon or 1), "alpha": self.alpha}
         fitting: dict[str, Any] = {}
         if is_free(self.method):
             fitting = {"composite": None, "nonnegative": False, "parts": None}

@@ -145,6 +145,7 @@ def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate],
     """The release as it is written and under every method, and what nobody asked for and cannot be made."""
     written, not_made = tried.as_written(), dict[str, str]()
     found = [written] if written.release.tables else []
+    failed: dict[str, dict[str, str]] = {}
     if not found:
         not_made[written.label] = _reasons(written)
     for wanted in each:
@@ -157,12 +158,15 @@ def _candidates(tried: Trials, each: Sequence[Wanted]) -> tuple[list[Candidate],
                 do="name another method; docs/choose.md says which is for which tables",
             )
         if not candidate.release.tables:
-            not_made[wanted.method] = _reasons(candidate)  # whatever its alpha and epsilon
+            failed.setdefault(wanted.method, {})[candidate.label] = _reasons(candidate)
             continue
         if wanted.by_default and any(candidate.protections == one.protections for one in found):
             continue
         same = sum(candidate.label == one.label.partition(" (")[0] for one in found)
         found.append(replace(candidate, label=f"{candidate.label} ({same + 1})") if same else candidate)
+    for method, reasons in failed.items():  # one reason for a method whatever its alpha and epsilon is said once
+        alike = len(set(reasons.values())) == 1 and all(one.method != method for one in found)
+        not_made |= {method: next(iter(reasons.values()))} if alike else reasons
     if not found:
         raise _nothing(not_made)
     return found, not_made

@@ -31,9 +31,9 @@ def loss_row(loss: Loss) -> tuple[str, ...]:
     """The figures of one group of cells, under `HEADINGS`."""
     return (
         f"{loss.cells:,}",
-        f"{loss.withheld:.1%}",
+        _share(loss.withheld),
         _share(loss.value_withheld),
-        f"{loss.usable:.1%}",
+        _share(loss.usable),
         _amount(loss.median_error),
         _amount(loss.mean_error),
         _share(loss.median_relative),
@@ -106,15 +106,15 @@ def _table(made: "Comparison", name: str, title: str) -> str:
 def charts(found: Sequence[tuple[Outcome, TableLoss]]) -> Iterator[str]:
     """Usable cells, the error by size of the cell, and what attacks find out, of one table."""
     yield _bars(
-        {one.label: loss.all.usable for one, loss in found},
+        {one.label: loss.all.usable or 0.0 for one, loss in found},
         title="cells that can be used",
         name="Cells that can be used",
     )
     yield _error_by_size(found)
-    for place, attack in enumerate(found[0][1].attacks if found else ()):
-        rates = {one.label: loss.attacks[place].rate or 0.0 for one, loss in found if loss.attacks}
-        if attack.targets:
-            yield _bars(rates, title=f"disclosed: {attack.attack}", name=attack.attack)
+    tried = [(one.label, attack) for one, loss in found for attack in loss.attacks if attack.rate is not None]
+    for name in dict.fromkeys(attack.attack for _, attack in tried):
+        rates = {label: attack.rate or 0.0 for label, attack in tried if attack.attack == name}
+        yield _bars(rates, title=f"disclosed: {name}", name=name)
 
 
 def _bars(shares: Mapping[str, float], *, title: str, name: str) -> str:

@@ -183,11 +183,14 @@ class Trials:
                 tables[table.name] = wanted.on(table, self.release)
             except ValidationError as error:
                 left[table.name] = why_not(error)
-        found = self._candidate(wanted.label, wanted.method, tables, wanted.about(self.release), left)
+        about = wanted.about(self.release)
+        found = self._candidate(wanted.label, wanted.method, tables, about, left)
         if not found.release.tables or wanted.epsilon is None:
             return found
         plan = make_plan(found.release, self.codelists, self.secret(0))
-        return replace(found, release=with_epsilon(found.release, plan, wanted.epsilon))
+        shared = {one.name: one for one in with_epsilon(found.release, plan, wanted.epsilon).tables}
+        # With its share of epsilon a table may be beyond what the method can do; others keep theirs.
+        return self._candidate(wanted.label, wanted.method, shared, about, found.left_out)
 
     def _candidate(
         self, label: str, method: str, tables: Mapping[str, Table], about: Any, left: Mapping[str, str]
