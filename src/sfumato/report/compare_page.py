@@ -66,7 +66,8 @@ def comparison_body(made: "Comparison", choosing: str) -> str:
     """The page below its heading."""
     said = "".join(f"<p>{escape(words)}</p>" for words in explanations(made))
     tables = "".join(_table(made, name, title) for name, title in made.tables.items())
-    return f"<p><strong>{escape(choosing)}</strong></p>{_overview(made)}{said}{tables}{_own_attacks(made.outcomes)}"
+    after = _own_attacks(made.outcomes) + _reasons(made)
+    return f"<p><strong>{escape(choosing)}</strong></p>{_overview(made)}{said}{tables}{after}"
 
 
 def losses_of(made: "Comparison", name: str) -> list[tuple[Outcome, TableLoss]]:
@@ -84,11 +85,22 @@ def _overview(made: "Comparison") -> str:
         )
         for found in made.outcomes
     ]
-    left = [(f"{found.label}: {name}", why) for found in made.outcomes for name, why in found.left_out.items()]
-    left += list(made.not_made.items())
-    return table("Candidates", ("candidate", "epsilon of all tables", "trials", "tables"), rows) + (
-        table("Left out", ("candidate and table", "why"), left) if left else ""
+    left = len(_left_out(made))
+    said = (
+        f"<p>Candidates, or tables of them, that are left out: {left}. The reasons are at the end.</p>" if left else ""
     )
+    return table("Candidates", ("candidate", "epsilon of all tables", "trials", "tables"), rows) + said
+
+
+def _left_out(made: "Comparison") -> list[tuple[str, str]]:
+    """Candidates and tables of candidates that are not compared, each with the reason."""
+    left = [(f"{found.label}, {name}", why) for found in made.outcomes for name, why in found.left_out.items()]
+    return [*left, *made.not_made.items()]
+
+
+def _reasons(made: "Comparison") -> str:
+    items = "".join(f"<li><strong>{escape(what)}</strong>: {escape(why)}</li>" for what, why in _left_out(made))
+    return f"<h2>Left out</h2><ul>{items}</ul>" if items else ""
 
 
 def _table(made: "Comparison", name: str, title: str) -> str:
