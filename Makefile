@@ -30,6 +30,7 @@ lint: .venv/.tools
 docs: .venv/.tools chromium
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python docs/make_papers.py
+	$(BIN)/python docs/make_protection_costs.py
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_page_pictures.py
 

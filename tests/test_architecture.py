@@ -182,6 +182,11 @@ def test_seeded_randomness_cannot_be_reached_from_a_release() -> None:
             assert "Seeded" not in path.read_text(encoding="utf-8"), path
 
 
+def test_trials_from_a_seed_are_drawn_where_figures_alone_come_out() -> None:
+    named = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "noise.trial" in path.read_text("utf-8")}
+    assert named == {Path("report/trials.py")}, "a run must not be able to draw from a seed"
+
+
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_a_file_holds_one_idea(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 500

@@ -9,10 +9,11 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.2.0.dev0"
-__all__ = ["assess", "check", "load", "open_bundle", "preview", "run", "start"]
+__all__ = ["assess", "check", "compare", "load", "open_bundle", "preview", "run", "start"]
 _DOORS = {
     "assess": "sfumato.report.assess",
     "check": "sfumato.checking",
+    "compare": "sfumato.report.compare",
     "load": "sfumato.release",
     "open_bundle": "sfumato.bundle.read",
     "preview": "sfumato.report.preview",

@@ -255,9 +255,12 @@ class Plan:
         return {file: _published(Path(file).stem, areas[file].only(listed)) for file, listed in codes.items()}
 
 
-def make_plan(release: Release, codelists: Mapping[str, Codelist]) -> Plan:
-    """Plan every statistic; one that cannot be protected as asked is refused here, by name."""
-    secret = release.secret()
+def make_plan(release: Release, codelists: Mapping[str, Codelist], secret: Secret | None = None) -> Plan:
+    """Plan every statistic; one that cannot be protected as asked is refused here, by name.
+
+    The key is that of the release, unless another one is made for a trial.
+    """
+    secret = release.secret() if secret is None else secret
     tables = _tables(release, codelists, secret)
     plan = Plan(
         release=release,

@@ -467,7 +467,11 @@ class TableStatistic(Statistic):
 
     def answer(self, counted: Cells, secret: Secret | None) -> Cells:
         """The protected cells, with the public number of establishments where it is known."""
-        drawn = self.method.protect(counted, self.randomness(secret, counted))
+        return self.drawn(counted, self.randomness(secret, counted))
+
+    def drawn(self, counted: Cells, randomness: Randomness) -> Cells:
+        """The same by some chance."""
+        drawn = self.method.protect(counted, randomness)
         if "establishments" not in counted.columns:
             return drawn
         return drawn.with_column("establishments", counted["establishments"])

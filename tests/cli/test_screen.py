@@ -124,6 +124,7 @@ def test_every_command_prints_whole_words_on_screens_of_any_width(release_folder
         ["run", file],
         ["assess", file],
         ["preview", file],
+        ["compare", file, "--method", "rounding", "--trials", "2"],
         ["budget", "--ledger", file],
         ["query", release_folder / "bundle", "jobs_by_industry"],
         ["tune", file, "--table", "jobs_by_place", "--accuracy", accuracy],

@@ -31,6 +31,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "sfumato.cli.preview:preview",
         "What a run would cost and reveal, before any charge: a confidential report.",
     ),
+    "compare": (
+        "sfumato.cli.compare:compare",
+        "The same tables under noise, factors, suppression …: a confidential comparison.",
+    ),
     "run": ("sfumato.cli.run:run", "Publish a release: charge its budget, count, protect, write the bundle."),
     "query": ("sfumato.cli.query:query", "Ask a bundle: any table of a cube, or rows of a published table."),
     "serve": ("sfumato.cli.serve:serve", "Serve bundles: a page for readers, PxWebApi 2 and 1 and SDMX for programs."),
@@ -55,6 +59,7 @@ ORDER = (
     "start",
     "check",
     "preview",
+    "compare",
     "run",
     "query",
     "serve",

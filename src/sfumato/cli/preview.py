@@ -55,15 +55,15 @@ def preview(
             load(file, period),
             report,
             steps(update),
-            epsilons=_numbers("epsilon", epsilon),
-            alphas=_numbers("alpha", alpha),
+            epsilons=numbers("epsilon", epsilon),
+            alphas=numbers("alpha", alpha),
             beside={path.stem: load(path, period) for path in beside or ()},
             accuracy=accuracy,
         )
     show(preview_summary(made), as_json)
 
 
-def _numbers(option: str, text: str | None) -> list[Fraction]:
+def numbers(option: str, text: str | None) -> list[Fraction]:
     """Numbers above 0, from `1,2,4`."""
     return [] if text is None else [typed_number(option, word.strip()) for word in text.split(",")]
 

@@ -19,6 +19,8 @@ from sfumato.errors import MethodError
 
 NEAR = 1e-6
 """Differences in linear programs that are taken for zero."""
+_EASY = 1e8
+"""Bounds of this size leave a solver as many digits as it needs."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,6 +166,8 @@ def _loaded(
 
 def _run(solver: Any) -> Floats:
     solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kUnknown:
+        _run_scaled(solver)
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise MethodError(
             "a linear program over the tables",
@@ -172,6 +176,20 @@ def _run(solver: Any) -> Floats:
             do="report it with the versions of sfumato and highspy",
         )
     return np.asarray(solver.getSolution().col_value, dtype=np.float64)
+
+
+def _run_scaled(solver: Any) -> None:
+    """Solve a program again whose bounds are too large for the solver's tolerances, in units in which they are not.
+
+    Weighted amounts have up to fifteen digits, as many as floating point: what is lost is in the last of them.
+    """
+    program = solver.getLp()
+    bounds = np.abs(np.concatenate([program.col_lower_, program.col_upper_]))
+    largest = float(bounds[np.isfinite(bounds)].max(initial=1.0))
+    solver.clearSolver()
+    solver.setOptionValue("user_bound_scale", min(-int(np.log2(largest / _EASY)), 0))
+    solver.run()
+    solver.setOptionValue("user_bound_scale", 0)
 
 
 class Extremes:

@@ -84,7 +84,7 @@ def write_cells(
     path.chmod(0o600)
 
 
-def _with_roundings(found: PublishedRelease, table: PublishedTable) -> Cells:
+def true_cells(found: PublishedRelease, table: PublishedTable) -> Cells:
     """The true cells; where a table is published as sums of a finer one, with how many values each is a sum of."""
     finest, true = finest_of(table, found.plan.tables), found.counted[table.name]
     return true if finest is table else with_roundings(true, found.counted[finest.name])
@@ -146,11 +146,10 @@ def assess(
         assessment = assess_answers(
             found, path, strata=strata, before=before, others=others, accuracy=accuracy, change=change
         )
-        told = {name: columns for one in assessment.together for name, columns in one.columns.items()}
         for table in plan.tables:
-            answer, true = found.given[table.name], _with_roundings(found, table)
+            answer, true = found.given[table.name], true_cells(found, table)
             if "status" in answer.columns and not table.estimates:
-                cells, more = table.with_true_values(true), told.get(table.name, {})
+                cells, more = table.with_true_values(true), assessment.told.get(table.name, {})
                 write_cells(table, cells, answer, path.with_name(f"{table.name}.parquet"), more)
         write_report(assessment)
         return assessment
@@ -204,7 +203,7 @@ def assess_answers(
     for name, true in cells.items():
         table = planned[name]
         attacks = table.attacks(true, given[name], plan.secret)
-        whole = _with_roundings(found, table)
+        whole = true_cells(found, table)
         for place, view in enumerate(views(table, whole, given[name], agreed=found.shown[name], unit=units[name])):
             seen = replace(
                 view,

@@ -1,8 +1,9 @@
 """What an assessment finds: the error, the use and the risk of every statistic, computed from true values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sfumato.measures.attacks import AttackResult, JointFindings
 from sfumato.measures.limits import LimitCost
@@ -43,6 +44,11 @@ class Assessment:
     """Of tables that hide whole units: the title, and what is left out for that."""
     usability: tuple[Usability, ...] = ()
     """Which cells of every statistic can be used."""
+
+    @property
+    def told(self) -> dict[str, Mapping[str, Any]]:
+        """By table, what all tables of its kind together tell of each of its cells."""
+        return {name: columns for one in self.together for name, columns in one.columns.items()}
 
     def attacks(self) -> Iterator[tuple[str, AttackResult]]:
         """Every attack that was tried, with the title of what it was tried on."""

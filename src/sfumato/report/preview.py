@@ -22,10 +22,11 @@ from sfumato.measures.drawing import table
 from sfumato.measures.usability import ACCURACY, HEADINGS, Usability, usability_rows
 from sfumato.paths import refuse_other
 from sfumato.plan import make_plan
-from sfumato.privacy.guarantee import NO_ALPHA, at_least, at_most, plain
+from sfumato.privacy.guarantee import at_least, at_most, plain
 from sfumato.release import Release
 from sfumato.report.assess import assess_answers
 from sfumato.report.assessment import Assessment
+from sfumato.report.candidates import AS_WRITTEN, refuse_too_many, with_alpha, with_epsilon
 from sfumato.report.page import BEGINS, report_body, write_page
 from sfumato.report.published import on_trial
 from sfumato.safeguards import as_rounded_before
@@ -39,9 +40,6 @@ CHOOSING = (
     "chooses reveals something by the choice, and no guarantee covers that. Choose on earlier, synthetic or public "
     "data; or fix beforehand which few candidates there are and by which rule one is taken."
 )
-AS_WRITTEN = "as written"
-MOST_CANDIDATES = 20
-"""More are no choice that anyone can look through, and each is worked out whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,13 +150,7 @@ def preview(
                 f"--{option}", expected="numbers above 0", found="another", do=f"write --{option} 0.1, say"
             )
     releases = {AS_WRITTEN: release} | dict(beside or {})
-    if len(releases) * max(len(epsilons), 1) * max(len(alphas), 1) > MOST_CANDIDATES:
-        raise ReleaseError(
-            "candidates",
-            expected=f"at most {MOST_CANDIDATES}, of all release files, epsilons and alphas together",
-            found="more",
-            do="preview fewer: the more there are to choose from, the more the choice reveals",
-        )
+    refuse_too_many(len(releases) * max(len(epsilons), 1) * max(len(alphas), 1))
     path = refuse_other(report or release.confidential / "preview.html", "--report", "report", BEGINS)
     every: tuple[Sequence[Fraction | None], ...] = (alphas if alphas else [None], epsilons if epsilons else [None])
     parameters = [(alpha, epsilon) for alpha, epsilon in product(*every)]
@@ -192,10 +184,10 @@ def _candidates(
     made = []
     with checked(release, progress, everything=True, remember=False) as ready:
         for alpha, epsilon in parameters:
-            chosen = _with_alpha(release, alpha)
+            chosen = with_alpha(release, alpha)
             planned = _planned(ready, chosen)
             if epsilon is not None:
-                planned = _planned(ready, _with_epsilon(chosen, planned, epsilon))
+                planned = _planned(ready, with_epsilon(chosen, planned.plan, epsilon))
             words = [
                 f"alpha {plain(alpha)}" if alpha is not None else "",
                 f"epsilon {plain(epsilon)}" if epsilon else "",
@@ -221,42 +213,6 @@ def _planned(ready: Checked, release: Release) -> Checked:
     identity = ready.identity
     plan = make_plan(release, ready.opened.codelists())
     return replace(ready, plan=identity.as_charged(as_rounded_before(plan, identity)))
-
-
-def _with_alpha(release: Release, alpha: Fraction | None) -> Release:
-    if alpha is None:
-        return release
-    budget = release.about.budget
-    if budget is None or budget.alpha == NO_ALPHA:
-        raise ReleaseError(
-            "--alpha",
-            expected="a budget with an alpha: within a factor of 1 + alpha sizes of an establishment look alike",
-            found="none" if budget is None else 'definition = "individuals", where it plays no part',
-            do="leave --alpha out",
-        )
-    tables = tuple(
-        one
-        if one.protect.alpha is None
-        else one.model_copy(update={"protect": one.protect.model_copy(update={"alpha": alpha})})
-        for one in release.tables
-    )
-    about = release.about.model_copy(update={"budget": budget.model_copy(update={"alpha": alpha})})
-    return release.model_copy(update={"tables": tables, "about": about})
-
-
-def _with_epsilon(release: Release, ready: Checked, epsilon: Fraction) -> Release:
-    """The release with all that it spends scaled, so that it costs so much together."""
-    spent = ready.plan.epsilon()
-    if not spent:
-        raise ReleaseError(
-            "--epsilon",
-            expected="a table or cube that spends a budget",
-            found="only methods with a key, which have no epsilon",
-            do="leave --epsilon out, and name a release file with other options by --beside",
-        )
-    times = epsilon / spent
-    tables = tuple(one.model_copy(update={"protect": one.protect.scaled(times)}) for one in release.tables)
-    return release.model_copy(update={"tables": tables, "cubes": tuple(one.scaled(times) for one in release.cubes)})
 
 
 # The page.

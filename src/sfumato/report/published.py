@@ -99,12 +99,17 @@ def as_published(
 
 
 def on_trial(
-    ready: Checked, counted: list[tuple[PublishedTable, Any]], progress: Progress = lambda _: None
+    ready: Checked,
+    counted: list[tuple[PublishedTable, Any]],
+    progress: Progress = lambda _: None,
+    *,
+    draw: Callable[[PublishedTable, Any], Cells] | None = None,
 ) -> PublishedRelease:
     """The same of answers that are drawn here, looked at and thrown away: nothing is charged, and nothing is kept.
 
     Formal noise is drawn from the operating system, as a run draws it, and a run draws anew. What follows from a key is
-    what a run would publish. `counted` has the true numbers of earlier trials, and gets those of this one.
+    what a run would publish. `counted` has the true numbers of earlier trials, and gets those of this one. A comparison
+    answers tables that are not decided together by a `draw` of its own.
     """
     plan = ready.plan
     refuse_too_large(plan)
@@ -135,7 +140,8 @@ def on_trial(
     for name, table in tables.items():
         question = table.digest("")  # two tables that ask the same are answered once
         if question not in drawn:
-            drawn[question] = table.answer(tabulated[name], plan.secret)
+            true = tabulated[name]
+            drawn[question] = table.answer(true, plan.secret) if draw is None else draw(table, true)
     answered = {name: table.as_asked(table.content(drawn[table.digest("")])) for name, table in tables.items()}
 
     def cube(planned: CubeStatistic, counted: Any) -> PublishedCube:

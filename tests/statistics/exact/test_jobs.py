@@ -1,12 +1,13 @@
 """True numbers of jobs: establishments are the units, and combinations without any are known zeros."""
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.checking import checked
+from sfumato.checking import check, checked
 from sfumato.release import load
 from sfumato.running import run
 from tests.tiny import TINY
@@ -95,3 +96,15 @@ def test_either_cost_withholds_what_is_sensitive(tmp_path: Path, cost: str) -> N
     published = run(load(written(tmp_path, f'minimum_units = 2, cost = "{cost}"')))
     rows = pq.read_table(published.bundle / "tables/pay.parquet").to_pylist()
     assert [row["value"] for row in rows if row["establishments"]] == [None, None, None]
+
+
+@pytest.mark.slow
+def test_linked_tables_without_totals_have_cells_that_nothing_bounds_and_are_protected(release_folder: Path) -> None:
+    text = (release_folder / "release.toml").read_text(encoding="utf-8")
+    text = re.sub(r'"smooth-pareto", epsilon = [\d.]+', '"suppression", minimum_units = 3, p = 15', text)
+    text = re.sub(r"^budget = .*$", "", text, flags=re.MULTILINE)
+    path = release_folder / "suppressed.toml"
+    path.write_text(text, encoding="utf-8")
+    found = check(load(path)).foreseen
+    assert len(found) == 3
+    assert all(one.withheld >= one.sensitive > 0 for one in found.values())

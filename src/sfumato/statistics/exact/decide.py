@@ -340,7 +340,8 @@ def still_open(found: Linked, withheld: Flags, protection: Protection, pairs: In
     away as the rest of the cell, and the upper one as the rules ask for.
     """
     system, left = found.system, []
-    down, up = system.freedom
+    far = 1e3 * max(float(np.abs(system.value).max(initial=1.0)), 1.0)  # without totals cells have no upper bound
+    down, up = (np.minimum(side, far) for side in system.freedom)
     for cell, reader in pairs:
         own = max((_contribution(found, one, int(cell), int(reader)) for one in every.items()), default=0)
         free = (withheld | system.hidden) & (protection.owner != reader) & (system.lower < system.upper)

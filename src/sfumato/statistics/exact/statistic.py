@@ -22,6 +22,7 @@ from sfumato.frame.levels import TOTAL
 from sfumato.frame.records import Microdata
 from sfumato.keys import Secret
 from sfumato.measures.attacks import JointFindings
+from sfumato.measures.views import Strata
 from sfumato.method import Method
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.statistic import EXACT_NOTE, Busy, Statistic
@@ -29,6 +30,7 @@ from sfumato.statistics.column_texts import ESTABLISHMENTS_KNOWN
 from sfumato.statistics.exact.merged import all_levels, merged_question
 from sfumato.statistics.exact.question import ExactQuestion, with_total
 from sfumato.statistics.fitting import epsilon_of, know_each_measure, need_one_period, refuse_unknown_codes
+from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.published import Columns, PublishedTable
 from sfumato.statistics.registry import build, is_exact
 from sfumato.statistics.table import Table
@@ -418,6 +420,13 @@ class ExactJobs(ExactTable):
         from sfumato.statistics.exact.tabulate import refuse_unlinkable
 
         refuse_unlinkable(data, {name: one.question for name, one in batch.items()})
+
+    def strata(self, attribute: str, codelist: Codelist, data: OpenJobs, counted: Cells) -> Strata | None:
+        """The class of a public attribute that every cell belongs to, whether it is a dimension of the table or not."""
+        from sfumato.statistics.jobs.tabulate import strata_by
+
+        asked = Question(by=self.question.inner, where=self.question.where)
+        return strata_by(data, asked, attribute, codelist, counted)
 
     @property
     def of_records(self) -> bool:

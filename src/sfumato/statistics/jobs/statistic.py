@@ -44,7 +44,7 @@ from sfumato.statistics.jobs.at_periods import (
 )
 from sfumato.statistics.jobs.noise_infusion import COIN
 from sfumato.statistics.jobs.question import COLUMNS, THRESHOLD, Question
-from sfumato.statistics.jobs.tabulate import FURTHER_STRATA, as_in, blocks_of, parted, strata, tabulate
+from sfumato.statistics.jobs.tabulate import as_in, blocks_of, parted, strata_by, tabulate
 from sfumato.statistics.published import PublishedTable
 from sfumato.statistics.registry import METHODS, build, is_free, needs
 from sfumato.statistics.table import Table
@@ -306,14 +306,7 @@ class JobCounts(PublishedTable):
 
     def strata(self, attribute: str, codelist: Codelist, data: OpenJobs, counted: Cells) -> Strata | None:
         """The class of a public attribute that every cell belongs to, whether it is a dimension of the table or not."""
-        own = next((found for found in self.by if found.name == attribute), None)
-        dimension = own or Dimension(name=attribute, codes=codelist.codes)
-        labels = dict(zip(codelist.codes, codelist.labels, strict=True))
-        return Strata(
-            attribute=attribute,
-            labels=(*(labels.get(code, code) for code in dimension.codes), *FURTHER_STRATA),
-            classes=strata(data.frame, data.tables, self.question, dimension, counted),
-        )
+        return strata_by(data, self.question, attribute, codelist, counted)
 
     @property
     def lacking_columns(self) -> frozenset[str]:

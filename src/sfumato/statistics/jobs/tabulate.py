@@ -24,11 +24,14 @@ from sfumato.engine.chunks import (
     place_in,
 )
 from sfumato.engine.connect import Tables
+from sfumato.engine.data import OpenJobs
 from sfumato.engine.headcounts import all_workers, establishments_with_heads, workers_by_place
 from sfumato.engine.lacking import need
 from sfumato.engine.panel_jobs import jobs_at, register_at
 from sfumato.engine.query import Rows, texts, total
+from sfumato.frame.codelists import Codelist
 from sfumato.frame.data import Frame
+from sfumato.measures.views import Strata
 from sfumato.noise.factors import Factors
 from sfumato.statistics.jobs.question import Question
 from sfumato.statistics.jobs.sparse_laplace import Workforces
@@ -349,6 +352,18 @@ def strata(frame: Frame, tables: Tables, question: Question, attribute: Dimensio
     stratum = np.where(codes == 1, code[there][first], several)
     at = np.minimum(np.searchsorted(blocks, own), max(len(blocks) - 1, 0))
     return np.where(blocks[at] == own, stratum[at], none) if len(blocks) else np.full(len(cells), none)
+
+
+def strata_by(data: OpenJobs, question: Question, attribute: str, codelist: Codelist, cells: Cells) -> Strata:
+    """The class of a public attribute that every cell belongs to, whether it is a dimension of the table or not."""
+    own = next((found for found in question.by if found.name == attribute), None)
+    dimension = own or Dimension(name=attribute, codes=codelist.codes)
+    labels = dict(zip(codelist.codes, codelist.labels, strict=True))
+    return Strata(
+        attribute=attribute,
+        labels=(*(labels.get(code, code) for code in dimension.codes), *FURTHER_STRATA),
+        classes=strata(data.frame, data.tables, question, dimension, cells),
+    )
 
 
 # Workforces of every establishment by worker cells, for methods that look at each of them.

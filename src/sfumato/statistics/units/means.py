@@ -7,9 +7,9 @@ import numpy as np
 
 from sfumato.arrays import Floats, Integers
 from sfumato.cells import Cells
-from sfumato.keys import Secret
 from sfumato.method import CONFIDENCE, NOT_AVAILABLE, PublishedFigures
 from sfumato.noise.factors import ONE
+from sfumato.noise.randomness import Randomness
 from sfumato.statistics.column_texts import COLUMNS
 from sfumato.statistics.published import Columns
 from sfumato.statistics.table import FOR_UNITS, Table
@@ -31,9 +31,9 @@ class UnitMeans(UnitTotals):
         """Whether a table of these data is of this kind."""
         return not data.of_jobs and table.statistic == "mean" and table.protect.method in FOR_UNITS
 
-    def answer(self, counted: Cells, secret: Secret | None) -> Cells:
+    def drawn(self, counted: Cells, randomness: Randomness) -> Cells:
         """The protected totals, the number of records, and where there is no mean because there is none."""
-        drawn = super().answer(counted, secret).with_column(RECORDS, counted[RECORDS])
+        drawn = super().drawn(counted, randomness).with_column(RECORDS, counted[RECORDS])
         return drawn.with_column("status", np.where(drawn[RECORDS] > 0, 0, NOT_AVAILABLE))
 
     def _divisor(self, cells: Cells) -> Floats:
