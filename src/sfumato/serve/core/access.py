@@ -31,7 +31,7 @@ class Settings:
     """A larger answer is refused."""
     most_body: int = 1_000_000
     """Bytes a request may have."""
-    most_running: int = 600
+    most_running: int = 1_200
     """Questions that are worked on or wait at a time; further ones are asked to come back."""
     most_of_one: int = 75
     """Questions of one address among them, whatever tokens it shows."""
@@ -43,6 +43,8 @@ class Settings:
     """Pages and large answers that one client may wait for at a time; further ones are asked to come back."""
     most_lined_up: int = 300
     """Such answers that all clients together may wait for: other places are left for what is answered at once."""
+    most_sharing: int = 600
+    """Requests that may wait for an answer that another one asked for first; they cost no work."""
     seconds: float = 30
     """How long a question may take."""
     most_saved: int = 10_000

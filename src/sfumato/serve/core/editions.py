@@ -70,8 +70,12 @@ class Editions:
             return False
         if found.stamps != found.stamps_now():
             return False  # replaced again while it was read: the next look finds it
-        self._newest, self._refused = self._edition(found), None
+        self.replace(found)
         return True
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Serve other tables from now on, in one step."""
+        self._newest, self._refused = self._edition(catalogue), None
 
     @contextmanager
     def watched(self, renewed: Callable[[Catalogue], None]) -> Iterator[None]:
