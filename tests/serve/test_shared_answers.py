@@ -69,9 +69,7 @@ def test_who_asked_first_may_leave_without_taking_the_answer_from_the_others(
     assert server.held.order == [7, 0]
 
 
-def test_a_question_that_all_have_left_is_not_begun_and_can_be_asked_again(
-    catalogue: Catalogue, tmp_path: Path
-) -> None:
+def test_a_question_that_all_have_left_is_not_begun(catalogue: Catalogue, tmp_path: Path) -> None:
     with busy(catalogue, tmp_path, downloads=1) as server:
         before = server.download(7, 9)
         assert server.held.began()
