@@ -18,6 +18,7 @@ from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.audit import Audit
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.compress import Compression
 from sfumato.serve.core.editions import OneEdition
 from sfumato.serve.core.http import (
     HeadAsGet,
@@ -144,6 +145,7 @@ def _guard(app: FastAPI, context: ServerContext) -> None:
         app.add_middleware(RateLimit, access=access, calls=settings.calls, window=settings.window)
     if settings.audit is not None:
         app.add_middleware(Audit, access=access, folder=settings.audit, addresses=settings.addresses)
+    app.add_middleware(Compression, cache_bytes=settings.cache_bytes // 4)
     app.add_middleware(SecurityHeaders, access=access)
     app.add_middleware(HeadAsGet)
 
