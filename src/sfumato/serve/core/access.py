@@ -72,6 +72,15 @@ class Settings:
     """The maintenance agency of SDMX."""
     url: str = ""
     """Where readers find the server, such as https://tables.example.org; links are relative when not given."""
+    metrics: bool = False
+    """Whether `/metrics` says how the server does."""
+    mcp: bool = False
+    """Whether `/mcp` answers language models."""
+
+    @property
+    def prefix(self) -> str:
+        """The path below which readers find the server; mostly none."""
+        return urlsplit(self.url).path.rstrip("/")
 
 
 # Who is signed in with a browser: a random name in a cookie stands for a token, until it expires or is revoked.
@@ -208,8 +217,8 @@ class Access:
                 return None
             return self.holder(token.strip().decode("latin-1"))
         name = self.session(scope)
-        shown = None if name is None else self.sessions.token(name)
-        return None if shown is None else self._look_up(lambda: self.users.still(shown))
+        token_of = None if name is None else self.sessions.token(name)
+        return None if token_of is None else self._look_up(lambda: self.users.still(token_of))
 
     @staticmethod
     def _look_up(look: Callable[[], User | None]) -> User | None:

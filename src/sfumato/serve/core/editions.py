@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from time import time
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,6 +25,8 @@ class Edition:
 
     catalogue: Catalogue
     cache: BoundedCache[Any] = field(repr=False)
+    opened: float = field(default_factory=time)
+    """When, in seconds of Unix time."""
     made: dict[str, Any] = field(default_factory=dict, repr=False)
     """What routers make of the catalogue once, by their names."""
 
