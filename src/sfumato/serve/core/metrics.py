@@ -1,5 +1,6 @@
 """What those who run the server watch, as Prometheus reads it: numbers of answers, how long they took, who waits."""
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,7 @@ class Metrics:
 
 
 _PAGE = 4_096
+_PART = re.compile(r"\{(\w+)[^}]*\}")
 
 
 class Measured:
@@ -98,8 +100,13 @@ class Measured:
 
 def route_of(scope: Scope) -> str:
     """The route that answered, without what stood in its place: few, whatever is asked."""
-    found: str = getattr(scope.get("route"), "path", "none")
-    return found
+    template: str | None = getattr(scope.get("route"), "path", None)
+    if template is None:
+        return "none"
+    # A route knows its path below the interface it belongs to; what is before it is the same in every request.
+    own = _PART.sub(lambda part: str(scope.get("path_params", {}).get(part[1], "")), template)
+    path: str = scope["path"]
+    return path.removesuffix(own) + template if path.endswith(own) else template
 
 
 def _head(name: str, kind: str, said: str) -> Iterator[str]:
