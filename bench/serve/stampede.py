@@ -1,7 +1,7 @@
 """Many readers of one new page at a time, and workbooks while others ask.
 
-`python -m bench.serve.stampede BUNDLE… [--beside SRC]`, of which one bundle has the cube `requirements`. With `--beside`
-the code in another folder `src` answers the same in turn, for figures side by side of one run.
+`python -m bench.serve.stampede BUNDLE… [--beside SRC]`, of which one bundle has the cube `requirements`. With
+`--beside` the code in another folder `src` answers the same in turn, for figures side by side of one run.
 """
 
 import argparse

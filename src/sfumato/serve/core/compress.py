@@ -3,15 +3,16 @@
 import asyncio
 import re
 import zlib
-from collections.abc import Mapping
+from functools import lru_cache
 
 import pyarrow as pa
 from anyio import to_thread
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.serve.core.access import PRIVATE
 from sfumato.serve.core.figures import BoundedCache
+from sfumato.serve.core.http import Raw
 
 SMALL = 1_000
 """Bytes of an answer that is sent as it is: less would not be saved in one packet."""
@@ -27,6 +28,7 @@ _QUALITY = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 _TAGGED = re.compile(rb'"([0-9a-f]+)-(zstd|gzip)"')
 
 
+@lru_cache(maxsize=1_000)
 def coding(accept: str) -> str | None:
     """The coding that a client gets, by what it says it accepts; None if it wants the answer as it is.
 
@@ -74,7 +76,8 @@ class Compression:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        wanted = coding(",".join(Headers(scope=scope).getlist("accept-encoding")))
+        said = [text for name, text in scope["headers"] if name == b"accept-encoding"]
+        wanted = coding(b",".join(said).decode("latin-1")) if said else None
         known = _plain_tags(scope)
         begin: Message | None = None
         stream: zlib._Compress | None = None
@@ -89,19 +92,19 @@ class Compression:
                 return
             body, more = message.get("body", b""), message.get("more_body", False)
             if begin is not None:
-                start, begin = {**begin, "headers": list(begin.get("headers", ()))}, None
-                headers = MutableHeaders(raw=start["headers"])
-                tag = headers.get("etag", "").encode()
+                raw = list(begin.get("headers", ()))
+                start, begin = {**begin, "headers": raw}, None
+                headers, tag = MutableHeaders(raw=raw), _header(raw, b"etag")
                 if start["status"] == 304:
                     if tag in known:  # the answer that the client has, as it has it
                         headers["ETag"] = known[tag].decode()
-                elif self._may(scope, headers):
+                elif (more or len(body) >= SMALL) and self._may(scope, raw):
                     headers.add_vary_header("Accept-Encoding")
                     if wanted and more:
                         stream = zlib.compressobj(_LEVELS["gzip"], wbits=_GZIP)
                         _say(headers, "gzip")
                         del headers["Content-Length"]
-                    elif wanted and len(body) >= SMALL:
+                    elif wanted:
                         body = await self._whole(body, wanted, tag)
                         _say(headers, wanted)
                         headers["Content-Length"] = str(len(body))
@@ -114,9 +117,9 @@ class Compression:
         await self._app(scope, receive, written)
 
     @staticmethod
-    def _may(scope: Scope, headers: Mapping[str, str]) -> bool:
-        kind = headers.get("content-type", "").lower().encode("latin-1")
-        return not scope.get(PRIVATE) and "content-encoding" not in headers and _TEXT.match(kind) is not None
+    def _may(scope: Scope, headers: Raw) -> bool:
+        text = _TEXT.match(_header(headers, b"content-type")) is not None
+        return text and not scope.get(PRIVATE) and not _header(headers, b"content-encoding")
 
     async def _whole(self, body: bytes, name: str, tag: bytes) -> bytes:
         """A body in a coding: one with a tag is compressed once, however many ask for it."""
@@ -132,6 +135,10 @@ class Compression:
             kept = await asyncio.shield(task)  # who leaves takes nothing from the others
             self._cache.put(key, kept, size=len(kept))
         return kept
+
+
+def _header(headers: Raw, name: bytes) -> bytes:
+    return next((text for key, text in headers if key == name), b"")
 
 
 async def _in_thread(body: bytes, name: str) -> bytes:
