@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -13,7 +15,9 @@ from sfumato.serve.app import make_app
 from sfumato.serve.core import traces
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.catalogue import Catalogue
+from tests.serve import patient
 from tests.serve.in_thread import asking
+from tests.serve.running import serving
 
 DATA = "/api/v2/tables/jobs_by_place/data"
 _LINE = re.compile(r"[a-z_]+(\{[a-z]+=\"[^\"\n]*\"(,[a-z]+=\"[^\"\n]*\")*\})? [0-9.e+-]+")
@@ -109,3 +113,39 @@ def test_traces_without_the_extra_are_refused_in_words(monkeypatch: pytest.Monke
     monkeypatch.setitem(__import__("sys").modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(SfumatoError, match=r"pip install 'sfumato\[telemetry\]'"):
         traces.tracer_provider()
+
+
+@pytest.mark.slow
+def test_a_server_as_it_is_started_answers_models_shows_numbers_and_sends_traces(
+    bundles: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="sfumato[telemetry] is not installed")
+    from tests.serve.test_mcp import call
+
+    got: list[tuple[str, bytes]] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        thread = Thread(target=collector.serve_forever)
+        thread.start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+        options = ("--mcp", "--metrics", "--traces", "--state", tmp_path / "state")
+        with serving(bundles["jobs"], *options) as server:
+            given = call(f"{server.url}/mcp", "get_data", table="jobs_by_place", codes={"place": ["top(1)"]})
+            assert given["cells"]
+            assert 'route="/mcp",status="200"' in patient.get(f"{server.url}/metrics").text
+        collector.shutdown()
+        thread.join()
+    assert {path for path, _ in got} == {"/v1/traces"}
+    sent = b"".join(content for _, content in got)
+    assert b"POST /mcp" in sent
+    assert b"jobs_by_place" in sent

@@ -64,6 +64,7 @@ def test_a_bundle_that_cannot_be_served_keeps_no_other_from_being_served(
     shelf: Path, bundles: dict[str, Path], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("uvicorn.error"), "propagate", True)
+    caplog.set_level(logging.ERROR, logger="uvicorn.error")  # servers of other tests made it quieter
     editions = editions_of(shelf)
     shutil.copytree(bundles["jobs"], shelf / "bad")
     (shelf / "bad" / "statement.md").write_text("changed")

@@ -137,7 +137,7 @@ def serve(
             warned = list(warnings(settings, queue, budget=budget_epsilon))
             if as_json:
                 show(("", {"address": address, "live": queue is not None, "warnings": warned}), as_json)
-            for line in [] if as_json else where(catalogue, address, queue):
+            for line in [] if as_json else where(catalogue, address, queue, mcp=mcp):
                 screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
             for line in warned:
                 messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)

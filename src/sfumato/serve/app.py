@@ -86,7 +86,7 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
 """Where each interface is mounted."""
 
 
-def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> Iterator[str]:
+def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None, *, mcp: bool = False) -> Iterator[str]:
     """Lines that say what can be opened where; the first has the address itself."""
     first = next(iter(catalogue))
     yield f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C."
@@ -96,6 +96,8 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> It
     yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
     yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
     yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
+    if mcp:
+        yield f"  language models  {address}/mcp"
     if queue is not None:
         yield f"  ad-hoc tables    {address}{site.LIVE}   with a token"
         yield f"  steward          {address}{site.STEWARD}   with the token of a steward"

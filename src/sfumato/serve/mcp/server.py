@@ -142,6 +142,7 @@ class OverHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a call."""
+        scope["route"] = self.route  # what numbers and traces know it by, as that of every other interface
         await self._sessions.handle_request(scope, receive, send)
 
     @asynccontextmanager
