@@ -63,7 +63,8 @@ SERVE = {
     "page": ("core", "formats", "context", "pxweb"),
     "live": ("core", "formats", "context", "pxweb", "page"),
     "steward": ("core", "context", "page", "live"),
-    "app": ("core", "formats", "context", "sdmx", "pxweb", "page", "live", "steward"),
+    "mcp": ("core", "context"),
+    "app": ("core", "formats", "context", "sdmx", "pxweb", "page", "live", "steward", "mcp"),
     "run": ("core", "page", "live", "app"),
 }
 """What each folder of serve imports beside itself: only folders before it, and only the application sees all."""

@@ -7,6 +7,7 @@ from bench.totals.records import RECORDS
 
 _SHARE = 0.25
 _LIVE = 2.0
+_LAST, _BOOK = 2.0, 1.0
 
 
 def server_section(results: Results) -> Section:
@@ -15,7 +16,7 @@ def server_section(results: Results) -> Section:
     return Section(
         name="server",
         heading=f"{results['connections']} connections from a second process ({results['client']}), one server process",
-        lines=(*_throughput(results), _errors(results), *_live(results)),
+        lines=(*_throughput(results), _errors(results), *_rush(results), *_live(results)),
         notes=(
             *another_size(results["live"]["records"], RECORDS, "records"),
             f"Medians of {rounds} rounds of a few seconds, in turn, each round in another order, over loopback; server "
@@ -55,6 +56,23 @@ def _errors(results: Results) -> Claim:
     every = [one for found in results["rounds"].values() for one in found]
     errors, requests = (int(sum(one[name] for one in every)) for name in ("errors", "requests"))
     return limited("Errors", errors, f"{errors} of {requests:,} requests", 0, "")
+
+
+def _rush(results: Results) -> list[Claim]:
+    if "rush" not in results:  # measured by an earlier version
+        return []
+    rush = results["rush"]
+    last = [one["last"] for one in rush["stampede"]]
+    refused = sum(n for one in rush["stampede"] for status, n in one["statuses"].items() if int(status) != 200)
+    books = [one["seconds"] for one in rush["workbook"]]
+    waited = 1_000 * median(one["p99"] for one in rush["workbook"])
+    readers, cells = f"{rush['readers']} readers of one new page at a time", f"{rush['cells']:,} figures"
+    return [
+        limited(f"{readers}, until the last has it", median(last), range_of(last), _LAST, " s"),
+        limited(f"{readers}: refused", refused, f"{refused}", 0, ""),
+        limited(f"A workbook of {cells}", median(books), range_of(books), _BOOK, " s"),
+        Claim(what="Others meanwhile, for an answer that is given at once", figure=f"p99 {waited:.0f} ms"),
+    ]
 
 
 def _live(results: Results) -> list[Claim]:

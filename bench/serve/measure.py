@@ -16,6 +16,7 @@ from urllib.request import urlopen
 import duckdb
 import pyarrow as pa
 
+from bench.serve import stampede
 from bench.shared.gate import WrongResultError
 from bench.shared.processes import SFUMATO, Tell, in_turn, module, output_of
 from bench.shared.report import Results
@@ -75,6 +76,7 @@ def measure_server(folder: Path, *, records: int, repeat: int, tell: Tell) -> Re
         "client": "wrk" if shutil.which("wrk") else "a client of ours",
         "rounds": rounds,
         "identical": identical,
+        "rush": _rush(bundles, tell),
         "live": _measure_live(folder, records=records, repeat=repeat, tell=tell),
     }
 
@@ -87,6 +89,13 @@ def _bundles(folder: Path, tell: Tell) -> list[Path]:
     for name in ("jobs", "cube"):
         output_of(SFUMATO, "run", folder / name / "release.toml")
     return [folder / name / "bundle" for name in ("jobs", "cube")]
+
+
+def _rush(bundles: list[Path], tell: Tell) -> Results:
+    """Many readers of one new page, and workbooks while others ask."""
+    tell(f"{stampede.READERS} readers at a time, and workbooks")
+    found: Results = stampede.measure(bundles, {"now": None})["now"]
+    return {**found, "readers": stampede.READERS, "cells": stampede.CELLS}
 
 
 @contextmanager

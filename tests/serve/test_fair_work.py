@@ -100,12 +100,15 @@ class Busy:
     download: Callable[..., socket.socket]
     """Ask for the code of a number, as the client whose address ends so, with any headers."""
     queue: WorkerQueue
+    renew: Callable[[], None]
+    """Serve the same tables as if they were published anew."""
     tokens: tuple[str, ...]
     """The headers of two analysts."""
 
     def heard_of(self, number: int) -> bool:
         """Ask something else until the server has heard of so many downloads."""
-        return any(self.client.get("/health") and self.queue.counts.total == number for _ in range(10_000))
+        counts = (self.queue.counts, self.queue.sharing)
+        return any(self.client.get("/health") and sum(one.total for one in counts) == number for _ in range(10_000))
 
     def quick(self, last: int, *headers: str) -> Said:
         """What the client whose address ends so is told when it asks for two figures."""
@@ -113,11 +116,12 @@ class Busy:
 
 
 @contextmanager
-def busy(catalogue: Catalogue, tmp_path: Path, **settings: Any) -> Iterator[Busy]:
-    held, users = Held(), Users(tmp_path / "state")
+def busy(catalogue: Catalogue, tmp_path: Path, held: Held | None = None, **settings: Any) -> Iterator[Busy]:
+    held, users = held or Held(), Users(tmp_path / "state")
     tokens = tuple(f"Authorization: Bearer {users.add(name, Role.analyst)[1]}" for name in ("ann", "bob"))
+    tables = Catalogue(tables={**catalogue.tables, "long": long_table(held), "flows": flow_table(held)})
     app = make_app(
-        Catalogue(tables={**catalogue.tables, "long": long_table(held), "flows": flow_table(held)}),
+        tables,
         Settings(**{"state": tmp_path / "state", "calls": 0, "seconds": PATIENCE} | settings),
     )
     with asking(app) as client, ExitStack() as stack:
@@ -134,8 +138,15 @@ def busy(catalogue: Catalogue, tmp_path: Path, **settings: Any) -> Iterator[Busy
             target = f"/api/v2/tables/long/data?outputFormat=xlsx&valueCodes[a]=c{code}&valueCodes[b]=*"
             return sent(request("GET", target, *headers), last)
 
+        context = app.state.context
         yield Busy(
-            held=held, client=client, sent=sent, download=download, queue=app.state.context.worker_queue, tokens=tokens
+            held=held,
+            client=client,
+            sent=sent,
+            download=download,
+            queue=context.worker_queue,
+            renew=lambda: context.editions.replace(tables),
+            tokens=tokens,
         )
 
 
@@ -284,5 +295,5 @@ def test_lines_leave_places_for_what_is_answered_at_once(catalogue: Catalogue, t
         server.held.finish.release(2)
         assert [heard(connection).status for connection in both] == [200, 200]
     default = Settings()
-    assert default.most_lined_up + WAITING < default.most_running
+    assert default.most_lined_up + default.most_sharing + WAITING < default.most_running
     assert default.most_waiting < default.most_of_one <= default.most_running // 8

@@ -96,6 +96,25 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(slow: Server, tm
 
 
 @pytest.mark.slow
+def test_of_several_proxies_the_nearest_is_read_first_and_no_client_is_believed(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    trusted = ("--trusted-proxy", "127.0.0.1", "--trusted-proxy", "192.0.2.0/24")
+    with serving(bundles["survey"], "--state", tmp_path / "state", "--rate", "1/1000", *trusted) as proxied:
+
+        def asked(*headers: str) -> int:
+            found = [("X-Forwarded-For", text) for text in headers]
+            return patient.get(f"{proxied.v2}/config", headers=found).status_code
+
+        assert asked("203.0.113.9, 192.0.2.7") == 200
+        assert asked("198.51.100.1, 203.0.113.9, 192.0.2.7") == 429, "what a client wrote before counts for nothing"
+        assert asked("198.51.100.2", "203.0.113.9, 192.0.2.7") == 429, "nor in a header of its own"
+        assert asked("203.0.113.9:4711") == 429, "a port makes no other client"
+        assert asked("[2001:db8::1]:4711") == 200
+        assert asked("2001:db8::2") == 429, "one network"
+
+
+@pytest.mark.slow
 def test_a_trusted_proxy_says_who_asks(bundles: dict[str, Path], tmp_path: Path) -> None:
     arguments = (bundles["survey"], "--state", tmp_path / "state", "--rate", "1/1000", "--trusted-proxy", "127.0.0.1")
     with serving(*arguments) as proxied:

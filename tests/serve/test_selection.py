@@ -108,3 +108,9 @@ def test_a_plus_that_an_address_turned_into_a_space_is_explained(code: str, said
         places_of(sizes, split(said))
     with pytest.raises(RefusedError, match="correct the codes"):
         places_of(sizes, ["300"])
+
+
+def test_a_dimension_in_two_spellings_is_asked_for_both_codes(catalogue: Catalogue) -> None:
+    table = catalogue["jobs_by_place"]
+    one, two, *_ = table.dimensions[0].codes
+    assert select(table, {"place": [two], "PLACE": [one]}).places == ((0, 1),)

@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("sfumato.cli.run:run", "Publish a release: charge its budget, count, protect, write the bundle."),
     "query": ("sfumato.cli.query:query", "Ask a bundle: any table of a cube, or rows of a published table."),
     "serve": ("sfumato.cli.serve:serve", "Serve bundles: a page for readers, PxWebApi 2 and 1 and SDMX for programs."),
+    "mcp": ("sfumato.cli.mcp:mcp", "Let language models read bundles, with the error of every figure."),
     "assess": ("sfumato.cli.release:assess", "What the protection costs and withstands: a confidential report."),
     "tune": (
         "sfumato.cli.tune:tune_app",
@@ -63,6 +64,7 @@ ORDER = (
     "run",
     "query",
     "serve",
+    "mcp",
     "assess",
     "tune",
     "plan",

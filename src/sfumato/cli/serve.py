@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from sfumato.cli.mcp import refuse_without_mcp
 from sfumato.cli.screen import AsJson, messages, progress, screen, show
 from sfumato.errors import SfumatoError
 
@@ -33,7 +34,8 @@ def serve(
         list[str],
         typer.Argument(
             metavar="BUNDLE…",
-            help="Folders that `sfumato run` published, or release files; NAME=FOLDER puts NAME before them.",
+            help="Folders that `sfumato run` published, release files, or a folder of such folders; NAME=FOLDER puts "
+            "NAME before their tables.",
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 127.0.0.1 is this machine only.")] = "127.0.0.1",
@@ -75,6 +77,14 @@ def serve(
     addresses: Annotated[
         Addresses, typer.Option(help="How the log of questions writes addresses: the network, all of it, nothing.")
     ] = Addresses.short,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Answer language models at /mcp too; needs the extra sfumato\\[mcp].")
+    ] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Show at /metrics how the server does.")] = False,
+    traces: Annotated[
+        bool,
+        typer.Option("--traces", help="Send traces to OTEL_EXPORTER_OTLP_ENDPOINT; needs sfumato\\[telemetry]."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve published bundles over HTTP: a page for readers, PxWebApi 2 and 1 and SDMX for programs.
@@ -84,11 +94,14 @@ def serve(
     Nothing confidential is read, unless --live names a release.
     """
     calls, window = _rate(rate)
+    if mcp:
+        refuse_without_mcp()
     proxies = _proxies(trusted_proxy or ())
     from sfumato.serve.app import addresses as where
     from sfumato.serve.core.access import Settings
     from sfumato.serve.core.catalogue import BundleSource, open_catalogue
     from sfumato.serve.core.selection import read_groupings
+    from sfumato.serve.core.traces import tracer_provider
     from sfumato.serve.run import run_server, warnings
     from sfumato.serve.sdmx.flow import checked_agency
 
@@ -112,7 +125,10 @@ def serve(
         proxies=proxies,
         audit=state / "audit",
         addresses=addresses.value,
+        metrics=metrics,
+        mcp=mcp,
     )
+    sending = tracer_provider() if traces else None
 
     with ExitStack() as stack:
         queue = None if live is None else _live_queue(stack, live, period, budget_epsilon)
@@ -121,7 +137,7 @@ def serve(
             warned = list(warnings(settings, queue, budget=budget_epsilon))
             if as_json:
                 show(("", {"address": address, "live": queue is not None, "warnings": warned}), as_json)
-            for line in [] if as_json else where(catalogue, address, queue):
+            for line in [] if as_json else where(catalogue, address, queue, mcp=mcp):
                 screen.print(line, soft_wrap=True)  # an address that is broken over two lines cannot be opened
             for line in warned:
                 messages.print(f"Warning: {line}", style="yellow", soft_wrap=True)
@@ -132,7 +148,7 @@ def serve(
         # The server takes these signals, ends what is under way, and hands them on: it was asked to, and all is well.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
-        run_server(catalogue, settings, host=host, port=port, queue=queue, ready=ready, renewed=renewed)
+        run_server(catalogue, settings, host=host, port=port, queue=queue, traces=sending, ready=ready, renewed=renewed)
 
 
 def _stopped(*_: object) -> NoReturn:

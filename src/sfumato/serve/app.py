@@ -6,10 +6,11 @@ To add a router: write `router(context: ServerContext) -> APIRouter` in a module
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.telemetry import TelemetryConfig
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -18,6 +19,7 @@ from sfumato.serve.context import ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.audit import Audit
 from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.compress import Compression
 from sfumato.serve.core.editions import OneEdition
 from sfumato.serve.core.http import (
     HeadAsGet,
@@ -29,7 +31,12 @@ from sfumato.serve.core.http import (
     redirect_slashes,
     responses,
 )
+from sfumato.serve.core.metrics import MEDIA_TYPE as TEXT
+from sfumato.serve.core.metrics import PATH as METRICS
+from sfumato.serve.core.metrics import Measured, Metrics
+from sfumato.serve.core.prefix import Prefix
 from sfumato.serve.core.rate_limit import RateLimit
+from sfumato.serve.core.traces import Traced
 from sfumato.serve.core.worker_queue import WorkLimits
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
@@ -39,6 +46,11 @@ from sfumato.serve.page import routes as page
 from sfumato.serve.pxweb import v1, v2
 from sfumato.serve.sdmx import routes as sdmx
 from sfumato.serve.steward import routes as steward
+
+if TYPE_CHECKING:  # only names for types
+    from opentelemetry.trace import TracerProvider
+
+    from sfumato.serve.mcp.server import OverHttp
 
 HEALTH = "/health"
 _OK = b'{"status":"ok"}'  # nothing is worked out: what is left is what every answer costs
@@ -74,7 +86,7 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
 """Where each interface is mounted."""
 
 
-def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> Iterator[str]:
+def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None, *, mcp: bool = False) -> Iterator[str]:
     """Lines that say what can be opened where; the first has the address itself."""
     first = next(iter(catalogue))
     yield f"Serving {len(catalogue)} tables at {address} — stop with Ctrl+C."
@@ -84,6 +96,8 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> It
     yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
     yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
     yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
+    if mcp:
+        yield f"  language models  {address}/mcp"
     if queue is not None:
         yield f"  ad-hoc tables    {address}{site.LIVE}   with a token"
         yield f"  steward          {address}{site.STEWARD}   with the token of a steward"
@@ -95,7 +109,13 @@ class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""
         if self.openapi_schema is None:
-            document = get_openapi(title=self.title, version=self.version, summary=_SUMMARY, routes=self.routes)
+            document = get_openapi(
+                title=self.title,
+                version=self.version,
+                summary=_SUMMARY,
+                routes=self.routes,
+                servers=self.servers or None,
+            )
             for operations in document["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
@@ -109,14 +129,30 @@ class _Application(FastAPI):
         return self.openapi_schema
 
 
-def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: LiveQueue | None = None) -> FastAPI:
+def make_app(
+    catalogue: Catalogue,
+    settings: Settings | None = None,
+    *,
+    queue: LiveQueue | None = None,
+    traces: "TracerProvider | None" = None,
+) -> FastAPI:
     """The application that serves a catalogue, and if there is a queue for them, ad-hoc questions."""
     context = ServerContext.of(catalogue, settings or Settings(), live=queue is not None)
+    agents = _agents(context) if context.settings.mcp else None
     # The pages of documentation that come with FastAPI load scripts from elsewhere; the document itself does not.
-    app = _Application(title="sfumato", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+    app = _Application(
+        title="sfumato",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        lifespan=None if agents is None else agents.running,
+        telemetry=_SILENT,
+        servers=[{"url": context.settings.url}] if context.settings.url else None,
+    )
     app.state.context = context
     app.state.error_page = site.error_page(context)
-    _guard(app, context)
+    _guard(app, context, traces)
     handle_errors(app)
     redirect_slashes(app)
     for path, router in ROUTERS:
@@ -124,10 +160,39 @@ def make_app(catalogue: Catalogue, settings: Settings | None = None, *, queue: L
     if queue is not None:
         app.include_router(live.router(context, queue))
         app.include_router(steward.router(context, queue))
+    if agents is not None:
+        app.router.routes.append(agents.route)
     return app
 
 
-def _guard(app: FastAPI, context: ServerContext) -> None:
+def _agents(context: ServerContext) -> "OverHttp":
+    """What answers language models; it is an extra, so it is imported only where it was asked for."""
+    from sfumato.serve.mcp.server import OverHttp  # noqa: PLC0415
+
+    return OverHttp(context)
+
+
+def _measured(app: FastAPI, context: ServerContext) -> None:
+    """Count answers, and show the numbers."""
+    queue, editions = context.worker_queue, context.editions
+    metrics = Metrics(
+        lambda: {
+            "sfumato_answers_waiting": ("Pages and downloads that are written or wait", queue.counts.total),
+            "sfumato_answers_shared": ("Requests that wait for what another one asked", queue.sharing.total),
+            "sfumato_answers_kept_bytes": ("Memory of finished answers", editions.current.cache.held),
+            "sfumato_tables": ("Tables that are served", len(editions.current.catalogue)),
+            "sfumato_tables_opened_seconds": ("When the tables were opened, in Unix time", editions.current.opened),
+        }
+    )
+    app.add_middleware(Measured, metrics=metrics)
+
+    @app.get(METRICS, include_in_schema=False)
+    async def shown() -> Response:
+        """Numbers for those who watch the server."""
+        return Response(metrics.text(), media_type=TEXT, headers={"Cache-Control": "no-store"})
+
+
+def _guard(app: FastAPI, context: ServerContext, traces: "TracerProvider | None") -> None:
     """Put the guards before the application, from the innermost to the outermost."""
     settings, access = context.settings, context.access
     app.add_middleware(OneEdition, editions=context.editions)
@@ -144,10 +209,19 @@ def _guard(app: FastAPI, context: ServerContext) -> None:
         app.add_middleware(RateLimit, access=access, calls=settings.calls, window=settings.window)
     if settings.audit is not None:
         app.add_middleware(Audit, access=access, folder=settings.audit, addresses=settings.addresses)
+    if settings.prefix:
+        app.add_middleware(Prefix, prefix=settings.prefix)
+    app.add_middleware(Compression, cache_bytes=settings.cache_bytes // 4)
     app.add_middleware(SecurityHeaders, access=access)
+    if settings.metrics:
+        _measured(app, context)
+    if traces is not None:
+        app.add_middleware(Traced, provider=traces)
     app.add_middleware(HeadAsGet)
 
 
+_SILENT: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""What FastAPI would tell by itself: whole questions, who asked, and texts of errors. `--traces` tells less."""
 _ANYWHERE = responses(414, 429, 431, 503)
 """Problems that any request may meet, before it reaches its route."""
 _OF_BODIES = responses(413, 415)

@@ -82,6 +82,7 @@ class ServerContext:
             downloads=settings.downloads,
             most=settings.most_waiting,
             in_all=settings.most_lined_up,
+            sharing=settings.most_sharing,
         )
         access = Access(settings)
         return cls(editions=editions, settings=settings, access=access, worker_queue=worker_queue, live=live)
@@ -99,23 +100,30 @@ class ServerContext:
     async def render(
         self, table: ServedTable, selection: Selection, *, name: str, options: Options, scope: Scope
     ) -> Rendered:
-        """The answer to a selection in a format, from the cache if it was asked for before."""
+        """The answer to a selection in a format; the same one for all who ask for it, in whatever words."""
         self.refuse_large(selection)
         key = (table.id, selection, name, options)
         found = self.cache.get(key)
         if found is not None:
             return found
-        if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
-            answer = write_answer(table, selection, name, options)
-        else:
-            AuditedQuery.of(table, selection).attach(scope)  # before it waits, perhaps in vain
-            answer = await self.work(lambda: write_answer(table, selection, name, options), scope)
-        self.keep(key, answer, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
-        return answer
 
-    async def work(self, work: Callable[[], T], scope: Scope) -> T:
-        """Do what takes long in a thread, in turn with other clients."""
-        return await self.worker_queue.download(work, client=self.client(scope))
+        def write() -> Rendered:
+            answer = write_answer(table, selection, name, options)
+            self.keep(key, answer, len(selection.metrics) + sum(len(places or ()) for places in selection.places))
+            return answer
+
+        if is_quick(table, selection, selection.cells) and not FORMATS[name].slow:
+            return write()
+        AuditedQuery.of(table, selection).attach(scope)  # before it waits, perhaps in vain
+        return await self.work(write, scope, key)
+
+    async def work(self, work: Callable[[], T], scope: Scope, key: Hashable) -> T:
+        """Do what takes long in a thread, in turn with other clients, once for all who ask for the same."""
+        return await self.worker_queue.download(work, client=self.client(scope), question=self.question(key))
+
+    def question(self, key: Hashable) -> Hashable:
+        """What identical questions at a time have in common: the key of the answer, and the edition it is from."""
+        return (self.editions.current, key)
 
     def client(self, scope: Scope) -> str:
         """Who counts as one client, for rates and for turns in the queue."""

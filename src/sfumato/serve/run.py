@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
@@ -18,6 +18,9 @@ from sfumato.serve.core.protocol import StrictProtocol
 from sfumato.serve.core.users import Users, make_folder
 from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page.assets import figure
+
+if TYPE_CHECKING:  # only a name for types
+    from opentelemetry.trace import TracerProvider
 
 NEARLY = Fraction(1, 10)
 """The share of a budget that is left when those who run the server are told."""
@@ -97,6 +100,7 @@ def run_server(
     host: str,
     port: int,
     queue: LiveQueue | None = None,
+    traces: "TracerProvider | None" = None,
     ready: Callable[[str], None] = lambda _: None,
     renewed: Callable[[Catalogue], None] = lambda _: None,
 ) -> None:
@@ -109,7 +113,7 @@ def run_server(
     with listening(host, port) as bound:
         make_folder(settings.state)
         Users(settings.state).seen()  # a list that cannot be read is noticed now, not by the first user
-        app = make_app(catalogue, settings, queue=queue)
+        app = make_app(catalogue, settings, queue=queue, traces=traces)
         config = uvicorn.Config(
             app,
             http=StrictProtocol,

@@ -1,14 +1,14 @@
 """Who asks: settings of the office, a bearer token from a program, a cookie from a browser."""
 
+import json
 import logging
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
-from time import monotonic
+from time import time
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
@@ -16,9 +16,10 @@ from fastapi import Depends, HTTPException, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.types import Scope
 
+from sfumato.durable import write_durably
 from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.users import TOKEN, Role, User, Users
+from sfumato.serve.core.users import TOKEN, Role, User, Users, make_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ class Settings:
     """A larger answer is refused."""
     most_body: int = 1_000_000
     """Bytes a request may have."""
-    most_running: int = 600
+    most_running: int = 1_200
     """Questions that are worked on or wait at a time; further ones are asked to come back."""
     most_of_one: int = 75
     """Questions of one address among them, whatever tokens it shows."""
@@ -43,6 +44,8 @@ class Settings:
     """Pages and large answers that one client may wait for at a time; further ones are asked to come back."""
     most_lined_up: int = 300
     """Such answers that all clients together may wait for: other places are left for what is answered at once."""
+    most_sharing: int = 600
+    """Requests that may wait for an answer that another one asked for first; they cost no work."""
     seconds: float = 30
     """How long a question may take."""
     most_saved: int = 10_000
@@ -69,12 +72,22 @@ class Settings:
     """The maintenance agency of SDMX."""
     url: str = ""
     """Where readers find the server, such as https://tables.example.org; links are relative when not given."""
+    metrics: bool = False
+    """Whether `/metrics` says how the server does."""
+    mcp: bool = False
+    """Whether `/mcp` answers language models."""
+
+    @property
+    def prefix(self) -> str:
+        """The path below which readers find the server; mostly none."""
+        return urlsplit(self.url).path.rstrip("/")
 
 
 # Who is signed in with a browser: a random name in a cookie stands for a token, until it expires or is revoked.
 #
-# Sessions live in memory: a restart of the server signs everybody out. A cookie goes to this server only, from its own
-# pages only, and no script can read it.
+# A session is a small file in the folder of the server, named by the digest of the cookie, so that who reads the folder
+# cannot sign in with it. All servers with that folder know it: several of them serve one address, or a new one takes
+# the place of another, without signing anybody out. A cookie goes to this server only, and no script can read it.
 
 SESSION_SECONDS = 12 * 60 * 60
 """Seconds after which a session ends: a working day."""
@@ -82,45 +95,56 @@ MOST_SESSIONS = 10_000
 """Sessions that are kept; the oldest ends when one more begins."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Session:
-    user: User
-    ends: float
-
-
 class Sessions:
-    """The sessions of a server; what is kept cannot be used as a cookie."""
+    """The sessions of all servers that share a folder; what is kept cannot be used as a cookie."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[bytes, _Session] = OrderedDict()
-        self._lock = Lock()
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def begin(self, user: User) -> str:
         """Begin a session, and return the name that the cookie has."""
-        name = secrets.token_urlsafe(32)
-        with self._lock:
-            self._kept[_key(name)] = _Session(user=user, ends=monotonic() + SESSION_SECONDS)
-            while len(self._kept) > MOST_SESSIONS:
-                self._kept.popitem(last=False)
+        name, now = secrets.token_urlsafe(32), time()
+        make_folder(self._folder)
+        self._make_room(now)
+        about = {"token": user.digest.hex(), "begins": now, "ends": now + SESSION_SECONDS}
+        write_durably(self._path(name), json.dumps(about).encode())
         return name
 
-    def user(self, name: str) -> User | None:
-        """Whose session this is."""
-        with self._lock:
-            found = self._kept.get(_key(name))
-            if found is not None and found.ends < monotonic():
-                del self._kept[_key(name)]
-                return None
-        return None if found is None else found.user
+    def token(self, name: str) -> bytes | None:
+        """The digest of the token that a session stands for; nothing where it has ended."""
+        try:
+            found = json.loads(self._path(name).read_bytes())
+            shown, begins, ends = bytes.fromhex(found["token"]), float(found["begins"]), float(found["ends"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        # The clocks of two servers may differ a little; one that was set back does not make a session longer.
+        if begins - _CLOCKS <= time() <= min(ends, begins + SESSION_SECONDS):
+            return shown
+        self.end(name)
+        return None
 
     def end(self, name: str) -> None:
-        """End a session."""
-        with self._lock:
-            self._kept.pop(_key(name), None)
+        """End a session, for all servers."""
+        with suppress(OSError):
+            self._path(name).unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _make_room(self, now: float) -> None:
+        """Remove what has ended, and the oldest where one more would be too many."""
+        found: list[tuple[float, Path]] = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # another server with this folder was quicker
+                found.append((path.stat().st_mtime, path))
+        found.sort(key=lambda one: one[0])
+        over = len(found) - MOST_SESSIONS + 1
+        for at, (begun, path) in enumerate(found):
+            if at < over or begun + SESSION_SECONDS + _CLOCKS < now:
+                path.unlink(missing_ok=True)
 
 
-def _key(name: str) -> bytes:
-    return sha256(name.encode("utf-8", "surrogatepass")).digest()
+_CLOCKS = 60
 
 
 # A route that is not for everybody takes `user: Annotated[User, require(Role.analyst)]`. That alone makes its answers
@@ -140,7 +164,7 @@ class Access:
     """Tokens and sessions of a server."""
 
     def __init__(self, settings: Settings) -> None:
-        self.users, self.sessions = Users(settings.state), Sessions()
+        self.users, self.sessions = Users(settings.state), Sessions(settings.state / "sessions")
         self._url = settings.url
 
     def user(self, scope: Scope) -> User | None:
@@ -193,8 +217,8 @@ class Access:
                 return None
             return self.holder(token.strip().decode("latin-1"))
         name = self.session(scope)
-        begun = None if name is None else self.sessions.user(name)
-        return None if begun is None else self._look_up(lambda: self.users.still(begun))
+        token_of = None if name is None else self.sessions.token(name)
+        return None if token_of is None else self._look_up(lambda: self.users.still(token_of))
 
     @staticmethod
     def _look_up(look: Callable[[], User | None]) -> User | None:

@@ -147,6 +147,12 @@ class AuditedQuery:
         scope[_QUERY] = self
 
 
+def audited(scope: Scope) -> AuditedQuery | None:
+    """What a request asks for, if that is known."""
+    found: AuditedQuery | None = scope.get(_QUERY)
+    return found
+
+
 def codes_for_log(dimension: ServedDimension, places: tuple[int, ...]) -> Any:
     """Codes as the log writes them.
 
@@ -191,7 +197,7 @@ class Audit:
             await self._app(scope, receive, send)
             self._close()
             return
-        if scope["type"] != "http" or scope["path"].startswith(("/static/", "/health")):
+        if scope["type"] != "http" or scope["path"].startswith(("/static/", "/health", "/metrics")):
             await self._app(scope, receive, send)
             return
         begun, kept, refused = perf_counter(), False, False
@@ -261,7 +267,7 @@ class Audit:
 
 
 def _query(scope: Scope) -> dict[str, Any]:
-    found: AuditedQuery | None = scope.get(_QUERY)
+    found = audited(scope)
     if found is not None:
         return {"table": found.table, "asked": found.asked, "cells": found.cells}
     query = scope["query_string"].decode("latin-1")

@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from time import time
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.errors import SfumatoError
-from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.catalogue import BundleSource, Catalogue, Stamp
 from sfumato.serve.core.figures import BoundedCache
 
+_log = logging.getLogger("uvicorn.error")
 SECONDS = 2.0
 """How often somebody looks whether a bundle was published anew."""
-_log = logging.getLogger("uvicorn.error")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,6 +25,8 @@ class Edition:
 
     catalogue: Catalogue
     cache: BoundedCache[Any] = field(repr=False)
+    opened: float = field(default_factory=time)
+    """When, in seconds of Unix time."""
     made: dict[str, Any] = field(default_factory=dict, repr=False)
     """What routers make of the catalogue once, by their names."""
 
@@ -36,7 +38,7 @@ class Editions:
         self._bytes = cache_bytes
         self._newest = self._edition(catalogue)
         self._of_request: ContextVar[Edition | None] = ContextVar("edition", default=None)
-        self._refused: object = None
+        self._refused: dict[BundleSource, Stamp] = {}
 
     def _edition(self, catalogue: Catalogue) -> Edition:
         return Edition(catalogue=catalogue, cache=BoundedCache(self._bytes))
@@ -56,22 +58,17 @@ class Editions:
             self._of_request.reset(token)
 
     def renew(self) -> bool:
-        """Open the bundles again if one was published anew; one that cannot be read leaves all as it is."""
+        """Open what was published anew, and only that; what cannot be read leaves its tables as they are."""
         before = self._newest.catalogue
-        stamps = before.stamps_now()
-        if stamps in (before.stamps, self._refused):
+        found = before.opened_again(self._refused)
+        if found is before:
             return False
-        try:
-            found = before.opened_again()
-        except (SfumatoError, OSError, ValueError, KeyError) as error:
-            if before.stamps_now() == stamps:  # and not replaced while it was read
-                self._refused = stamps
-                _log.error("A bundle was published anew and cannot be served; the earlier one still is. %s", error)
-            return False
-        if found.stamps != found.stamps_now():
-            return False  # replaced again while it was read: the next look finds it
-        self._newest, self._refused = self._edition(found), None
+        self.replace(found)
         return True
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Serve other tables from now on, in one step."""
+        self._newest = self._edition(catalogue)
 
     @contextmanager
     def watched(self, renewed: Callable[[Catalogue], None]) -> Iterator[None]:
@@ -80,8 +77,11 @@ class Editions:
 
         def watch() -> None:
             while not end.wait(SECONDS):
-                if self.renew():
-                    renewed(self._newest.catalogue)
+                try:
+                    if self.renew():
+                        renewed(self._newest.catalogue)
+                except Exception as error:  # whatever it is, the next look may find it mended
+                    _log.error("Could not look for what was published anew", exc_info=error)
 
         Thread(target=watch, name="editions", daemon=True).start()
         try:

@@ -40,6 +40,11 @@ class BoundedCache(Generic[T]):
         self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = Lock()
 
+    @property
+    def held(self) -> int:
+        """Bytes of all that is kept."""
+        return self._held
+
     def get(self, key: Hashable) -> T | None:
         """What is kept under a key."""
         with self._lock:

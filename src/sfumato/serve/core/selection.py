@@ -37,7 +37,9 @@ def select(
     Codes come in the order of the table, each once. A dimension that is not named is left out; metrics are all then.
     Of the dimensions in `single`, groups of a code list stand for the codes in them.
     """
-    named = {axis_of(table, name): codes for name, codes in asked.items()}
+    named: dict[int, list[str]] = {}
+    for name, codes in asked.items():  # one dimension in two spellings is one
+        named.setdefault(axis_of(table, name), []).extend(codes)
     lists = {axis_of(table, name): codelist for name, codelist in (codelists or {}).items()}
     apart = {axis_of(table, name) for name in single}
     places: list[tuple[int, ...] | None] = []

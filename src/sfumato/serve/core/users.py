@@ -154,10 +154,10 @@ class Users:
                 holder = user
         return holder
 
-    def still(self, user: User) -> User | None:
-        """The user as the list has it now, if the same token is still in force."""
+    def still(self, shown: bytes) -> User | None:
+        """The user whose token has this digest, as the list has it now, if the token is still in force."""
         now = self._clock.now()
-        return next((one for one in self.seen() if one.digest == user.digest and one.active(now)), None)
+        return next((one for one in self.seen() if one.digest == shown and one.active(now)), None)
 
     @property
     def _lock(self) -> Path:

@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.to_thread import current_default_thread_limiter
@@ -40,13 +41,13 @@ class ClientPresence:
         if not self._gone.done():
             self._gone.set_result(None)
 
-    async def turn(self, turn: "asyncio.Future[None]") -> None:
-        """Return when it is the turn of this request, or when nobody waits for it any more."""
-        if turn.done():
+    async def until(self, *any_of: "asyncio.Future[Any]") -> None:
+        """Return when one of these is done, or when nobody waits for it any more."""
+        if any(one.done() for one in any_of):
             return
         watching = asyncio.ensure_future(self._watch())
         try:
-            await asyncio.wait({turn, self._gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*any_of, self._gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             watching.cancel()
 
@@ -68,9 +69,59 @@ def refuse_if_gone() -> None:
         raise HTTPException(503, "Nobody waits for the answer any more. To do: ask again.", headers=COME_BACK)
 
 
-# Threads that clients take turns in: however much one of them asks for, another one's next question is soon due.
+async def _until(*any_of: "asyncio.Future[Any]") -> None:
+    """Wait for one of these, as long as somebody waits for the answer."""
+    presence = PRESENCE.get()
+    if presence is None:
+        await asyncio.wait(any_of, return_when=asyncio.FIRST_COMPLETED)
+        return
+    await presence.until(*any_of)
+    if not any(one.done() for one in any_of):
+        refuse_if_gone()
+
+
+# Identical questions at a time are one question: all who ask it get the one answer, or the one error.
 
 T = TypeVar("T")
+
+
+class SharedAnswer(Generic[T]):
+    """An answer that several requests wait for.
+
+    Each waits in the line of its own client, so that nobody waits behind the questions of another one. Whoever has a
+    turn first begins the work, in a task of its own: who leaves then takes nothing from the others.
+    """
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.askers = 0
+        self._work: asyncio.Task[None] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether somebody works on it, or did."""
+        return self._work is not None
+
+    def begin(self, work: Callable[[], Awaitable[T]]) -> None:
+        """Begin to work, for everybody who asks."""
+        here = PRESENCE.set(None)  # it is not for one request alone
+        try:
+            self._work = asyncio.ensure_future(self._finish(work))
+        finally:
+            PRESENCE.reset(here)
+
+    async def _finish(self, work: Callable[[], Awaitable[T]]) -> None:
+        try:
+            self.answer.set_result(await work())
+        except asyncio.CancelledError:
+            self.answer.cancel()  # the server stops
+            raise
+        except Exception as error:
+            self.answer.set_exception(error)
+            self.answer.exception()  # it is known, even if nobody waits for it any more
+
+
+# Threads that clients take turns in: however much one of them asks for, another one's next question is soon due.
 
 
 class FairThreads:
@@ -88,25 +139,45 @@ class FairThreads:
 
     async def work(self, work: Callable[[], T], *, client: str) -> T:
         """Do something in a thread, when it is the turn of the client."""
-        await self._turn(client)
+        turn = self._line_up(client)
+        try:
+            await _until(turn)
+        except BaseException:
+            self._leave(client, turn)
+            raise
         try:
             refuse_if_gone()
             return await to_thread.run_sync(work, limiter=self._limiter)
         finally:
             self._end(client)
 
-    async def _turn(self, client: str) -> None:
+    async def work_once(self, shared: SharedAnswer[T], work: Callable[[], T], *, client: str) -> T:
+        """The same for all who ask the same question: one of them has it worked out, when it is the turn of any."""
+        turn, first = self._line_up(client), False
+        try:
+            await _until(turn, shared.answer)
+            if turn.done() and not shared.begun:
+                refuse_if_gone()
+                shared.begin(partial(self._work_in_turn, work, client))
+                first = True
+        finally:
+            if not first:
+                self._leave(client, turn)
+        # The place of whoever began stays taken until the work ends, since a thread cannot be stopped.
+        await (asyncio.wait({shared.answer}) if first else _until(shared.answer))
+        return shared.answer.result()
+
+    async def _work_in_turn(self, work: Callable[[], T], client: str) -> T:
+        try:
+            return await to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            self._end(client)
+
+    def _line_up(self, client: str) -> "asyncio.Future[None]":
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(client, deque()).append(turn)
         self._next()
-        presence = PRESENCE.get()
-        try:
-            await (asyncio.wait({turn}) if presence is None else presence.turn(turn))
-            if not turn.done():
-                refuse_if_gone()
-        except BaseException:
-            self._leave(client, turn)
-            raise
+        return turn
 
     def _leave(self, client: str, turn: "asyncio.Future[None]") -> None:
         """Give back a turn, or the place in the line."""
@@ -180,23 +251,48 @@ class WorkerQueue:
     pages: FairThreads
     downloads: FairThreads
     counts: Counts = field(repr=False)
+    sharing: Counts = field(repr=False)
+    """Of those who wait for what somebody else asked first: it costs no work."""
+    _shared: dict[Hashable, SharedAnswer[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, *, pages: int, downloads: int, most: int, in_all: int) -> "WorkerQueue":
+    def of(cls, *, pages: int, downloads: int, most: int, in_all: int, sharing: int) -> "WorkerQueue":
         """So many threads of each kind, and nobody waiting."""
-        return cls(pages=FairThreads(pages), downloads=FairThreads(downloads), counts=Counts(most, in_all))
+        return cls(
+            pages=FairThreads(pages),
+            downloads=FairThreads(downloads),
+            counts=Counts(most, in_all),
+            sharing=Counts(most, sharing),
+        )
 
-    async def page(self, work: Callable[[], T], *, client: str) -> T:
+    async def page(self, work: Callable[[], T], *, client: str, question: Hashable = None) -> T:
         """Write a page in a thread, in turn with other clients."""
-        return await self._in_turn(self.pages, work, client)
+        return await self._in_turn(self.pages, work, client, question)
 
-    async def download(self, work: Callable[[], T], *, client: str) -> T:
-        """Write an answer in a thread, in turn with other clients."""
-        return await self._in_turn(self.downloads, work, client)
+    async def download(self, work: Callable[[], T], *, client: str, question: Hashable = None) -> T:
+        """Write an answer in a thread, in turn with other clients.
 
-    async def _in_turn(self, threads: FairThreads, work: Callable[[], T], client: str) -> T:
-        with self.counts.one_more(client):
-            return await threads.work(work, client=client)
+        All who ask the same `question` meanwhile get the one answer, or the one error; it has to name all that the
+        answer depends on.
+        """
+        return await self._in_turn(self.downloads, work, client, question)
+
+    async def _in_turn(self, threads: FairThreads, work: Callable[[], T], client: str, question: Hashable) -> T:
+        if question is None:
+            with self.counts.one_more(client):
+                return await threads.work(work, client=client)
+        shared = self._shared.get(question)
+        with (self.counts if shared is None else self.sharing).one_more(client):
+            if shared is None:
+                shared = self._shared[question] = SharedAnswer()
+            shared.askers += 1
+            try:
+                return await threads.work_once(shared, work, client=client)
+            finally:
+                shared.askers -= 1
+                over = shared.answer.done() or not (shared.askers or shared.begun)
+                if over and self._shared.get(question) is shared:  # whoever asks from now on asks anew
+                    del self._shared[question]
 
 
 # So many questions at a time, each for so long; what fails is answered with a problem, like everything else.

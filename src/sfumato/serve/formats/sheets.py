@@ -3,21 +3,29 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from xlsxwriter import Workbook
-from xlsxwriter.format import Format
-from xlsxwriter.worksheet import Worksheet
 
-from sfumato.serve.core.model import Metric, TableAnswer
+from sfumato.serve.core.model import Metric, ServedDimension, TableAnswer
 from sfumato.serve.core.status import RELIABILITY, REMARKS, SYMBOLS
-from sfumato.serve.formats.layout import Grid, Options, axis_texts, legend
+from sfumato.serve.formats.layout import Grid, Options, Texts, axis_texts, legend
+from sfumato.serve.formats.workbook import (
+    BOLD,
+    HEAD,
+    SYMBOL,
+    TITLE,
+    WRAPPED,
+    Pane,
+    Workbook,
+    column_name,
+    refuse_beyond_excel,
+    text_cell,
+)
 
 # CSV: one header line, a row for every combination, safe to open in a spreadsheet.
 
@@ -121,101 +129,87 @@ _WIDEST = 40
 
 def write_xlsx(answer: TableAnswer, options: Options) -> bytes:
     """The answer as a workbook; every text is a text, so that nothing in it can run."""
-    content = io.BytesIO()
-    book = Workbook(content, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
-    # The same answer gives the same bytes.
-    book.set_properties({"title": answer.table.title, "created": answer.table.updated.replace(tzinfo=None)})
+    book = Workbook(answer.table.title, answer.table.updated)  # the same answer gives the same bytes
     grid = Grid.of(answer, options)
-    look = _Look.of(book, answer)
-    _sheet(book.add_worksheet(TABLE, _ExactSheet), answer, options, grid, look, status=False)
+    _sheet(book, TABLE, answer, options, grid)
     if answer.table.has_status:
-        _sheet(book.add_worksheet(STATUS), answer, options, grid, look, status=True)
-    _notes(book, book.add_worksheet(NOTES), answer, options)
-    book.close()
-    return content.getvalue()
+        _sheet(book, STATUS, answer, options, grid)
+    lines = [
+        book.labels([head], at, BOLD) + book.labels([text], at, WRAPPED, left=1)
+        for at, (head, text) in enumerate(_note_lines(answer, options), start=1)
+    ]
+    book.add(NOTES, _rows(lines, 1), widths=[(0, 0, 24), (1, 1, 110)], pane=Pane(0, 0))
+    return book.content()
 
 
-class _ExactSheet(Worksheet):  # type: ignore[misc]  # the library has no types
-    """A sheet whose numbers have all their digits: the library writes 16, and some decimals need one more."""
-
-    def _xml_number_element(self, number: float, attributes: Sequence[tuple[str, Any]] = ()) -> None:
-        said = "".join(f' {name}="{self._escape_attributes(value)}"' for name, value in attributes)
-        self.fh.write(f"<c{said}><v>{number!r}</v></c>")
+def _rows(lines: Iterable[str], first: int) -> Iterator[str]:
+    """Rows of finished cells."""
+    return (f'<row r="{row}">{cells}</row>' for row, cells in enumerate(lines, start=first))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Look:
-    """How cells look: titles, heads, symbols, and numbers by how many digits after the point they are shown with."""
-
-    title: Format
-    head: Format
-    symbol: Format
-    numbers: dict[int, Format]
-
-    @classmethod
-    def of(cls, book: Workbook, answer: TableAnswer) -> "_Look":
-        decimals = {metric.decimals for metric in answer.metrics}
-        return cls(
-            title=book.add_format({"bold": True, "font_size": 13}),
-            head=book.add_format({"bold": True, "text_wrap": True, "valign": "top"}),
-            symbol=book.add_format({"align": "right", "font_color": "#555555"}),
-            numbers={d: book.add_format({"num_format": "#,##0" + ("." + "0" * d if d else "")}) for d in decimals},
-        )
-
-
-def _sheet(sheet: Worksheet, answer: TableAnswer, options: Options, grid: Grid, look: _Look, *, status: bool) -> None:
+def _sheet(book: Workbook, name: str, answer: TableAnswer, options: Options, grid: Grid) -> None:
     """The table with its figures, or in the same cells what is said of them."""
     texts = options.texts or "texts"
-    top = 0
-    if options.title:
-        sheet.write_string(0, 0, answer.table.title, look.title)
-        top = 2
     heads, width = [*grid.names(texts), *grid.column_texts(texts)], len(grid.stub)
+    words: list[str] | None = None
     if answer.table.has_status and grid.single:
         # With several values in a row nobody could tell which of them is meant.
         heads.append("status")
-        for row, words in enumerate(grid.statuses(texts), start=top + 1):
-            sheet.write_string(row, len(heads) - 1, words)
-    for column, text in enumerate(heads):
-        sheet.write_string(top, column, text, look.head)
-    for row, before in enumerate(grid.row_texts(texts), start=top + 1):
-        for column, text in enumerate(before):
-            sheet.write_string(row, column, text)
-    _symbols(sheet, grid, look, top + 1, width, everywhere=status)
-    if not status:
-        _figures(sheet, grid, look, top + 1, width)
-    for column, dimension in enumerate(grid.stub):
-        longest = max(map(len, (dimension.label, *(dimension.codes if texts == "codes" else dimension.labels))))
-        sheet.set_column(column, column, min(longest + 2, _WIDEST))
-    sheet.set_column(width, max(len(heads) - 1, width), 16)
-    sheet.freeze_panes(top + 1, width)
+        words = grid.statuses(texts)
+    title = [book.labels([answer.table.title], 1, TITLE)] if options.title else []
+    top = 3 if options.title else 1
+    refuse_beyond_excel(top + len(grid.cells), len(heads))
+    before = [[book.text(text) for text in axis_texts(dimension, texts)] for dimension in grid.stub]
+    columns = [column_name(at) for at in range(len(heads))]
+    left, own = columns[:width], columns[width : width + grid.remarks.shape[1]]
+    figures = _symbol_cells(book, grid, own) if name == STATUS else _figure_cells(book, grid, own)
+
+    def lines() -> Iterator[str]:
+        for number, (labels, cells) in enumerate(zip(product(*before), figures, strict=True)):
+            row = top + 1 + number
+            parts = [f'<c r="{column}{row}" t="s"><v>{text}</v></c>' for column, text in zip(left, labels, strict=True)]
+            parts += [f'<c r="{column}{row}" {cell}' for column, cell in cells]
+            if words is not None:
+                parts.append(text_cell(f"{columns[-1]}{row}", book.text(words[number])))
+            yield "".join(parts)
+
+    rows = [*_rows(title, 1), *_rows([book.labels(heads, top, HEAD)], top), *_rows(lines(), top + 1)]
+    widths = [(at, at, min(_longest(dimension, texts) + 2, _WIDEST)) for at, dimension in enumerate(grid.stub)]
+    book.add(name, rows, widths=[*widths, (width, max(len(heads) - 1, width), 16)], pane=Pane(top, width))
 
 
-def _figures(sheet: Worksheet, grid: Grid, look: _Look, top: int, left: int) -> None:
-    """Plain numbers, one in each cell that has any."""
-    for number, cells in enumerate(grid.cells):
-        for column, value in enumerate(cells):
-            if value is not None:
-                metric = grid.metrics[column if grid.wide else number]
-                sheet.write_number(top + number, left + column, value, look.numbers[metric.decimals])
+def _longest(dimension: ServedDimension, texts: Texts) -> int:
+    return max(map(len, (dimension.label, *(dimension.codes if texts == "codes" else dimension.labels))))
 
 
-def _symbols(sheet: Worksheet, grid: Grid, look: _Look, top: int, left: int, *, everywhere: bool) -> None:
-    """Symbols in place of missing figures, or `everywhere`."""
-    wanted = np.array([bool(remark.parts) and (everywhere or remark.hides) for remark in REMARKS])
-    rows, columns = np.nonzero(wanted[grid.remarks])
-    numbers = grid.remarks[rows, columns].tolist()
-    for row, column, number in zip(rows.tolist(), columns.tolist(), numbers, strict=True):
-        sheet.write_string(top + row, left + column, SYMBOLS[number], look.symbol)
+Cells = Iterator[list[tuple[str, str]]]
+"""For every row the letters of columns, and cells from their look on."""
 
 
-def _notes(book: Workbook, sheet: Worksheet, answer: TableAnswer, options: Options) -> None:
-    bold, wrapped = book.add_format({"bold": True, "valign": "top"}), book.add_format({"text_wrap": True})
-    sheet.set_column(0, 0, 24)
-    sheet.set_column(1, 1, 110)
-    for row, (head, text) in enumerate(_note_lines(answer, options)):
-        sheet.write_string(row, 0, head, bold)
-        sheet.write_string(row, 1, text, wrapped)
+def _figure_cells(book: Workbook, grid: Grid, columns: Sequence[str]) -> Cells:
+    """Plain numbers with all their digits, and symbols in place of missing ones."""
+    missing = _cells_of_symbols(book, grid, [remark.hides for remark in REMARKS])
+    looks, wide = [f's="{book.number(metric.decimals)}"><v>' for metric in grid.metrics], grid.wide
+    for number, (cells, remarks) in enumerate(zip(grid.cells, grid.remarks.tolist(), strict=True)):
+        row_looks = looks if wide else [looks[number]] * len(cells)
+        yield [
+            (column, missing[remark] if value is None else f"{look}{value!r}</v></c>")
+            for column, look, value, remark in zip(columns, row_looks, cells, remarks, strict=True)
+            if value is not None or remark in missing
+        ]
+
+
+def _symbol_cells(book: Workbook, grid: Grid, columns: Sequence[str]) -> Cells:
+    """The symbols of what is said of figures, mostly none."""
+    said = _cells_of_symbols(book, grid, [bool(remark.parts) for remark in REMARKS])
+    for remarks in grid.remarks.tolist():
+        yield [(column, said[remark]) for column, remark in zip(columns, remarks, strict=True) if remark in said]
+
+
+def _cells_of_symbols(book: Workbook, grid: Grid, wanted: Sequence[bool]) -> dict[int, str]:
+    """By the number of each wanted remark that a figure has its cell, from its look on."""
+    numbers = [number for number in np.unique(grid.remarks).tolist() if wanted[number]]
+    return {number: f's="{SYMBOL}" t="s"><v>{book.text(SYMBOLS[number])}</v></c>' for number in numbers}
 
 
 def _note_lines(answer: TableAnswer, options: Options) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The addresses of ad-hoc tables: what can be asked, what it would cost, and the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -123,6 +123,6 @@ class LiveContext(ServerContext):
 
     queue: LiveQueue
 
-    async def work(self, work: Callable[[], T], scope: Scope) -> T:
-        """Count and protect in a thread of the queue, in turn with other analysts."""
+    async def work(self, work: Callable[[], T], scope: Scope, _key: Hashable) -> T:
+        """Count and protect in a thread of the queue, in turn with other analysts; everybody's question is his own."""
         return await self.queue.work(work, client=self.client(scope))

@@ -1,7 +1,7 @@
 """The addresses of the page, its templates, and the files that pages need."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -70,27 +70,34 @@ class Pages:
         if kept is not None:
             return kept.respond(request)
         asked = request.query_params.multi_items()
+        pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
+        sent = "form" in request.query_params
+
+        def write() -> Rendered | Response:
+            question = read(self.context.catalogue[id], asked)
+            try:
+                if sent and not question.finds:
+                    question.selection()
+                    return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
+                with refusing():
+                    page = pages.write(question, base)
+            except RefusedError as error:
+                return _unkept(pages.refuse(question, error, asked, base), error.status)
+            self.context.keep(key, page, len(request.scope["query_string"]))
+            return page
+
         try:
-            question = await self._question(id, asked, request)
+            found = await self._in_turn(write, request, key)
         except RefusedError as error:
             page: Response = request.app.state.error_page(request, error.status, str(error), {}, error)
             return page
-        pages = TablePage(context=self.context, templates=self.templates, site=site(self.context, user))
-        try:
-            if "form" in request.query_params and not question.finds:
-                question.selection()
-                return RedirectResponse(f"/tables/{question.table.id}?{question.query()}", status_code=303)
-            with refusing():
-                kept = await self._in_turn(lambda: pages.write(question, base), request)
-        except RefusedError as error:
-            return _unkept(pages.refuse(question, error, asked, base), error.status)
-        self.context.keep(key, kept, len(request.scope["query_string"]))
-        return kept.respond(request)
+        return found.respond(request) if isinstance(found, Rendered) else found
 
     async def chart(self, id: str, request: Request) -> Response:  # noqa: A002
         """The chart of a question by itself, to be kept or put into a report."""
-        question = await self._question(id, request.query_params.multi_items(), request)
-        return (await self._in_turn(lambda: _chart(self.context, question), request)).respond(request)
+        table, asked = self.context.catalogue[id], request.query_params.multi_items()
+        key = ("chart", table.id, request.scope["query_string"])
+        return (await self._in_turn(lambda: _chart(self.context, read(table, asked)), request, key)).respond(request)
 
     async def codes(self, id: str, request: Request) -> Response:  # noqa: A002
         """Boxes for the codes of a variable that have some words, for lists too long to be written out."""
@@ -115,13 +122,10 @@ class Pages:
             raise not_found("file", name, "load the page again")
         return found.respond(request)
 
-    async def _question(self, id: str, asked: list[tuple[str, str]], request: Request) -> ReaderQuestion:  # noqa: A002
-        """What an address asks for: in a thread, because the first look at a table may need figures of it."""
-        table = self.context.catalogue[id]
-        return await self._in_turn(lambda: read(table, asked), request)
-
-    async def _in_turn(self, write: Callable[[], T], request: Request) -> T:
-        return await self.context.worker_queue.page(write, client=self.context.client(request.scope))
+    async def _in_turn(self, write: Callable[[], T], request: Request, key: Hashable) -> T:
+        """Written in a thread, once for all who ask for the same; also the first look at a table may need figures."""
+        client, question = self.context.client(request.scope), self.context.question(key)
+        return await self.context.worker_queue.page(write, client=client, question=question)
 
     def _render(self, template: str, user: User | None, **given: Any) -> Rendered:
         content = self.templates.get_template(template).render(given, site=site(self.context, user)).encode()

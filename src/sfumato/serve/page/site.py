@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError
@@ -103,10 +104,11 @@ def router(context: ServerContext) -> APIRouter:
         if user is None:
             return page(request, 403, next=there, refused=True)
         _end(request)
+        name = await run_in_threadpool(access.sessions.begin, user)
         response = RedirectResponse(there, status_code=303)
         response.set_cookie(
             access.cookie(request.scope),
-            access.sessions.begin(user),
+            name,
             max_age=SESSION_SECONDS,
             path="/",
             secure=access.secure(request.scope),

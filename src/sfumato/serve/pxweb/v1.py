@@ -124,7 +124,9 @@ async def render_v1(
     key = ("v1", table.id, selection)
     kept = context.cache.get(key)
     if kept is None:
-        content = await context.worker_queue.page(lambda: _first_version(made.body), client=context.client(scope))
+        content = await context.worker_queue.page(
+            lambda: _first_version(made.body), client=context.client(scope), question=context.question(key)
+        )
         kept = Rendered.of(content, media_type=JSON, query=made.query)
         context.keep(key, kept, len(selection.places))
     return kept

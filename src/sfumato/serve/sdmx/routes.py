@@ -1,6 +1,6 @@
 """The routes of SDMX REST 2.1, structure queries, and how the OpenAPI document describes them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -256,8 +256,12 @@ class Sdmx:
                 return WRITERS[data_format](SeriesData.of(flow, query), self.context.settings.source)
 
             quick = is_quick(flow.table, query.selection, number)
-            client = self.context.client(request.scope)
-            content = write() if quick else await self.context.worker_queue.download(write, client=client)
+            client, question = (
+                self.context.client(request.scope),
+                self.context.question(self._key(request, content_type)),
+            )
+            queue = self.context.worker_queue
+            content = write() if quick else await queue.download(write, client=client, question=question)
             return Rendered.of(content, media_type=content_type, query=AuditedQuery.of(flow.table, query.selection))
 
         return await self._answered(request, content_type, make)
@@ -277,20 +281,25 @@ class Sdmx:
 
         async def make() -> Rendered:
             client = self.context.client(request.scope)
-            return Rendered.of(await self.context.worker_queue.page(write, client=client), media_type=content_type)
+            question = self.context.question(self._key(request, content_type))
+            content = await self.context.worker_queue.page(write, client=client, question=question)
+            return Rendered.of(content, media_type=content_type)
 
         return await self._answered(request, content_type, make)
 
     async def _answered(self, request: Request, content_type: str, make: Callable[[], Awaitable[Rendered]]) -> Response:
         """The answer to a request, from the cache if the same was asked for before."""
-        path, query = request.scope["path"], request.scope["query_string"]
-        key = (BASE, path, query, content_type)
+        key = self._key(request, content_type)
         kept = self.context.cache.get(key)
         if kept is None:
             made = await make()
             kept = replace(made, headers={**made.headers, "Vary": "Accept"})
-            self.context.keep(key, kept, len(path) + len(query))
+            self.context.keep(key, kept, len(request.scope["path"]) + len(request.scope["query_string"]))
         return kept.respond(request)
+
+    @staticmethod
+    def _key(request: Request, content_type: str) -> Hashable:
+        return (BASE, request.scope["path"], request.scope["query_string"], content_type)
 
     def _flow(self, path: dict[str, str]) -> Flow:
         """The dataflow of a path, which may name its agency and version too."""

@@ -1,0 +1,112 @@
+"""A server below a path is whole: no address of any page, document or redirection leads out of it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import pytest
+
+from sfumato.serve.app import make_app
+from sfumato.serve.core.access import Settings
+from sfumato.serve.core.catalogue import Catalogue
+from sfumato.serve.core.users import Role, Users
+from tests.serve.in_thread import asking
+
+URL = "https://office.example/statistics/tables"
+PREFIX = "/statistics/tables"
+_LINK = re.compile(r'(?:href|action|src|data-[a-z-]+)="(/[^"]*|https?:[^"]*)"')
+MOST = 40
+"""Pages that are looked at."""
+
+
+@pytest.fixture(scope="module")
+def client(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    state = tmp_path_factory.mktemp("prefix") / "state"
+    app = make_app(catalogue, Settings(state=state, url=URL, calls=0))
+    with asking(app) as found:
+        yield found
+
+
+def test_every_link_of_every_page_stays_below_the_path_and_leads_somewhere(client: httpx.Client) -> None:
+    waiting, seen, kinds = [f"{PREFIX}/"], set(), set()
+    while waiting and len(seen) < MOST:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        response = client.get(path)
+        kinds.add(response.headers["content-type"].partition(";")[0])
+        assert response.status_code == 200, path
+        if not response.headers["content-type"].startswith("text/html"):
+            continue
+        for link in map(unescape, _LINK.findall(response.text)):
+            parts = urlsplit(urljoin(f"{URL}/", link))
+            assert parts.netloc == "office.example"
+            assert parts.path.startswith(f"{PREFIX}/"), f"{link} on {path}"
+            there = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            # One of each kind first: pages of many tables look alike.
+            waiting.insert(0 if not re.search(r"/tables/[^/]+/tables/", there) and "/api/" in there else 1, there)
+    assert {"text/html", "text/css", "image/svg+xml", "text/javascript"} <= kinds
+
+
+@pytest.mark.parametrize("before", ["", PREFIX])
+def test_a_proxy_may_take_the_path_off_or_leave_it(client: httpx.Client, before: str) -> None:
+    assert client.get(f"{before}/api/v2/tables").json()["tables"]
+    assert client.get(f"{before}/api/v2/tables").headers["access-control-allow-origin"] == "*"
+    assert client.get(f"{before}/tables/jobs_by_place").status_code == 200
+    assert client.get(f"{before}x/tables/jobs_by_place").status_code == 404
+
+
+def test_redirections_stay_below_the_path(client: httpx.Client) -> None:
+    found = [
+        client.get(f"{PREFIX}/tables/jobs_by_place/"),
+        client.get(f"{PREFIX}/tables/jobs_by_place?form=1&valueCodes[place]=*"),
+    ]
+    assert [response.status_code for response in found] == [307, 303]
+    assert all(response.headers["location"].startswith(f"{PREFIX}/tables/jobs_by_place") for response in found)
+
+
+def test_programs_are_given_whole_addresses(client: httpx.Client) -> None:
+    texts = [
+        client.get(f"{PREFIX}/{path}").text
+        for path in (
+            "api/v2/tables",
+            "api/v2/tables/jobs_by_place/metadata",
+            "api/v2/config",
+            "sdmx/2.1/dataflow/all/all/latest?detail=allstubs",
+        )
+    ]
+    own = [link for text in texts for link in re.findall(r'https?://office\.example[^"<]*', text)]
+    assert own
+    assert all(link.startswith(f"{URL}/") for link in own)
+    assert client.get(f"{PREFIX}/openapi.json").json()["servers"] == [{"url": URL}]
+
+
+def test_the_tag_of_a_page_is_known_again(client: httpx.Client) -> None:
+    first = client.get(f"{PREFIX}/tables/jobs_by_place")
+    again = client.get(f"{PREFIX}/tables/jobs_by_place", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.headers["etag"]) == (304, first.headers["etag"])
+
+
+def test_signing_in_leads_back_below_the_path(catalogue: Catalogue, tmp_path: Path) -> None:
+    _, token = Users(tmp_path / "state").add("bea", Role.steward)
+    with asking(make_app(catalogue, Settings(state=tmp_path / "state", url=URL))) as client:
+        form = {"token": token, "next": "/tables/jobs_by_place"}
+        signed = client.post(f"{PREFIX}/sign-in", data=form, headers={"Origin": "https://office.example"})
+        assert (signed.status_code, signed.headers["location"]) == (303, f"{PREFIX}/tables/jobs_by_place")
+        assert signed.headers["set-cookie"].startswith("__Host-sfumato=")
+
+
+def test_no_label_is_taken_for_a_link(catalogue: Catalogue, tmp_path: Path) -> None:
+    table, label = catalogue["jobs_by_place"], ' href="/elsewhere" '
+    first = replace(table.dimensions[0], labels=(label, *table.dimensions[0].labels[1:]))
+    own = Catalogue(tables={table.id: replace(table, title=label, dimensions=(first,))})
+    with asking(make_app(own, Settings(state=tmp_path, url=URL))) as client:
+        for path in ("/tables/jobs_by_place", "/", "/api/v2/tables/jobs_by_place/data?outputFormat=html"):
+            text = client.get(f"{PREFIX}{path}").text
+            assert "/elsewhere" in text
+            assert f"{PREFIX}/elsewhere" not in text
