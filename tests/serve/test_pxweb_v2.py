@@ -48,9 +48,41 @@ def test_metadata_have_roles_units_and_the_guarantee(server: Server) -> None:
     }
     assert found["extension"]["px"]["tableid"] == "flows_between_states"
     assert "no formal guarantee" in found["extension"]["guarantee"][0]
-    assert "value" not in found
+    assert found["value"] is None, "the document of the interface wants the field"
     dimension = found["dimension"]["quarter"]["extension"]
-    assert dimension["codelists"] == dimension["codeLists"]
+    assert dimension["codelists"] == dimension["codeLists"] == [], "all codes are no list beside the variable"
+
+
+def test_metadata_name_what_is_counted_and_whether_there_is_copyright(server: Server) -> None:
+    counted = {"jobs_by_place": "Jobs", "turnover_by_state_industry": "Turnover, total", "people": "People"}
+    for table, expected in counted.items():
+        found = server.get(f"/tables/{table}/metadata").json()["extension"]
+        assert found["px"]["contents"] == expected
+        assert found["px"]["copyright"] is True
+        assert found["license"] == "CC-BY-4.0"
+
+
+def test_symbols_are_explained_in_a_note_where_they_occur(server: Server) -> None:
+    chosen = {"state": "*", "industry": "*", "contents": "value"}
+    found = server.data("turnover_by_state_industry", **chosen).json()
+    (note,) = [note for note in found["note"] if note.startswith("Symbols: ")]
+    symbols = {part for symbol in found["status"].values() for part in symbol.split()}
+    assert all(f"{symbol} " in note for symbol in symbols)
+    assert ".. not published" in note
+    assert "Symbols: " in str(server.get("/tables/turnover_by_state_industry/metadata").json()["note"])
+    exact = server.data("people", region="*", contents="count").json()
+    assert ("status" in exact) == ("Symbols: " in str(exact["note"]))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/config", "/tables", "/tables/people", "/tables/people/metadata", "/tables/people/data?valueCodes[job]=*"],
+)
+def test_a_language_that_is_not_spoken_falls_back(path: str, server: Server) -> None:
+    own = patient.get(f"{server.v2}{path}")
+    other = patient.get(f"{server.v2}{path}{'&' if '?' in path else '?'}lang=sv")
+    assert own.status_code == other.status_code == 200
+    assert other.json() == own.json()
 
 
 def test_suppressed_figures_are_null_and_say_why(server: Server) -> None:
@@ -112,7 +144,6 @@ def test_what_is_refused_says_what_was_expected(server: Server) -> None:
     assert "such as P00001" in refused(server.data("jobs_by_place", place="nowhere"), 400)["detail"]
     assert "one of json-stat2" in refused(server.data("jobs_by_place", "docx", place="*"), 400)["detail"]
     assert "place_size" in refused(server.data("jobs_by_industry", industry="*"), 400)["detail"]
-    refused(server.get("/tables/jobs_by_place/data", lang="sv"), 400)
     refused(server.get("/tables/jobs_by_place/data", outputFormatParams="Loud"), 400)
     refused(server.get("/tables/jobs_by_place/data", heading="sex"), 400)
     refused(server.get("/tables/jobs_by_place/data", heading="place", stub="place"), 400)

@@ -259,7 +259,7 @@ class OpenBundle:
     @classmethod
     def open(cls, folder: Path) -> "OpenBundle":
         """Check every file of a bundle against its manifest and read what it says of itself."""
-        read_manifest(folder)
+        published = read_manifest(folder).get("published")
         manifest = folder / MANIFEST
         structure = json.loads(read_listed(folder, "structure.json"))
         earlier = "statement" not in structure
@@ -269,8 +269,7 @@ class OpenBundle:
             statement=Statement.read(read_listed(folder, "statement.md").decode(), structure)
             if earlier
             else Statement.of(structure),
-            # Bundles hold no clock, so that the same release gives the same bytes; the file system has one.
-            updated=datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC),
+            updated=_moment(manifest, published),
             digest=sha256(manifest.read_bytes()).hexdigest(),
         )
 
@@ -394,6 +393,21 @@ class OpenBundle:
         """The label of every code of a codelist, in order."""
         lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
         return {row["code"]: row["label"] for row in csv.DictReader(lines)}
+
+
+def _moment(manifest: Path, published: str | None) -> datetime:
+    """When a bundle was published; earlier versions did not say it, and the file system knows when it came."""
+    if published is None:
+        return datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC)
+    try:
+        return datetime.fromisoformat(published).replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        raise BundleError(
+            f"{manifest}, published",
+            expected="the date of publication, such as 2026-03-31",
+            found=repr(published),
+            do="publish the bundle again with `sfumato run`",
+        ) from None
 
 
 def _stored(

@@ -51,7 +51,7 @@ def _keywords(answer: TableAnswer, grid: Grid, options: Options) -> Iterator[str
     yield _keyword("TABLEID", table.id)
     yield _keyword("TITLE", f"{table.title}, {table.period}")
     yield "DESCRIPTIONDEFAULT=NO;"
-    yield _keyword("CONTENTS", table.title)
+    yield _keyword("CONTENTS", table.counted)
     yield _keyword("UNITS", answer.metrics[0].unit)
     yield from (_keyword("STUB", *(d.label for d in grid.stub)),) if grid.stub else ()
     yield from (_keyword("HEADING", *(d.label for d in grid.heading)),) if grid.heading else ()

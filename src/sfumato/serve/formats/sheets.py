@@ -224,7 +224,7 @@ def _note_lines(answer: TableAnswer, options: Options) -> Iterator[tuple[str, st
     yield "Release", table.release
     yield "Population", table.population
     yield "Period", table.period
-    yield "Updated", table.updated.strftime("%Y-%m-%d %H:%M UTC")
+    yield "Updated", table.updated.strftime("%Y-%m-%d")
     yield from (("Source", options.source),) if options.source else ()
     yield from (("Licence", options.license),) if options.license else ()
     for metric in answer.metrics:

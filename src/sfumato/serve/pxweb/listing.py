@@ -103,7 +103,7 @@ def search(tables: Sequence[ServedTable], *, query: str = "", past_days: int | N
 
 
 def _searched(table: ServedTable) -> str:
-    parts = [table.id, table.title, table.release, table.population, table.period]
+    parts = [table.id, table.title, table.release, table.counted, table.population, table.period]
     for axis in table.axes:
         parts += [axis.name, axis.label]
     return "\n".join(parts).lower()

@@ -17,7 +17,7 @@ from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, DataRequest, first_fault, openapi_body, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, UNLIMITED, DataRequest, first_fault, openapi_body, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 
 FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
@@ -159,7 +159,7 @@ def router(context: ServerContext) -> APIRouter:
     configuration = {
         "maxValues": settings.most_cells,
         "maxCells": settings.most_cells,
-        "maxCalls": settings.calls or 1_000_000,  # this version has no way to say that there is no limit
+        "maxCalls": settings.calls or UNLIMITED,
         "timeWindow": max(settings.window, 1),
         "CORS": True,
     }
@@ -179,7 +179,7 @@ def router(context: ServerContext) -> APIRouter:
         """The databases: there is one."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         return [{"dbid": DATABASE, "text": "Tables"}]
 
     @api.get("/v1/{language}/{database}", responses=listed | responses(400, 404))
@@ -187,7 +187,7 @@ def router(context: ServerContext) -> APIRouter:
         """The tables of the database."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         return [
             {"id": table.id, "type": "t", "text": table.title, "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%S")}
@@ -199,7 +199,7 @@ def router(context: ServerContext) -> APIRouter:
         """The variables of a table with all codes."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         return _variables(context.catalogue[id])
 
@@ -210,7 +210,7 @@ def router(context: ServerContext) -> APIRouter:
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         table = context.catalogue[id]
 
@@ -222,6 +222,12 @@ def router(context: ServerContext) -> APIRouter:
         return (await render_v1(context, table, selection, name, request.scope)).respond(request)
 
     return api
+
+
+def _refuse_language(language: str) -> None:
+    """Refuse a folder of a language that the server does not speak."""
+    if language.lower() != LANGUAGE:
+        raise RefusedError("language", expected=LANGUAGE, found=language, do=f"ask for /api/v1/{LANGUAGE}")
 
 
 def _refuse_database(database: str) -> None:
