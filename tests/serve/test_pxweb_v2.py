@@ -1,6 +1,7 @@
 """PxWebApi version 2 on the wire: lists, metadata, refusals, caching, saved queries."""
 
 import json
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,25 @@ def test_get_and_post_give_the_same(server: Server) -> None:
 def test_the_default_selection_is_what_no_selection_gives(server: Server) -> None:
     selection = server.get("/tables/people/defaultselection").json()
     post = patient.post(f"{server.v2}/tables/people/data", json={"selection": selection["selection"]})
-    assert post.content == server.get("/tables/people/data").content
+    unselected = server.get("/tables/people/data").json()
+    part, *notes = unselected["note"]
+    assert part == (
+        f"This is a part: nothing was selected, and these are {len(unselected['value'])} of the "
+        f"{prod(server.get('/tables/people/metadata').json()['size'])} figures of the table. Select codes of every "
+        "dimension; * is all of them."
+    )
+    assert unselected["extension"].pop("noteMandatory") == {"0": True}
+    described = post.json()
+    assert described["extension"].pop("noteMandatory") == {}
+    assert {**unselected, "note": notes} == described
+    file = server.get("/tables/people/data", outputFormat="csv").headers["content-disposition"]
+    assert 'filename="people.part.csv"' in file
+
+
+def test_a_default_selection_that_is_the_whole_table_is_no_part(server: Server) -> None:
+    found = server.get("/tables/jobs_by_place/data").json()
+    assert prod(found["size"]) == prod(server.get("/tables/jobs_by_place/metadata").json()["size"])
+    assert not any("part" in note for note in found["note"][:1])
 
 
 def test_no_figure_has_the_code_that_pxweb_2_takes_for_a_single_value(server: Server) -> None:

@@ -99,9 +99,14 @@ class DataRequest:
                 "query", expected=f"the selection of {place}", found=f"one of {name} too", do="choose one"
             )
 
+    @property
+    def selects(self) -> bool:
+        """Whether anything is selected."""
+        return bool(self.codes or self.codelists)
+
     def selection(self, table: ServedTable) -> Selection:
         """The selection that is meant; the default one where nothing is selected."""
-        if not self.codes and not self.codelists:
+        if not self.selects:
             return default(table)
         for name in self.codes:
             axis_of(table, name)  # refuses what is unknown, also where it has no codes

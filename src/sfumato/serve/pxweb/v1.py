@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Answered, Rendered, ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
@@ -23,6 +23,9 @@ from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
 """The formats of this version, each with the one that it is made of."""
 _LISTS = ("agg", "vs")
+MOST_VALUES = 1_000_000
+"""How many values clients are told to ask for at a time, so that they split larger questions: as `json` and `csv`,
+which are written while they are read, they get as many; other formats refuse more than the cap of all."""
 
 
 class _Part(BaseModel):
@@ -114,13 +117,12 @@ def _wrong(found: str) -> RefusedError:
 
 async def render_v1(
     context: ServerContext, table: ServedTable, selection: Selection, name: str, scope: Scope
-) -> Rendered:
+) -> Answered:
     """The finished answer to a question, in a format of this version."""
-    made = await context.render(
-        table, selection, name=FORMATS[name], options=DataRequest().options(context.settings), scope=scope
-    )
+    options = DataRequest().options(context.settings)
     if name != "json-stat":
-        return made
+        return await context.answer(table, selection, name=FORMATS[name], options=options, scope=scope)
+    made = await context.render(table, selection, name=FORMATS[name], options=options, scope=scope)
     key = ("v1", table.id, selection)
     kept = context.cache.get(key)
     if kept is None:
@@ -157,8 +159,8 @@ def router(context: ServerContext) -> APIRouter:
         200: {"description": "The figures, in the format that was asked for", "content": written}
     }
     configuration = {
-        "maxValues": settings.most_cells,
-        "maxCells": settings.most_cells,
+        "maxValues": max(settings.most_cells, MOST_VALUES),
+        "maxCells": max(settings.most_cells, MOST_VALUES),
         "maxCalls": settings.calls or UNLIMITED,
         "timeWindow": max(settings.window, 1),
         "CORS": True,
@@ -244,7 +246,8 @@ def _variables(table: ServedTable) -> dict[str, Any]:
                 "text": axis.label,
                 "values": list(axis.codes),
                 "valueTexts": list(axis.labels),
-                **({"elimination": True} if axis.eliminable else {}),
+                # R's pxweb splits what is too large along these; one that has no total and is left out is whole.
+                **({} if axis.role == "metric" else {"elimination": True}),
                 **({"time": True} if axis.role == "time" else {}),
             }
             for axis in table.axes

@@ -135,7 +135,7 @@ def router(context: ServerContext) -> APIRouter:
             return check_request(context, table, wished.with_body(selected))
 
         options, selection = await understood(context, request, understand)
-        made = context.render(table, selection, name=wished.format, options=options, scope=request.scope)
+        made = context.answer(table, selection, name=wished.format, options=options, scope=request.scope)
         return (await made).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.sdmx.flow import DECIMALS, OBS_STATUS, UNIT_MEASURE
-from sfumato.serve.sdmx.series import OBS_STATUSES, Chosen, SeriesData, write_csv_1, write_csv_2
+from sfumato.serve.sdmx.series import OBS_STATUSES, Chosen, Parts, SeriesData, write_csv_1, write_csv_2
 from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_specific
 
 # Data as SDMX-JSON 1.0, with header, structure and data sets at the top, where clients look for them.
@@ -16,8 +16,9 @@ from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_spe
 _STATUS_PLACES = {letter: str(place) for place, letter in enumerate(OBS_STATUSES)}
 
 
-def write_json(data: SeriesData, source: str) -> bytes:
-    """The data as an SDMX-JSON message."""
+def write_json(parts: Parts, source: str) -> Iterator[str]:
+    """The data as an SDMX-JSON message; it names codes by their place in the whole, so that it has one part."""
+    (data,) = parts
     flow = data.flow
     notes = [*(("NOTE", note) for note in data.notes), *flow.annotations]
     content = {
@@ -43,8 +44,7 @@ def write_json(data: SeriesData, source: str) -> bytes:
     # Figures are text already: they are put in rather than turned back into numbers.
     figures = "".join(("{", ",".join(_series(data)), "}")) if data.series else next(_series(data))
     name = "series" if data.series else "observations"
-    message = f'{text[:-1]},"dataSets":[{{"action":"Information","annotations":{said},"{name}":{figures}}}]}}'
-    return message.encode("utf-8", "replace")
+    yield f'{text[:-1]},"dataSets":[{{"action":"Information","annotations":{said},"{name}":{figures}}}]}}'
 
 
 def _dimension(data: SeriesData, one: Chosen) -> dict[str, Any]:
@@ -116,6 +116,8 @@ class DataFormat:
     name: str
     version: str
     media_types: tuple[str, ...]
+    in_parts: bool = True
+    """Whether it can be written part by part."""
 
     def content_type(self, media_type: str) -> str:
         """How the answer calls itself to a client that asked for one of the media types."""
@@ -195,7 +197,8 @@ def _short(version: str) -> str:
 
 _CSV = "application/vnd.sdmx.data+csv"
 _XML = ("application/xml", "text/xml")
-Writer = Callable[[SeriesData, str], bytes]
+Writer = Callable[[Parts, str], Iterator[str]]
+"""From data, and who is their source, to a message in texts that follow each other."""
 
 WRITERS: Mapping[DataFormat, Writer] = {
     DataFormat(
@@ -212,6 +215,7 @@ WRITERS: Mapping[DataFormat, Writer] = {
         name="jsondata",
         version="1.0.0",
         media_types=("application/vnd.sdmx.data+json", "application/json", "text/json"),
+        in_parts=False,
     ): write_json,
     DataFormat(name="csvdata", version="1.0.0", media_types=(_CSV, "text/csv")): write_csv_1,
     DataFormat(name="csvdata2", version="2.0.0", media_types=(_CSV,)): write_csv_2,

@@ -1,6 +1,6 @@
 """The routes of SDMX REST 2.1, structure queries, and how the OpenAPI document describes them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -8,10 +8,11 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sfumato.serve.context import Rendered, ServerContext, is_quick
+from sfumato.serve.context import Answered, Rendered, ServerContext, is_quick
 from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
+from sfumato.serve.core.stream import MOST
 from sfumato.serve.sdmx.flow import (
     ALL_DIMENSIONS,
     KINDS,
@@ -24,7 +25,7 @@ from sfumato.serve.sdmx.flow import (
 )
 from sfumato.serve.sdmx.formats import CSV, STRUCTURE, WRITERS, DataFormat, negotiate
 from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, read_words
-from sfumato.serve.sdmx.series import SeriesData, count
+from sfumato.serve.sdmx.series import Parts, SeriesData, count, in_parts
 from sfumato.serve.sdmx.xml import Office, Shown, write_structures
 
 DETAILS: Mapping[str, tuple[Shown, Shown]] = {
@@ -229,6 +230,11 @@ class Sdmx:
     agency: str
 
     @property
+    def source(self) -> str:
+        """Who publishes, in the words that readers should quote."""
+        return self.context.settings.source
+
+    @property
     def artefacts(self) -> Artefacts:
         """All structures, made once of every edition."""
         made = self.context.editions.current.made
@@ -245,19 +251,32 @@ class Sdmx:
         data_format, content_type = negotiate(tuple(WRITERS), accept=accept, name=words.get("format"))
         flow = self._flow(request.path_params)
 
-        async def make() -> Rendered:
+        async def make() -> Answered:
             query = DataQuery.read(flow, request.path_params.get("key", "all"), words)
             number = count(flow, query)
-            self._refuse_large(number)
+            self._refuse_large(number, data_format)
             if data_format in CSV and query.has_observations:
                 query = replace(query, at_observation=ALL_DIMENSIONS)  # a row is an observation: there are no series
 
-            def write() -> bytes:
-                return WRITERS[data_format](SeriesData.of(flow, query), self.context.settings.source)
+            def write(parts: Parts) -> Iterator[bytes]:
+                return (text.encode("utf-8", "replace") for text in WRITERS[data_format](parts, self.source))
+
+            if number > self.context.settings.most_cells:
+                return await self.context.stream(
+                    flow.table,
+                    query.selection,
+                    lambda: write(in_parts(flow, query)),
+                    headers={"Content-Type": content_type},
+                    key=(content_type, self.source, query.at_observation, query.detail),
+                    scope=request.scope,
+                )
+
+            def whole() -> bytes:
+                return b"".join(write([SeriesData.of(flow, query)]))
 
             quick = is_quick(flow.table, query.selection, number)
             client = self.context.client(request.scope)
-            content = write() if quick else await self.context.worker_queue.download(write, client=client)
+            content = whole() if quick else await self.context.worker_queue.download(whole, client=client)
             return Rendered.of(content, media_type=content_type, query=AuditedQuery.of(flow.table, query.selection))
 
         return await self._answered(request, content_type, make)
@@ -281,7 +300,7 @@ class Sdmx:
 
         return await self._answered(request, content_type, make)
 
-    async def _answered(self, request: Request, content_type: str, make: Callable[[], Awaitable[Rendered]]) -> Response:
+    async def _answered(self, request: Request, content_type: str, make: Callable[[], Awaitable[Answered]]) -> Response:
         """The answer to a request, from the cache if the same was asked for before."""
         path, query = request.scope["path"], request.scope["query_string"]
         key = (BASE, path, query, content_type)
@@ -304,13 +323,15 @@ class Sdmx:
         found = self.context.catalogue[id].id
         return next(flow for flow in self.artefacts.flows if flow.id == found)
 
-    def _refuse_large(self, number: int) -> None:
+    def _refuse_large(self, number: int, data_format: DataFormat) -> None:
         most = self.context.settings.most_cells
+        most = max(most, MOST) if data_format.in_parts else most
         if number > most:
             raise RefusedError(
                 "data query",
                 expected=f"at most {most:,} observations",
                 found=f"{number:,}",
-                do="choose codes in the key, or a shorter time, and ask in several parts",
+                do="choose codes in the key, or a shorter time, and ask in several parts"
+                + ("" if data_format.in_parts else "; XML and CSV may be larger"),
                 status=413,
             )
