@@ -37,6 +37,7 @@ from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page import reference, site
 from sfumato.serve.page import routes as page
 from sfumato.serve.pxweb import v1, v2
+from sfumato.serve.sdmx import rest3
 from sfumato.serve.sdmx import routes as sdmx
 from sfumato.serve.steward import routes as steward
 
@@ -66,6 +67,7 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
     (BASE, v2.router),
     ("/api", v1.router),
     (sdmx.BASE, sdmx.router),
+    (sdmx.BASE_3, rest3.router),
     ("", health),
     ("", site.router),
     ("", reference.router),

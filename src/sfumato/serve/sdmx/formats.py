@@ -10,6 +10,7 @@ from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.sdmx.flow import DECIMALS, OBS_STATUS, UNIT_MEASURE
 from sfumato.serve.sdmx.series import OBS_STATUSES, Chosen, Parts, SeriesData, write_csv_1, write_csv_2
 from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_specific
+from sfumato.serve.sdmx.xml3 import write_structure_specific_3
 
 # Data as SDMX-JSON 1.0, with header, structure and data sets at the top, where clients look for them.
 
@@ -221,7 +222,17 @@ WRITERS: Mapping[DataFormat, Writer] = {
     DataFormat(name="csvdata2", version="2.0.0", media_types=(_CSV,)): write_csv_2,
 }
 """How data are written; the first is for clients that do not mind."""
+WRITERS_3: Mapping[DataFormat, Writer] = {
+    DataFormat(
+        name="structurespecificdata3", version="3.0.0", media_types=("application/vnd.sdmx.data+xml", *_XML)
+    ): write_structure_specific_3,
+    **WRITERS,
+}
+"""The same for the addresses of version 3.0."""
 CSV = tuple(data_format for data_format in WRITERS if data_format.media_types[0] == _CSV)
 """The formats that are rows."""
-STRUCTURE = DataFormat(name="structure", version="2.1", media_types=("application/vnd.sdmx.structure+xml", *_XML))
+_STRUCTURE = "application/vnd.sdmx.structure+xml"
+STRUCTURE = DataFormat(name="structure", version="2.1", media_types=(_STRUCTURE, *_XML))
 """How structures are written."""
+STRUCTURE_3 = DataFormat(name="structure3", version="3.0.0", media_types=(_STRUCTURE, *_XML))
+"""How structures of version 3.0 are written."""
