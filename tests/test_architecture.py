@@ -60,10 +60,11 @@ SERVE = {
     "context": ("core", "formats"),
     "sdmx": ("core", "formats", "context"),
     "pxweb": ("core", "formats", "context"),
-    "page": ("core", "formats", "context", "pxweb"),
+    "dcat": ("core", "formats", "context"),
+    "page": ("core", "formats", "context", "pxweb", "dcat"),
     "live": ("core", "formats", "context", "pxweb", "page"),
     "steward": ("core", "context", "page", "live"),
-    "app": ("core", "formats", "context", "sdmx", "pxweb", "page", "live", "steward"),
+    "app": ("core", "formats", "context", "sdmx", "pxweb", "dcat", "page", "live", "steward"),
     "run": ("core", "page", "live", "app"),
 }
 """What each folder of serve imports beside itself: only folders before it, and only the application sees all."""

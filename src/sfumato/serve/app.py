@@ -31,6 +31,8 @@ from sfumato.serve.core.http import (
 )
 from sfumato.serve.core.rate_limit import RateLimit
 from sfumato.serve.core.worker_queue import WorkLimits
+from sfumato.serve.dcat import routes as dcat
+from sfumato.serve.dcat.catalogue import CATALOG
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
 from sfumato.serve.live.queue import LiveQueue
@@ -68,6 +70,7 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
     ("/api", v1.router),
     (sdmx.BASE, sdmx.router),
     (sdmx.BASE_3, rest3.router),
+    ("", dcat.router),
     ("", health),
     ("", site.router),
     ("", reference.router),
@@ -84,7 +87,8 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None) -> It
     yield f'  PxWebApi 2       {address}{BASE}/tables   Python: PxApi("{address}{BASE}")'
     old = f"{address}/api/v1/{LANGUAGE}"
     yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
-    yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
+    yield f"  SDMX 2.1, 3.0    {address}{sdmx.BASE}/dataflow   {address}{sdmx.BASE_3}/structure/dataflow"
+    yield f"  DCAT-AP          {address}{CATALOG}"
     yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
     if queue is not None:
         yield f"  ad-hoc tables    {address}{site.LIVE}   with a token"

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from math import prod
@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
+from sfumato.bundle.manifest import MANIFEST, published_on, read_listed, read_manifest
 from sfumato.bundle.read import open_cube
 from sfumato.bundle.rows import all_rows, unlisted
 from sfumato.errors import BundleError
@@ -259,8 +259,7 @@ class OpenBundle:
     @classmethod
     def open(cls, folder: Path) -> "OpenBundle":
         """Check every file of a bundle against its manifest and read what it says of itself."""
-        published = read_manifest(folder).get("published")
-        manifest = folder / MANIFEST
+        updated = published_on(folder, read_manifest(folder))
         structure = json.loads(read_listed(folder, "structure.json"))
         earlier = "statement" not in structure
         return cls(
@@ -269,8 +268,8 @@ class OpenBundle:
             statement=Statement.read(read_listed(folder, "statement.md").decode(), structure)
             if earlier
             else Statement.of(structure),
-            updated=_moment(manifest, published),
-            digest=sha256(manifest.read_bytes()).hexdigest(),
+            updated=updated,
+            digest=sha256((folder / MANIFEST).read_bytes()).hexdigest(),
         )
 
     def table(self, about: Mapping[str, Any], *, prefix: str) -> ServedTable:
@@ -393,21 +392,6 @@ class OpenBundle:
         """The label of every code of a codelist, in order."""
         lines = io.StringIO(read_listed(self.folder, codelist).decode(), newline="")
         return {row["code"]: row["label"] for row in csv.DictReader(lines)}
-
-
-def _moment(manifest: Path, published: str | None) -> datetime:
-    """When a bundle was published; earlier versions did not say it, and the file system knows when it came."""
-    if published is None:
-        return datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC)
-    try:
-        return datetime.fromisoformat(published).replace(tzinfo=UTC)
-    except (TypeError, ValueError):
-        raise BundleError(
-            f"{manifest}, published",
-            expected="the date of publication, such as 2026-03-31",
-            found=repr(published),
-            do="publish the bundle again with `sfumato run`",
-        ) from None
 
 
 def _stored(

@@ -13,6 +13,7 @@ from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.stream import MOST
+from sfumato.serve.sdmx.availability import write_availability
 from sfumato.serve.sdmx.flow import (
     ALL_DIMENSIONS,
     KINDS,
@@ -26,7 +27,7 @@ from sfumato.serve.sdmx.flow import (
 from sfumato.serve.sdmx.formats import CSV, STRUCTURE, STRUCTURE_3, WRITERS, WRITERS_3, DataFormat, negotiate
 from sfumato.serve.sdmx.query import OF_TIME, PARAMETERS, DataQuery, Detail, read_words
 from sfumato.serve.sdmx.series import Parts, SeriesData, count, in_parts
-from sfumato.serve.sdmx.xml import Office, Shown, write_availability, write_structures
+from sfumato.serve.sdmx.xml import Office, Shown, write_structures
 from sfumato.serve.sdmx.xml3 import structures_3
 
 DETAILS: Mapping[str, tuple[Shown, Shown]] = {
