@@ -1,13 +1,16 @@
 """Every table of every bundle, whole, by every client: not one that a client cannot read."""
 
 import json
-from collections.abc import Callable
-from math import isnan, prod
+from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow.csv
 import pytest
 import sdmx
+from numpy.typing import NDArray
 from pxweb import PxApi
 from pyjstat import pyjstat
 from pysdmx.io import get_datasets
@@ -25,15 +28,16 @@ TABLES = (
     *("links_between_states", "workers_between_states"),
     *("businesses_by_state_size", "indicators", "flows_between_states", "people"),
 )
-Figures = list[float | None]
+Figures = NDArray[np.float64]
 CAP = 100_000
 """Figures that `sfumato serve` gives at once, and that a client has to keep to in formats that are made whole."""
 
 
-def figures(values: Any) -> Figures:
-    """Figures in one order, whatever order a client has: the missing ones first."""
-    found = [None if value is None or value == "" or isnan(float(value)) else float(value) for value in values]
-    return sorted(found, key=lambda value: (value is not None, value or 0.0))
+def figures(values: Iterable[Any]) -> Figures:
+    """Figures in one order, whatever order a client has; what is missing, in the words of a client, comes last."""
+    return np.sort(
+        pd.to_numeric(pd.Series(list(values), dtype=object), errors="raise").to_numpy(np.float64, na_value=np.nan)
+    )
 
 
 def by_sdmx1(server: Server, table: ServedTable) -> Figures:
@@ -77,7 +81,9 @@ def by_csv(server: Server, table: ServedTable) -> Figures:
 def by_r_of_version_1(server: Server, table: ServedTable) -> Figures:
     query = [{"code": axis.name, "selection": {"filter": "all", "values": ["*"]}} for axis in table.axes]
     response = patient.post(f"{server.url}/api/v1/en/tables/{table.id}", content=json.dumps({"query": query}))
-    return figures(None if value == ".." else value for row in response.json()["data"] for value in row["values"])
+    return figures(
+        None if value == ".." else float(value) for row in response.json()["data"] for value in row["values"]
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Shouldn't use this function anymore:DeprecationWarning")  # pyjstat's own
@@ -85,7 +91,7 @@ def by_pyjstat(server: Server, table: ServedTable) -> Figures:
     chosen = "&".join(f"valueCodes[{axis.name}]=*" for axis in table.dimensions)
     first = table.dimensions[0]
     parts = [first.codes] if everything(table).cells <= CAP else [(code,) for code in first.codes]
-    found: Figures = []
+    found: list[float | None] = []
     for codes in parts:
         some = f"{chosen}".replace(f"valueCodes[{first.name}]=*", f"valueCodes[{first.name}]={','.join(codes)}")
         found += pyjstat.Dataset.read(f"{server.v2}/tables/{table.id}/data?{some}").write("dataframe")["value"].tolist()
@@ -114,4 +120,5 @@ def test_every_table_is_here(catalogue: Catalogue) -> None:
 def test_every_client_reads_every_table_whole(name: str, client: str, server: Server, catalogue: Catalogue) -> None:
     table = catalogue[name]
     expected = figures(table.answer(everything(table)).values())
-    assert CLIENTS[client](server, table) == expected
+    # Readers of CSV on pandas are off by the last digit of a decimal.
+    np.testing.assert_allclose(CLIENTS[client](server, table), expected, rtol=1e-15)
