@@ -108,7 +108,7 @@ def test_formats_that_are_made_whole_say_which_ones_may_be_larger(clients: Both)
     chosen = "valueCodes[place]=*&valueCodes[industry]=*&valueCodes[ownership]=*"
     book = capped.get(f"/api/v2/tables/jobs_by_place_industry/data?outputFormat=xlsx&{chosen}")
     assert book.status_code == 403
-    assert "as CSV or json-px it may be larger" in book.json()["detail"]
+    assert "as csv or json-px it may be larger" in book.json()["detail"]
 
 
 def test_even_a_stream_has_an_end(clients: Both, monkeypatch: pytest.MonkeyPatch) -> None:

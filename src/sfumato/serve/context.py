@@ -1,11 +1,10 @@
 """What every router works with: the catalogue, the settings, and finished answers in any format."""
 
 import re
-import sys
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import Request
 from starlette.responses import Response
@@ -63,10 +62,9 @@ class Rendered:
             self.query.attach(request.scope)
         return _unchanged(request, self.headers) or Response(self.body, headers=self.headers)
 
-    @property
-    def size(self) -> int:
-        """Bytes that it takes to keep it."""
-        return len(self.body)
+    def keep(self, cache: "BoundedCache[Rendered]", key: Hashable, more: int) -> None:
+        """Keep it under a key, which takes some bytes more."""
+        cache.put(key, self, size=len(self.body) + more)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,10 +82,8 @@ class Streamed:
             return Response(headers=self.headers)
         return _unchanged(request, self.headers) or StreamedResponse(self.parts, self.headers)
 
-    @property
-    def size(self) -> int:
-        """More than is ever kept."""
-        return sys.maxsize
+    def keep(self, _cache: "BoundedCache[Rendered]", _key: Hashable, _more: int) -> None:
+        """It is nowhere as a whole, and so not kept."""
 
 
 Answered = Rendered | Streamed
@@ -127,7 +123,7 @@ class ServerContext:
         return self.editions.current.catalogue
 
     @property
-    def cache(self) -> BoundedCache[Any]:
+    def cache(self) -> BoundedCache[Rendered]:
         """Finished answers from these tables."""
         return self.editions.current.cache
 
@@ -136,7 +132,7 @@ class ServerContext:
     ) -> Answered:
         """The answer to a selection in a format: whole, or written while it is read where it is long."""
         written = FORMATS[name]
-        if selection.cells <= self.settings.most_cells or written.parts is None:
+        if selection.cells <= self.settings.most_cells or written.parts is None or not self.in_parts(name):
             return await self.render(table, selection, name=name, options=options, scope=scope)
         self.refuse_large(selection, name=name)
         parts, order = written.parts, written.order(table, selection, options)
@@ -195,19 +191,23 @@ class ServerContext:
 
     def keep(self, key: Hashable, answered: Answered, length: int) -> None:
         """Keep a finished answer under a key of some length; what is written while it is read is not kept."""
-        self.cache.put(key, answered, size=answered.size + 8 * length + _OVERHEAD)
+        answered.keep(self.cache, key, 8 * length + _OVERHEAD)
+
+    def in_parts(self, name: str) -> bool:
+        """Whether long answers in a format are written part by part."""
+        return name in FORMATS and FORMATS[name].parts is not None
 
     def refuse_large(self, selection: Selection, *, name: str = "") -> None:
         """Refuse a selection with more figures than the server gives, at once or in a format written in parts."""
-        streams = name in FORMATS and FORMATS[name].parts is not None
-        most = max(MOST, self.settings.most_cells) if streams else self.settings.most_cells
+        most = max(MOST, self.settings.most_cells) if self.in_parts(name) else self.settings.most_cells
+        others = [one for one in FORMATS if self.in_parts(one) and not self.in_parts(name)]
         if selection.cells > most:
             raise RefusedError(
                 "selection",
                 expected=f"at most {most:,} cells",
                 found=f"{selection.cells:,}",
                 do="choose fewer codes, or ask in several parts"
-                + ("" if streams else "; as CSV or json-px it may be larger"),
+                + (f"; as {' or '.join(others)} it may be larger" if others else ""),
                 status=403,
             )
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Answered, Rendered, ServerContext
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection
@@ -110,7 +110,7 @@ def router(context: ServerContext) -> APIRouter:
     async def data(id: Id, request: Request) -> Response:  # noqa: A002
         """Figures of a table: the codes of every dimension that is named; others are left out."""
         key = ("data", id, request.scope["query_string"])
-        kept = context.cache.get(key)
+        kept: Answered | None = context.cache.get(key)
         if kept is None:
             kept = await render_request(
                 context, id, DataRequest.read(request.query_params.multi_items()), request.scope

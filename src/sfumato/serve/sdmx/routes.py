@@ -376,7 +376,7 @@ class Sdmx:
         """The answer to a request, from the cache if the same was asked for before."""
         path, query = request.scope["path"], request.scope["query_string"]
         key = (BASE, path, query, content_type)
-        kept = self.context.cache.get(key)
+        kept: Answered | None = self.context.cache.get(key)
         if kept is None:
             made = await make()
             kept = replace(made, headers={**made.headers, "Vary": "Accept"})

@@ -52,7 +52,8 @@ def structures_3(message: bytes) -> bytes:
             if element.tag.removeprefix(_COM) in _OF_CONSTRAINTS:
                 element.tag = element.tag.replace(_COM, _STR)
         found[:] = sorted(found, key=lambda one: _ORDER.index(one.tag.removeprefix(_STR)))
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def write_structure_specific_3(parts: Parts, source: str) -> Iterator[str]:
