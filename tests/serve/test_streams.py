@@ -98,6 +98,7 @@ def test_what_is_written_in_parts_is_what_is_written_at_once(name: str, clients:
     assert (again.status_code, again.content) == (304, b"")
     head = clients[1].head(ADDRESSES[name])
     assert (head.status_code, head.headers["etag"]) == (200, capped.headers["etag"])
+    assert "content-length" not in head.headers
 
 
 def test_formats_that_are_made_whole_say_which_ones_may_be_larger(clients: Both) -> None:

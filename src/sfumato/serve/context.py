@@ -79,7 +79,9 @@ class Streamed:
         """The response; nothing but the headers to a client that has these bytes already, or wants no more."""
         self.query.attach(request.scope)
         if method_sent(request.scope) == "HEAD":
-            return Response(headers=self.headers)
+            response = Response(headers=self.headers)
+            del response.headers["content-length"]  # it is not known, and not 0
+            return response
         return _unchanged(request, self.headers) or StreamedResponse(self.parts, self.headers)
 
     def keep(self, _cache: "BoundedCache[Rendered]", _key: Hashable, _more: int) -> None:

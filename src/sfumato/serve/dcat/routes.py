@@ -27,7 +27,7 @@ _HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _QUALITY = re.compile(r";\s*q=(0(?:\.\d*)?|1(?:\.0*)?)\s*$")
 _LONGEST = 1_000
 Format = Annotated[
-    str, Query(description="the format, instead of the header Accept", json_schema_extra={"enum": list(_NAMES)})
+    str | None, Query(description="the format, instead of the header Accept", json_schema_extra={"enum": list(_NAMES)})
 ]
 
 
@@ -35,11 +35,12 @@ def router(context: ServerContext) -> APIRouter:
     """The routes of the catalogue."""
     api = APIRouter(tags=["DCAT-AP"])
     text = {"schema": {"type": "string"}}
-    content = {media_type: text for media_type, _ in FORMATS.values()}
+    content: dict[str, Any] = {media_type: text for media_type, _ in FORMATS.values()}
+    content[FORMATS["jsonld"][0]] = {"schema": {"type": "object"}}
     found: dict[int | str, dict[str, Any]] = {200: {"description": "The catalogue", "content": content}}
 
     @api.get(CATALOG, responses=found | responses(400, 406))
-    async def catalogue(request: Request, format: Format = "") -> Response:  # noqa: A002 — the word of the address
+    async def catalogue(request: Request, format: Format = None) -> Response:  # noqa: A002 — the word of the address
         """All tables as data sets of DCAT-AP, or of schema.org."""
         return await answer(request, format, "", lambda: list(context.catalogue))
 
@@ -47,13 +48,13 @@ def router(context: ServerContext) -> APIRouter:
     async def dataset(
         id: Annotated[str, Path(description="a table", max_length=400)],  # noqa: A002
         request: Request,
-        format: Format = "",  # noqa: A002
+        format: Format = None,  # noqa: A002
     ) -> Response:
         """One table as a data set."""
         table = context.catalogue[id]
         return await answer(request, format, table.id, lambda: [table])
 
-    async def answer(request: Request, name: str, id: str, tables: Callable[[], list[ServedTable]]) -> Response:  # noqa: A002
+    async def answer(request: Request, name: str | None, id: str, tables: Callable[[], list[ServedTable]]) -> Response:  # noqa: A002
         chosen = _format(name, ",".join(request.headers.getlist("accept")))
         base = _address(context, request)
         key = (CATALOG, id, chosen, base)
@@ -80,9 +81,9 @@ def _write(context: ServerContext, tables: list[ServedTable], chosen: str, base:
     return FORMATS[chosen][1](things)
 
 
-def _format(name: str, accept: str) -> str:
+def _format(name: str | None, accept: str) -> str:
     """The format that is named, or that is accepted most."""
-    if name:
+    if name is not None:
         if name.lower() not in _NAMES:
             raise RefusedError("format", expected=f"one of {', '.join(_NAMES)}", found=name, do="choose one of them")
         return name.lower()

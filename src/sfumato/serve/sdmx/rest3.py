@@ -10,6 +10,7 @@ from starlette.responses import Response
 from sfumato.serve.context import ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.sdmx.flow import VERSION, Component, Flow
+from sfumato.serve.sdmx.formats import WRITERS_3
 from sfumato.serve.sdmx.query import DataQuery, Detail, Places, days, places_of_key
 from sfumato.serve.sdmx.routes import (
     BASE_3,
@@ -65,7 +66,7 @@ def router(context: ServerContext) -> APIRouter:
         "kind": "dataflow",
     }
     described = {
-        "/data": (_PARTS[:-1], _data(sdmx), _data_parameters(), data_responses()),
+        "/data": (_PARTS[:-1], _data(sdmx), _data_parameters(), data_responses(WRITERS_3)),
         "/availability": (_PARTS, _availability(sdmx), [_filters()], structure_responses()),
         "/structure": (_STRUCTURE_PARTS, _structure(sdmx), structure_parameters(), structure_responses()),
     }

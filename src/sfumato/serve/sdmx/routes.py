@@ -168,9 +168,9 @@ def structure_parameters() -> list[dict[str, Any]]:
     ]
 
 
-def data_responses() -> dict[int | str, dict[str, Any]]:
+def data_responses(formats: Iterable[DataFormat] = tuple(WRITERS)) -> dict[int | str, dict[str, Any]]:
     """What a data query is answered with."""
-    return _responses("The data, in the format that was asked for", WRITERS, 400, 404, 406, 413, 501)
+    return _responses("The data, in the format that was asked for", formats, 400, 404, 406, 413, 501)
 
 
 def structure_responses() -> dict[int | str, dict[str, Any]]:
