@@ -60,11 +60,12 @@ SERVE = {
     "context": ("core", "formats"),
     "sdmx": ("core", "formats", "context"),
     "pxweb": ("core", "formats", "context"),
-    "page": ("core", "formats", "context", "pxweb"),
+    "dcat": ("core", "formats", "context"),
+    "page": ("core", "formats", "context", "pxweb", "dcat"),
     "live": ("core", "formats", "context", "pxweb", "page"),
     "steward": ("core", "context", "page", "live"),
     "mcp": ("core", "context"),
-    "app": ("core", "formats", "context", "sdmx", "pxweb", "page", "live", "steward", "mcp"),
+    "app": ("core", "formats", "context", "sdmx", "pxweb", "dcat", "page", "live", "steward", "mcp"),
     "run": ("core", "page", "live", "app"),
 }
 """What each folder of serve imports beside itself: only folders before it, and only the application sees all."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import multiprocessing
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from sfumato.privacy.account import Overdraft
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import load
 from sfumato.running import run
+from sfumato.serve.core.bundle import OpenBundle
 
 
 def test_the_bundle_holds_tables_codelists_structure_statement_and_a_manifest_of_them(release_folder: Path) -> None:
@@ -164,6 +166,19 @@ def test_a_renamed_table_keeps_its_answer_and_a_new_one_is_charged_alone(release
     assert second.balance.spent_epsilon == 5
     assert pq.read_table(second.bundle / "tables" / "places.parquet").equals(old)
     assert not (second.bundle / "tables" / "jobs_by_place.parquet").exists()
+
+
+def test_the_manifest_says_when_a_bundle_was_published_and_the_same_content_keeps_its_day(
+    release_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = release_folder / "release.toml"
+    for day, expected in (("2026-01-31", "2026-01-31"), ("2026-02-01", "2026-01-31")):
+        monkeypatch.setattr("sfumato.bundle.write.today", lambda day=day: day)
+        bundle = run(load(path)).bundle
+        assert read_manifest(bundle)["published"] == expected
+    path.write_text(path.read_text().replace('"jobs_by_place"', '"places"'))
+    assert read_manifest(run(load(path)).bundle)["published"] == "2026-02-01"
+    assert OpenBundle.open(bundle).updated == datetime(2026, 2, 1, tzinfo=UTC)
 
 
 def test_changed_data_are_charged_anew_and_an_overdraft_publishes_nothing(release_folder: Path) -> None:

@@ -11,7 +11,8 @@ What is left out, and nothing else:
   and `gaps`);
 - of statements: the version of the software, and the sentence about controls that a cube does not meet;
 - of what a run prints: the path of the bundle, and the controls that were not met;
-- of the manifest: the version of the software, the identifiers of charges, and sizes and digests of files.
+- of the manifest: the version of the software, the day of publication, which earlier versions did not have, the
+  identifiers of charges, and sizes and digests of files.
 """
 
 import contextlib
@@ -153,6 +154,7 @@ def run(release: Path, *, files: bool = True) -> dict[str, str]:
     structure = as_frozen((bundle / "structure.json").read_bytes())
     written = json.dumps(structure, indent=2, ensure_ascii=False).encode() + b"\n"
     manifest = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    keys = [key for key in manifest if key != "published"]
     keyed = {table["name"] for table in structure["tables"] if table["guarantee"]["definition"] == "none"}
     named = sorted(path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file())
     found = {
@@ -162,7 +164,11 @@ def run(release: Path, *, files: bool = True) -> dict[str, str]:
         "statement.md": masked_statement((bundle / "statement.md").read_bytes().decode()),
         "files.json": _lines(
             {
-                "manifest": {"title": manifest["title"], "charges": list(manifest["charges"]), "keys": list(manifest)},
+                "manifest": {
+                    "title": manifest["title"],
+                    "charges": list(manifest["charges"]),
+                    "keys": keys,
+                },
                 "files": named,
                 "codelists": {path.stem: digest(path.read_bytes()) for path in sorted(bundle.glob("codelists/*.csv"))},
                 "tables": dict(_published(bundle, keyed)),

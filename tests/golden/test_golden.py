@@ -118,7 +118,7 @@ def unversioned(name: str, content: bytes) -> Any:
     """A file of a bundle without versions, of the software and of the Parquet writer."""
     if name == "manifest.json":
         manifest = json.loads(content)
-        return {**manifest, "software": "", "files": sorted(manifest["files"])}
+        return {**manifest, "software": "", "published": "", "files": sorted(manifest["files"])}
     if name == "structure.json":
         return as_frozen(content)
     if name == "statement.md":

@@ -66,11 +66,11 @@ def test_pxwebpy_is_told_which_variables_may_be_left_out(api: PxApi) -> None:
     assert [business[name]["elimination"] for name in ("state", "industry", "contents")] == [True, True, False]
     jobs = api.get_table_variables("jobs_by_industry")
     assert not any(variable["elimination"] for variable in jobs.values())
-    (codelist,) = jobs["industry"]["codelists"]
-    codes = [value["code"] for value in api.get_code_list(codelist["id"])["values"]]
+    assert jobs["industry"].get("codelists", []) == [], "all codes are no list beside the variable"
+    codes = [value["code"] for value in api.get_code_list("vs_jobs_by_industry_industry")["values"]]
     assert codes == list(jobs["industry"]["category"]["label"])
     with_list = {"industry": ["*"], "place_size": ["*"], "contents": ["value"]}
-    answer = api.get_table_data("jobs_by_industry", with_list, code_list={"industry": codelist["id"]})
+    answer = api.get_table_data("jobs_by_industry", with_list, code_list={"industry": "vs_jobs_by_industry_industry"})
     assert len(answer) == len(codes) * len(jobs["place_size"]["category"]["label"])
 
 

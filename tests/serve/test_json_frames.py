@@ -37,6 +37,8 @@ def test_every_answer_has_its_own_codes_figures_and_status(name: str, catalogue:
         for answer in answers(catalogue[name]):
             found = json.loads(write_json_stat(answer, options))
             told = found["extension"].pop("status", {"label": {}})["label"]
+            symbols = [found["note"].pop(len(answer.notes))] if told else []
+            assert all(f"{part} " in symbols[0] for symbol in told for part in symbol.split())
             assert found == whole(answer, options)
             assert set(told) == set(found.get("status", {}).values())
 

@@ -82,8 +82,8 @@ def client(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> It
 
 def test_the_level_above_is_a_code_list_that_maps_to_the_codes_below(client: httpx.Client) -> None:
     listed = client.get("/api/v2/tables/small/metadata").json()["dimension"]["place"]["extension"]["codelists"]
-    assert [one["type"] for one in listed] == ["Valueset", "Aggregation"]
-    found = client.get(f"/api/v2/codelists/{listed[1]['id']}").json()
+    assert [one["type"] for one in listed] == ["Aggregation"]
+    found = client.get(f"/api/v2/codelists/{listed[0]['id']}").json()
     assert found["label"] == "Region"
     assert found["values"] == [
         {"code": "N", "label": "North", "valueMap": ["N1", "N2"]},

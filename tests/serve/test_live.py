@@ -203,8 +203,7 @@ def test_an_answer_names_no_address_that_leads_nowhere(asked: LiveServer) -> Non
     with asked.client() as client:
         described = client.get("/live/api/v2/tables/live_total_turnover/data", params={"valueCodes[state]": "*"}).json()
         assert client.get(described["href"]).status_code == 200
-        (listed,) = described["dimension"]["state"]["extension"]["codelists"]
-        assert client.get(listed["links"][0]["href"]).status_code == 200
+        assert described["dimension"]["state"]["extension"]["codelists"] == []
 
 
 @pytest.mark.slow
@@ -274,3 +273,13 @@ def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered(live
     with pytest.raises(TooSlowError, match=r"within 0\.2 seconds"), stopped_after(engine, 0.2):
         engine.con.execute(endless).fetchall()
     assert live.ask(by=["state", "industry", "size"], count="records").num_rows
+
+
+@pytest.mark.slow
+def test_an_answer_from_confidential_data_is_never_written_in_parts(tmp_path: Path) -> None:
+    with live_serving(of_businesses(tmp_path / "business"), "--most-cells", "5") as live, live.client() as client:
+        address = "/live/api/v2/tables/live_total_turnover/data"
+        for name in ("csv", "json-px"):
+            large = client.get(address, params={"valueCodes[state]": "*", "outputFormat": name})
+            assert large.status_code == 403, "each part would be a question of its own"
+            assert "it may be larger" not in large.json()["detail"]

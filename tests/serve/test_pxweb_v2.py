@@ -1,6 +1,7 @@
 """PxWebApi version 2 on the wire: lists, metadata, refusals, caching, saved queries."""
 
 import json
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,41 @@ def test_metadata_have_roles_units_and_the_guarantee(server: Server) -> None:
     }
     assert found["extension"]["px"]["tableid"] == "flows_between_states"
     assert "no formal guarantee" in found["extension"]["guarantee"][0]
-    assert "value" not in found
+    assert found["value"] is None, "the document of the interface wants the field"
     dimension = found["dimension"]["quarter"]["extension"]
-    assert dimension["codelists"] == dimension["codeLists"]
+    assert dimension["codelists"] == dimension["codeLists"] == [], "all codes are no list beside the variable"
+
+
+def test_metadata_name_what_is_counted_and_whether_there_is_copyright(server: Server) -> None:
+    counted = {"jobs_by_place": "Jobs", "turnover_by_state_industry": "Turnover, total", "people": "People"}
+    for table, expected in counted.items():
+        found = server.get(f"/tables/{table}/metadata").json()["extension"]
+        assert found["px"]["contents"] == expected
+        assert found["px"]["copyright"] is True
+        assert found["license"] == "CC-BY-4.0"
+
+
+def test_symbols_are_explained_in_a_note_where_they_occur(server: Server) -> None:
+    chosen = {"state": "*", "industry": "*", "contents": "value"}
+    found = server.data("turnover_by_state_industry", **chosen).json()
+    (note,) = [note for note in found["note"] if note.startswith("Symbols: ")]
+    symbols = {part for symbol in found["status"].values() for part in symbol.split()}
+    assert all(f"{symbol} " in note for symbol in symbols)
+    assert ".. not published" in note
+    assert "Symbols: " in str(server.get("/tables/turnover_by_state_industry/metadata").json()["note"])
+    exact = server.data("people", region="*", contents="count").json()
+    assert ("status" in exact) == ("Symbols: " in str(exact["note"]))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/config", "/tables", "/tables/people", "/tables/people/metadata", "/tables/people/data?valueCodes[job]=*"],
+)
+def test_a_language_that_is_not_spoken_falls_back(path: str, server: Server) -> None:
+    own = patient.get(f"{server.v2}{path}")
+    other = patient.get(f"{server.v2}{path}{'&' if '?' in path else '?'}lang=sv")
+    assert own.status_code == other.status_code == 200
+    assert other.json() == own.json()
 
 
 def test_suppressed_figures_are_null_and_say_why(server: Server) -> None:
@@ -79,7 +112,25 @@ def test_get_and_post_give_the_same(server: Server) -> None:
 def test_the_default_selection_is_what_no_selection_gives(server: Server) -> None:
     selection = server.get("/tables/people/defaultselection").json()
     post = patient.post(f"{server.v2}/tables/people/data", json={"selection": selection["selection"]})
-    assert post.content == server.get("/tables/people/data").content
+    unselected = server.get("/tables/people/data").json()
+    part, *notes = unselected["note"]
+    assert part == (
+        f"This is a part: nothing was selected, and these are {len(unselected['value'])} of the "
+        f"{prod(server.get('/tables/people/metadata').json()['size'])} figures of the table. Select codes of every "
+        "dimension; * is all of them."
+    )
+    assert unselected["extension"].pop("noteMandatory") == {"0": True}
+    described = post.json()
+    assert described["extension"].pop("noteMandatory") == {}
+    assert {**unselected, "note": notes} == described
+    file = server.get("/tables/people/data", outputFormat="csv").headers["content-disposition"]
+    assert 'filename="people.part.csv"' in file
+
+
+def test_a_default_selection_that_is_the_whole_table_is_no_part(server: Server) -> None:
+    found = server.get("/tables/jobs_by_place/data").json()
+    assert prod(found["size"]) == prod(server.get("/tables/jobs_by_place/metadata").json()["size"])
+    assert not any("part" in note for note in found["note"][:1])
 
 
 def test_no_figure_has_the_code_that_pxweb_2_takes_for_a_single_value(server: Server) -> None:
@@ -112,7 +163,6 @@ def test_what_is_refused_says_what_was_expected(server: Server) -> None:
     assert "such as P00001" in refused(server.data("jobs_by_place", place="nowhere"), 400)["detail"]
     assert "one of json-stat2" in refused(server.data("jobs_by_place", "docx", place="*"), 400)["detail"]
     assert "place_size" in refused(server.data("jobs_by_industry", industry="*"), 400)["detail"]
-    refused(server.get("/tables/jobs_by_place/data", lang="sv"), 400)
     refused(server.get("/tables/jobs_by_place/data", outputFormatParams="Loud"), 400)
     refused(server.get("/tables/jobs_by_place/data", heading="sex"), 400)
     refused(server.get("/tables/jobs_by_place/data", heading="place", stub="place"), 400)

@@ -241,7 +241,7 @@ def test_a_total_says_that_it_is_protected_by_itself(server: Server) -> None:
         ("/data/people", {"unknown": "1"}, 400),
         ("/data/people", {"updatedAfter": "2020-01-01"}, 501),
         ("/data/people", {"includeHistory": "true"}, 501),
-        ("/data/indicators", {}, 413),
+        ("/data/indicators", {"format": "jsondata"}, 413),
         (KEY, {"startPeriod": "2030"}, 404),
         (KEY, {"startPeriod": "2010-Q5"}, 400),
         (KEY, {"endPeriod": "2010-02-30"}, 400),
@@ -257,7 +257,7 @@ def test_a_total_says_that_it_is_protected_by_itself(server: Server) -> None:
         ("/dataflow", {"format": "json"}, 400),
         ("/nothing", {}, 404),
         ("/categoryscheme", {}, 501),
-        ("/availableconstraint/people/all/all", {}, 501),
+        ("/contentconstraint/all/all", {}, 501),
         ("/schema/dataflow/SFUMATO/people", {}, 501),
     ],
 )

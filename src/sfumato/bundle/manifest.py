@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if _entry(folder / name) != entry:
             raise _not_a_bundle(folder, f"{name} was changed")
     return manifest
+
+
+def published_on(folder: Path, manifest: Mapping[str, Any]) -> datetime:
+    """When a bundle was published; earlier versions did not say it, and the file system knows when it came."""
+    published = manifest.get("published")
+    if published is None:
+        return datetime.fromtimestamp(int((folder / MANIFEST).stat().st_mtime), tz=UTC)
+    try:
+        return datetime.fromisoformat(published).replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        raise _not_a_bundle(folder, f"published = {published!r}, which is no date such as 2026-03-31") from None
 
 
 def read_listed(folder: Path, name: str) -> bytes:

@@ -11,14 +11,13 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sfumato.bundle.manifest import MANIFEST, read_listed
 from sfumato.bundle.rows import files_of
 from sfumato.bundle.versions import SeriesBundle, Version, revision, revision_in_words
-from sfumato.bundle.write import codelist_text, drafted, refuse_foreign, write_draft, write_file, write_manifest
+from sfumato.bundle.write import codelist_text, drafted, refuse_foreign, today, write_draft, write_file, write_manifest
 from sfumato.durable import sync_folder
 from sfumato.engine.chunks import EachFile, side_by_side
 from sfumato.frame.codelists import Codelist
@@ -59,7 +58,7 @@ def write_series(
         version = Version(
             period=period,
             number=1 if newest is None else newest.number + 1,
-            published=f"{datetime.now(UTC):%Y-%m-%d}",
+            published=today(),
             reason=reason,
         )
         files = {name: entry for name, entry in _listed(folder).items() if name.startswith("periods/")}
@@ -140,6 +139,7 @@ def _describe(series: SeriesBundle, plan: Plan, files: Files) -> None:
     manifest = {
         "software": f"sfumato {plan.software}",
         "title": title,
+        "published": max(version.published for version in series.versions),
         "series": {"dimension": series.dimension, "versions": versions},
         "charges": paid,
         "files": {name: files[name] for name in sorted(files)},

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -60,7 +61,7 @@ def write_bundle(
     each_file: EachFile = side_by_side,
     spent: OverPeriods | None = None,
 ) -> Path:
-    """Publish stored answers as a bundle; the same plan and answers give the same bytes.
+    """Publish stored answers as a bundle; the same plan and answers give the same bytes, but for the day.
 
     `charges` holds, for every table, the random identifier of its entry in the ledger, and `spent` what was charged
     about the population in all: nothing else of the ledger may be known outside. `each_file` is where answers in chunks
@@ -196,11 +197,17 @@ def write_draft(
     manifest = {
         "software": f"sfumato {plan.software}",
         "title": plan.release.about.title,
+        "published": today(),
         "charges": dict(charges),
         "files": {name: listed[name] for name in sorted(listed)},
     }
     write_manifest(draft, manifest)
     return manifest
+
+
+def today() -> str:
+    """The day on which something is published, in universal time."""
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def write_manifest(draft: Path, manifest: Mapping[str, Any]) -> None:
@@ -299,7 +306,7 @@ def codelist_text(codelist: Codelist) -> bytes:
 
 def _put_in_place(draft: Path, folder: Path) -> None:
     """Move a finished draft to its name; an earlier bundle is whole until then, and steps aside at the same moment."""
-    if (folder / MANIFEST).is_file() and (folder / MANIFEST).read_bytes() == (draft / MANIFEST).read_bytes():
+    if (folder / MANIFEST).is_file() and _undated(folder) == _undated(draft):
         try:
             read_manifest(folder)
         except BundleError:
@@ -315,6 +322,15 @@ def _put_in_place(draft: Path, folder: Path) -> None:
         draft.rename(folder)
     sync_folder(folder.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _undated(folder: Path) -> Any:
+    """What a manifest says but for the date: the same content keeps the date on which it was published first."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        return {name: said for name, said in manifest.items() if name != "published"}
+    except (ValueError, AttributeError):
+        return None  # no manifest of ours: another one takes its place
 
 
 _ASIDE = "-old"

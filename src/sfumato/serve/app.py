@@ -38,12 +38,15 @@ from sfumato.serve.core.prefix import Prefix
 from sfumato.serve.core.rate_limit import RateLimit
 from sfumato.serve.core.traces import Traced
 from sfumato.serve.core.worker_queue import WorkLimits
+from sfumato.serve.dcat import routes as dcat
+from sfumato.serve.dcat.catalogue import CATALOG
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.live import routes as live
 from sfumato.serve.live.queue import LiveQueue
 from sfumato.serve.page import reference, site
 from sfumato.serve.page import routes as page
 from sfumato.serve.pxweb import v1, v2
+from sfumato.serve.sdmx import rest3
 from sfumato.serve.sdmx import routes as sdmx
 from sfumato.serve.steward import routes as steward
 
@@ -78,6 +81,8 @@ ROUTERS: tuple[tuple[str, Callable[[ServerContext], APIRouter]], ...] = (
     (BASE, v2.router),
     ("/api", v1.router),
     (sdmx.BASE, sdmx.router),
+    (sdmx.BASE_3, rest3.router),
+    ("", dcat.router),
     ("", health),
     ("", site.router),
     ("", reference.router),
@@ -94,7 +99,8 @@ def addresses(catalogue: Catalogue, address: str, queue: LiveQueue | None, *, mc
     yield f'  PxWebApi 2       {address}{BASE}/tables   Python: PxApi("{address}{BASE}")'
     old = f"{address}/api/v1/{LANGUAGE}"
     yield f'  PxWebApi 1       {old}   R: pxweb_interactive("{old}")'
-    yield f"  SDMX 2.1         {address}{sdmx.BASE}/dataflow"
+    yield f"  SDMX 2.1, 3.0    {address}{sdmx.BASE}/dataflow   {address}{sdmx.BASE_3}/structure/dataflow"
+    yield f"  DCAT-AP          {address}{CATALOG}"
     yield f"  Excel            {address}{BASE}/tables/{first.id}/data?outputFormat=xlsx"
     if mcp:
         yield f"  language models  {address}/mcp"

@@ -38,6 +38,8 @@ class Visit:
     url: str
     refused: bool
     """Whether pages are expected to be refused, which browsers mention."""
+    also: str = ""
+    """Another server that the page may ask."""
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
@@ -58,19 +60,20 @@ class Visit:
 
     def asked(self, request: Request) -> None:
         """Note a request to any other host."""
-        if urlsplit(request.url).netloc != urlsplit(self.url).netloc and not request.url.startswith("blob:"):
+        known = {urlsplit(url).netloc for url in (self.url, self.also)}
+        if urlsplit(request.url).netloc not in known and not request.url.startswith("blob:"):
             self.complaints.append(f"asked {request.url}")
 
 
 @contextmanager
 def visiting(
-    browser: Browser, url: str, path: str, *, refused: bool = False, width: int = 1280, **options: Any
+    browser: Browser, url: str, path: str, *, refused: bool = False, also: str = "", width: int = 1280, **options: Any
 ) -> Iterator[Visit]:
     """Open a page in a fresh context; options are those of a browser context."""
     context = browser.new_context(viewport={"width": width, "height": 900}, **options)
     context.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
-    visit = Visit(page=context.new_page(), url=url, refused=refused)
+    visit = Visit(page=context.new_page(), url=url, refused=refused, also=also)
     context.on("console", visit.said)
     context.on("weberror", lambda error: visit.complaints.append(str(error.error)))
     context.on("request", visit.asked)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from math import prod
@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from sfumato.bundle.manifest import MANIFEST, read_listed, read_manifest
+from sfumato.bundle.manifest import MANIFEST, published_on, read_listed, read_manifest
 from sfumato.bundle.read import open_cube
 from sfumato.bundle.rows import all_rows, unlisted
 from sfumato.errors import BundleError
@@ -259,8 +259,7 @@ class OpenBundle:
     @classmethod
     def open(cls, folder: Path) -> "OpenBundle":
         """Check every file of a bundle against its manifest and read what it says of itself."""
-        read_manifest(folder)
-        manifest = folder / MANIFEST
+        updated = published_on(folder, read_manifest(folder))
         structure = json.loads(read_listed(folder, "structure.json"))
         earlier = "statement" not in structure
         return cls(
@@ -269,9 +268,8 @@ class OpenBundle:
             statement=Statement.read(read_listed(folder, "statement.md").decode(), structure)
             if earlier
             else Statement.of(structure),
-            # Bundles hold no clock, so that the same release gives the same bytes; the file system has one.
-            updated=datetime.fromtimestamp(int(manifest.stat().st_mtime), tz=UTC),
-            digest=sha256(manifest.read_bytes()).hexdigest(),
+            updated=updated,
+            digest=sha256((folder / MANIFEST).read_bytes()).hexdigest(),
         )
 
     def table(self, about: Mapping[str, Any], *, prefix: str) -> ServedTable:

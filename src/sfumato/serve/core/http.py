@@ -36,7 +36,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-PUBLIC = ("/api", "/sdmx", "/openapi.json")
+PUBLIC = ("/api", "/sdmx", "/catalog", "/openapi.json")
 """What pages of other sites may ask for."""
 Raw = list[tuple[bytes, bytes]]
 _DAY = 24 * 60 * 60

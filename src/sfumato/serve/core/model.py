@@ -251,6 +251,12 @@ class ServedTable:
         return (*self.dimensions, self.contents)
 
     @property
+    def counted(self) -> str:
+        """What is counted or measured, in short: its value, or of several kinds of value whom they are about."""
+        values = [metric.label for metric in self.metrics if metric.kind == "value"]
+        return values[0] if len(values) == 1 else self.population[:1].upper() + self.population[1:]
+
+    @property
     def adds_up(self) -> bool:
         """Whether any of its values are parts of a whole."""
         return any(metric.additive for metric in self.metrics if metric.kind == "value")

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from sfumato.description import Described
 from sfumato.errors import SfumatoError
 from sfumato.serve.core.errors import RefusedError
-from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, grouped
+from sfumato.serve.core.model import Grouping, Selection, ServedDimension, ServedTable, TableAnswer, grouped
 
 CodesByName = Mapping[str, Sequence[str]]
 """By the name of a dimension its codes, or expressions that stand for codes."""
@@ -85,6 +85,19 @@ def default(table: ServedTable, cells: int = DEFAULT_CELLS) -> Selection:
         kept = max(cells * len(longest) // asked.cells, 1)
         places[axis] = longest[-kept:] if table.dimensions[axis].role == "time" else longest[:kept]
     return asked
+
+
+def is_part(table: ServedTable, selection: Selection) -> bool:
+    """Whether a selection has fewer figures than the table."""
+    return selection.cells < everything(table).cells
+
+
+def part_note(answer: TableAnswer) -> str:
+    """What is to be said where nothing was selected, and the answer is a part of the table."""
+    return (
+        f"This is a part: nothing was selected, and these are {answer.selection.cells:,} of the "
+        f"{everything(answer.table).cells:,} figures of the table. Select codes of every dimension; * is all of them."
+    )
 
 
 def valueset(table: ServedTable, dimension: ServedDimension) -> str:

@@ -1,13 +1,12 @@
 """JSON-stat 2: the dataset of an answer, and the same without figures as the metadata of a table."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from sfumato.serve.core.model import Metric, ServedDimension, ServedTable, TableAnswer
-from sfumato.serve.core.selection import valueset
-from sfumato.serve.core.status import REMARKS
+from sfumato.serve.core.status import BEYOND, NO_FIGURE, RELIABILITY, REMARKS, STATUSES, CellStatus
 from sfumato.serve.formats.layout import Options, placement
 
 BASE = "/api/v2"
@@ -50,7 +49,9 @@ def _frame(answer: TableAnswer, options: Options, symbols: frozenset[str]) -> li
     )
     frame = kept.get(key)
     if frame is None:
-        content = dataset(answer.table, answer.axes, answer.metrics, options, notes=answer.notes)
+        used = symbols_note(part for remark in REMARKS if remark.symbol in symbols for part in remark.parts)
+        notes = (*answer.notes, *used)
+        content = dataset(answer.table, answer.axes, answer.metrics, options, notes=notes, mandatory=len(answer.notes))
         content["size"] = content["value"] = _OWN
         for dimension in answer.dimensions:
             content["dimension"][dimension.name]["category"] = _OWN
@@ -66,7 +67,16 @@ def _frame(answer: TableAnswer, options: Options, symbols: frozenset[str]) -> li
 
 def metadata(table: ServedTable, options: Options) -> dict[str, Any]:
     """A JSON-stat 2 dataset without values: the metadata of a table in PxWebApi version 2."""
-    return dataset(table, table.axes, table.metrics, options)
+    possible = [*(STATUSES if table.marks else ()), *(RELIABILITY if any(table.rating) else ())]
+    notes = symbols_note([*possible, NO_FIGURE, BEYOND] if table.has_status else ())
+    return {**dataset(table, table.axes, table.metrics, options, notes=notes), "value": None}
+
+
+def symbols_note(used: Iterable[CellStatus]) -> tuple[str, ...]:
+    """What symbols beside figures or in their place mean, in one note: programs show symbols without their meaning."""
+    meanings = {status.symbol: status.meaning for status in used if status.symbol}
+    words = "; ".join(f"{symbol} {meaning}" for symbol, meaning in meanings.items())
+    return (f"Symbols: {words}.",) if words else ()
 
 
 def dataset(
@@ -76,8 +86,9 @@ def dataset(
     options: Options,
     *,
     notes: Sequence[str] = (),
+    mandatory: int = 0,
 ) -> dict[str, Any]:
-    """Everything of a dataset but its values."""
+    """Everything of a dataset but its values; the first notes are mandatory, as readers must not miss them."""
     said = [*notes, *table.notes]
     stub, heading = placement([axis.name for axis in axes], options.heading, options.stub)
     return {
@@ -93,13 +104,13 @@ def dataset(
         "size": [len(axis) for axis in axes],
         "dimension": {axis.name: _dimension(table, axis, metrics, options) for axis in axes},
         "extension": {
-            "noteMandatory": {str(place): True for place in range(len(notes))},
+            "noteMandatory": {str(place): True for place in range(mandatory)},
             "px": {
                 "tableid": table.id,
                 "matrix": table.id,
                 "language": LANGUAGE,
                 "decimals": max(metric.decimals for metric in metrics),
-                "contents": table.title,
+                "contents": table.counted,  # clients make a title of it: "Jobs by place"
                 "descriptiondefault": False,
                 "heading": [axes[place].name for place in heading],
                 "stub": [axes[place].name for place in stub],
@@ -108,8 +119,9 @@ def dataset(
                 "aggregallowed": table.kind == "cube",
                 "official-statistics": False,
                 "survey": table.population,
-                "copyright": options.license,
+                **({"copyright": not is_public_domain(options.license)} if options.license else {}),
             },
+            "license": options.license,
             "contact": [],
             "guarantee": list(table.guarantee),
             "method": table.method,
@@ -136,15 +148,26 @@ def _dimension(
     else:
         if axis.total is not None:
             extension["eliminationValueCode"] = axis.total
-        lists = [codelist_link(*listed, options) for listed in codelists(table, axis) if options.linked]
+        lists = [codelist_link(*listed, options) for listed in codelists(axis) if options.linked]
         extension["codelists"] = extension["codeLists"] = lists  # the standard writes the former, pxwebpy the latter
     return {"label": axis.label, "category": category, "extension": extension}
 
 
-def codelists(table: ServedTable, axis: ServedDimension) -> list[tuple[str, str, str]]:
-    """The code lists of a dimension: identifier, label, and whether it is a value set or an aggregation."""
-    groupings = [(grouping.id, grouping.label, "Aggregation") for grouping in axis.groupings]
-    return [(valueset(table, axis), axis.label, "Valueset"), *groupings]
+def codelists(axis: ServedDimension) -> list[tuple[str, str, str]]:
+    """The code lists of a dimension beside its own codes: identifier, label, and kind.
+
+    One of all codes would be the dimension itself, which clients then offer as something else to choose.
+    """
+    return [(grouping.id, grouping.label, "Aggregation") for grouping in axis.groupings]
+
+
+def is_public_domain(license: str) -> bool:  # noqa: A002 — the field has this name
+    """Whether a licence gives up copyright.
+
+    >>> is_public_domain("CC0-1.0"), is_public_domain("CC-BY-4.0")
+    (True, False)
+    """
+    return license.upper().startswith(("CC0", "PDDL", "PUBLIC DOMAIN"))
 
 
 def codelist_link(name: str, label: str, kind: str, options: Options) -> dict[str, Any]:

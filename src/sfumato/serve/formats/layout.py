@@ -45,6 +45,8 @@ class Options:
     source: str = ""
     license: str = ""
     url: str = ""
+    part: bool = False
+    """Whether nothing was selected, and a part of the table is given: readers are told."""
     linked: bool = True
     """Whether the table is at an address of its own, which its answers name; an ad-hoc one is nowhere."""
 

@@ -6,9 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.frame.periods import in_time
-from sfumato.serve.core.model import Marks, ServedDimension, TableAnswer
+from sfumato.serve.core.model import Metric, ServedDimension, TableAnswer
 from sfumato.serve.core.status import BEYOND, REMARKS, SYMBOLS
 from sfumato.serve.formats.layout import Grid, Options, legend
 
@@ -51,7 +52,7 @@ def _keywords(answer: TableAnswer, grid: Grid, options: Options) -> Iterator[str
     yield _keyword("TABLEID", table.id)
     yield _keyword("TITLE", f"{table.title}, {table.period}")
     yield "DESCRIPTIONDEFAULT=NO;"
-    yield _keyword("CONTENTS", table.title)
+    yield _keyword("CONTENTS", table.counted)
     yield _keyword("UNITS", answer.metrics[0].unit)
     yield from (_keyword("STUB", *(d.label for d in grid.stub)),) if grid.stub else ()
     yield from (_keyword("HEADING", *(d.label for d in grid.heading)),) if grid.heading else ()
@@ -125,30 +126,44 @@ def _number(value: float) -> str:
 _TYPES = {"time": "t", "metric": "c"}
 
 
-def write_json_px(answer: TableAnswer, _options: Options) -> bytes:
+def write_json_px(answer: TableAnswer, options: Options) -> bytes:
     """The answer with a row for every combination of codes; missing figures are `..`."""
-    columns = [
-        {"code": dimension.name, "text": dimension.label, "type": _TYPES.get(dimension.role or "", "d")}
-        for dimension in answer.dimensions
-    ]
-    remarks = answer.remarks()
-    contents = [
-        {"code": metric.code, "text": metric.label, "type": "c", "unit": metric.unit, **_comment(remarks[..., at])}
-        for at, metric in enumerate(answer.metrics)
-    ]
-    figures = zip(*(column.listed() for column in answer.columns), strict=True)
-    keys = product(*(dimension.codes for dimension in answer.dimensions))
-    patterns, of_row = np.unique(remarks.reshape(-1, len(answer.metrics)), axis=0, return_inverse=True)
-    comments = [_comment(pattern) for pattern in patterns]
-    content = {
-        "columns": [*columns, *contents],
-        "comments": [],  # those of codes; R's pxweb reads what is said of figures from columns and rows
-        "data": [
+    return b"".join(json_px_parts(iter((answer,)), options))
+
+
+def json_px_parts(answers: Iterator[TableAnswer], _options: Options) -> Iterator[bytes]:
+    """Answers with the same columns as one, the rows of one after those of the other.
+
+    Columns come last: what is to be said of each is known when all of its figures are.
+    """
+    columns: list[dict[str, str]] = []
+    metrics: tuple[Metric, ...] = ()
+    used = np.zeros((0, len(REMARKS)), dtype=np.bool_)
+    for number, answer in enumerate(answers):
+        if not number:
+            metrics = answer.metrics
+            used = np.zeros((len(metrics), len(REMARKS)), dtype=np.bool_)
+            columns = [
+                {"code": dimension.name, "text": dimension.label, "type": _TYPES.get(dimension.role or "", "d")}
+                for dimension in answer.dimensions
+            ]
+        figures = zip(*(column.listed() for column in answer.columns), strict=True)
+        keys = product(*(dimension.codes for dimension in answer.dimensions))
+        remarks = answer.remarks().reshape(-1, len(metrics))
+        patterns, of_row = np.unique(remarks, axis=0, return_inverse=True)
+        used[np.arange(len(metrics)), patterns] = True
+        comments = [_comment(pattern) for pattern in patterns]
+        rows = [
             {"key": key, "values": [_text(value) for value in values], **comments[pattern]}
             for key, values, pattern in zip(keys, figures, of_row.ravel().tolist(), strict=True)
-        ],
-    }
-    return json.dumps(content, ensure_ascii=False).encode()
+        ]
+        before = ", " if number else '{"comments": [], "data": ['  # comments are those of codes, which have none
+        yield (before + json.dumps(rows, ensure_ascii=False)[1:-1]).encode()
+    contents = [
+        {"code": metric.code, "text": metric.label, "type": "c", "unit": metric.unit, **_comment(np.flatnonzero(own))}
+        for metric, own in zip(metrics, used, strict=True)
+    ]
+    yield f'], "columns": {json.dumps([*columns, *contents], ensure_ascii=False)}}}'.encode()
 
 
 def _text(value: Any) -> str:
@@ -156,7 +171,7 @@ def _text(value: Any) -> str:
     return ".." if value is None else repr(value)
 
 
-def _comment(remarks: Marks) -> dict[str, str]:
+def _comment(remarks: NDArray[Any]) -> dict[str, str]:
     """What some figures are marked with, and why some are missing, in words; nothing where there is nothing to say."""
     words = "; ".join(status.meaning for status in legend(remarks))
     return {"comment": words} if words else {}

@@ -37,20 +37,30 @@ _FORMULA = re.compile(
 
 def write_csv(answer: TableAnswer, options: Options) -> bytes:
     """The answer as CSV in UTF-8; the last column says what is to be said of a row, in tables that have it."""
-    grid = Grid.of(answer, options)
+    return b"".join(csv_parts(iter((answer,)), options))
+
+
+def csv_parts(answers: Iterator[TableAnswer], options: Options) -> Iterator[bytes]:
+    """Answers with the same columns as one table, the rows of one after those of the other."""
     texts = options.texts or "texts"
-    lines = io.StringIO(newline="")
-    writer = csv.writer(lines, delimiter=options.separator, quoting=csv.QUOTE_NONNUMERIC)
-    if options.title:
-        writer.writerow([as_text(answer.table.title)])
-    heads, rows = [*grid.names(texts), *grid.column_texts(texts)], grid.cells
-    if answer.table.has_status:
-        heads.append("status")
-        rows = [[*cells, as_text(words)] for cells, words in zip(rows, grid.statuses(texts), strict=True)]
-    writer.writerow(map(as_text, heads))
-    writer.writerows((*map(as_text, before), *cells) for before, cells in zip(grid.row_texts(texts), rows, strict=True))
-    mark = "\ufeff" if options.byte_order_mark else ""
-    return (mark + lines.getvalue()).encode()
+    for number, answer in enumerate(answers):
+        grid = Grid.of(answer, options)
+        lines = io.StringIO(newline="")
+        writer = csv.writer(lines, delimiter=options.separator, quoting=csv.QUOTE_NONNUMERIC)
+        if options.byte_order_mark and not number:
+            lines.write("\ufeff")
+        if options.title and not number:
+            writer.writerow([as_text(answer.table.title)])
+        heads, rows = [*grid.names(texts), *grid.column_texts(texts)], grid.cells
+        if answer.table.has_status:
+            heads.append("status")
+            rows = [[*cells, as_text(words)] for cells, words in zip(rows, grid.statuses(texts), strict=True)]
+        if not number:
+            writer.writerow(map(as_text, heads))
+        writer.writerows(
+            (*map(as_text, before), *cells) for before, cells in zip(grid.row_texts(texts), rows, strict=True)
+        )
+        yield lines.getvalue().encode()
 
 
 def as_text(text: str) -> str:
@@ -218,7 +228,7 @@ def _note_lines(answer: TableAnswer, options: Options) -> Iterator[tuple[str, st
     yield "Release", table.release
     yield "Population", table.population
     yield "Period", table.period
-    yield "Updated", table.updated.strftime("%Y-%m-%d %H:%M UTC")
+    yield "Updated", table.updated.strftime("%Y-%m-%d")
     yield from (("Source", options.source),) if options.source else ()
     yield from (("Licence", options.license),) if options.license else ()
     for metric in answer.metrics:

@@ -107,6 +107,7 @@ def router(context: ServerContext, queue: LiveQueue) -> APIRouter:
             settings=settings,
             access=context.access,
             worker_queue=context.worker_queue,
+            streams=context.streams,
             queue=queue,
         )
         api.include_router(
@@ -122,6 +123,10 @@ class LiveContext(ServerContext):
     """The tables of any attributes as PxWebApi serves them: every answer waits for its turn in the queue."""
 
     queue: LiveQueue
+
+    def in_parts(self, name: str) -> bool:  # noqa: ARG002
+        """Never: each part would be a question of its own to confidential data."""
+        return False
 
     async def work(self, work: Callable[[], T], scope: Scope, _key: Hashable) -> T:
         """Count and protect in a thread of the queue, in turn with other analysts; everybody's question is his own."""

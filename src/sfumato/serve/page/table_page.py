@@ -13,6 +13,7 @@ from sfumato.serve.core.audit import AuditedQuery
 from sfumato.serve.core.errors import RefusedError, shortened
 from sfumato.serve.core.model import ServedDimension, ServedTable
 from sfumato.serve.core.selection import places_of, valueset
+from sfumato.serve.dcat.catalogue import schema_org
 from sfumato.serve.page.assets import HTML, count
 from sfumato.serve.page.charts import chart_of
 from sfumato.serve.page.question import CHARTS, ERRORS, ORDERS, PERCENTAGES, ReaderQuestion, Variable, spell_codes
@@ -296,6 +297,7 @@ class TablePage:
             "displays": _displays(table),
             "permalink": f"{base}/tables/{table.id}?{question.query()}",
             "most_cells": self.context.settings.most_cells,
+            "dataset": schema_org(table, self.context.settings, base),
             "has_totals": any(dimension.eliminable for dimension in table.dimensions),
         }
         return self.templates.get_template("table.html").render(about | given).encode()

@@ -1,16 +1,18 @@
 """The list of tables as PxWebApi shows it, and from a question to its answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from starlette.types import Scope
 
 from sfumato.frame.periods import in_time
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Answered, ServerContext
 from sfumato.serve.core.access import Settings
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.model import Selection, ServedDimension, ServedTable
+from sfumato.serve.core.selection import is_part
 from sfumato.serve.formats.json_stat import BASE, LANGUAGE
 from sfumato.serve.formats.layout import Options, placement
 from sfumato.serve.pxweb.request import DataRequest
@@ -19,11 +21,11 @@ _UNITS = {1: "Annual", 4: "Quarterly", 12: "Monthly"}
 """What PxWebApi calls periods, by how many there are in a year."""
 
 
-async def render_request(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Rendered:  # noqa: A002
+async def render_request(context: ServerContext, id: str, asked: DataRequest, scope: Scope) -> Answered:  # noqa: A002
     """The finished answer to a question about a table."""
     table = context.catalogue[id]
     options, selection = check_request(context, table, asked)
-    return await context.render(table, selection, name=asked.format, options=options, scope=scope)
+    return await context.answer(table, selection, name=asked.format, options=options, scope=scope)
 
 
 def check_request(context: ServerContext, table: ServedTable, asked: DataRequest) -> tuple[Options, Selection]:
@@ -31,8 +33,8 @@ def check_request(context: ServerContext, table: ServedTable, asked: DataRequest
     options, selection = asked.options(context.settings), asked.selection(table)
     kept = [axis.name for axis, places in zip(table.dimensions, selection.places, strict=True) if places is not None]
     placement([*kept, table.contents.name], options.heading, options.stub)  # refuses what is not in the answer
-    context.refuse_large(selection)
-    return options, selection
+    context.refuse_large(selection, name=asked.format)
+    return replace(options, part=not asked.selects and is_part(table, selection)), selection
 
 
 def selection_body(table: ServedTable, selection: Selection) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def search(tables: Sequence[ServedTable], *, query: str = "", past_days: int | N
 
 
 def _searched(table: ServedTable) -> str:
-    parts = [table.id, table.title, table.release, table.population, table.period]
+    parts = [table.id, table.title, table.release, table.counted, table.population, table.period]
     for axis in table.axes:
         parts += [axis.name, axis.label]
     return "\n".join(parts).lower()

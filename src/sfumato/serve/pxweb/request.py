@@ -61,7 +61,6 @@ class DataRequest:
                 outputs[indexed[2]] = text.lower()
             else:
                 raise RefusedError(name, expected="aggregated or single", found=text, do="choose one of them")
-        refuse_language(words.get("lang", [LANGUAGE])[-1])
         return cls(
             codes=codes,
             codelists=codelists,
@@ -100,9 +99,14 @@ class DataRequest:
                 "query", expected=f"the selection of {place}", found=f"one of {name} too", do="choose one"
             )
 
+    @property
+    def selects(self) -> bool:
+        """Whether anything is selected."""
+        return bool(self.codes or self.codelists)
+
     def selection(self, table: ServedTable) -> Selection:
         """The selection that is meant; the default one where nothing is selected."""
-        if not self.codes and not self.codelists:
+        if not self.selects:
             return default(table)
         for name in self.codes:
             axis_of(table, name)  # refuses what is unknown, also where it has no codes
@@ -151,12 +155,6 @@ def format_named(name: str) -> str:
     return name.lower()
 
 
-def refuse_language(language: str) -> None:
-    """Refuse a language that the server does not speak."""
-    if language.lower() != LANGUAGE:
-        raise RefusedError("lang", expected=LANGUAGE, found=language, do="leave it out")
-
-
 def _names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     if texts is None:
         return None
@@ -164,9 +162,16 @@ def _names(texts: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 Id = Annotated[str, Path(description="identifier", max_length=400)]
-Language = Annotated[
-    str, Query(description="language; there is one", json_schema_extra={"enum": [LANGUAGE], "default": LANGUAGE})
-]
+UNLIMITED = 1_000_000
+"""How many calls clients are told that they may make where there is no limit: the interface has no way to say so."""
+
+
+async def spoken_language(
+    lang: Annotated[str, Query(description=f"language; answers are in {LANGUAGE}, whichever is asked for")] = LANGUAGE,
+) -> None:
+    """Take any language: the shipped configuration of PxWeb 2 asks for one more than a server may speak."""
+
+
 JSON = "application/json"
 
 
@@ -200,7 +205,6 @@ def parameters(*, selecting: bool = True) -> list[dict[str, Any]]:
     ]
     return [
         *(selection if selecting else []),
-        parameter("lang", "language; there is one", {"type": "string", "enum": [LANGUAGE], "default": LANGUAGE}),
         parameter("outputFormat", "the format", {"type": "string", "enum": list(FORMATS), "default": DEFAULT_FORMAT}),
         parameter("outputFormatParams", "how it is written, between commas", some, **listed),
         parameter("heading", "dimensions that go into columns, between commas", text),

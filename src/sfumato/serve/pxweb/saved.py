@@ -29,13 +29,11 @@ from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     DataRequest,
     Id,
-    Language,
     data_responses,
     format_named,
     openapi_body,
     parameters,
     read_json,
-    refuse_language,
 )
 from sfumato.serve.pxweb.schemas import SavedQuery
 
@@ -150,7 +148,7 @@ def canonical(query: SavedQuery, table: ServedTable) -> dict[str, Any]:
     words = {word.lower(): word for word in PARAMETERS}
     return {
         "tableId": table.id,
-        "language": query.language.lower(),
+        "language": LANGUAGE,
         "outputFormat": query.outputFormat and query.outputFormat.lower(),
         "outputFormatParams": list(
             dict.fromkeys(words[word.strip().lower()] for word in query.outputFormatParams if word.strip())
@@ -196,7 +194,6 @@ def router(context: ServerContext) -> APIRouter:
         refuse_long(sent)  # before anything is read of it
         body = read_json(schemas.SavedQuery, sent, request)
         described = context.catalogue[body.tableId]
-        refuse_language(body.language)
         _, selection = check_request(context, described, saved_request(body))
 
         def save() -> tuple[str, dict[str, Any]]:
@@ -208,15 +205,13 @@ def router(context: ServerContext) -> APIRouter:
         return response_of(*await run_in_threadpool(save))
 
     @api.get("/savedqueries/{id}", response_model=schemas.SavedQueryResponse, responses=responses(400, 404))
-    async def saved_query(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+    async def saved_query(id: Id) -> Any:  # noqa: A002
         """A question that was kept."""
-        refuse_language(lang)
         return response_of(id, saved.read(id))
 
     @api.get("/savedqueries/{id}/selection", response_model=schemas.SelectionResponse, responses=responses(400, 404))
-    async def saved_selection(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+    async def saved_selection(id: Id) -> Any:  # noqa: A002
         """The selection of a question that was kept, with codes in place of expressions."""
-        refuse_language(lang)
         query = schemas.SavedQuery(**saved.read(id))
         described = context.catalogue[query.tableId]
         return {

@@ -11,18 +11,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Answered, Rendered, ServerContext
 from sfumato.serve.core.errors import RefusedError, not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection, ServedTable
 from sfumato.serve.core.selection import select
 from sfumato.serve.formats.json_stat import LANGUAGE
-from sfumato.serve.pxweb.request import JSON, DataRequest, first_fault, openapi_body, refuse_language, understood
+from sfumato.serve.pxweb.request import JSON, UNLIMITED, DataRequest, first_fault, openapi_body, understood
 from sfumato.serve.pxweb.schemas import MOST_DIMENSIONS
 
 FORMATS = {"json": "json-px", "json-stat": "json-stat2", "px": "px", "csv": "csv"}
 """The formats of this version, each with the one that it is made of."""
 _LISTS = ("agg", "vs")
+MOST_VALUES = 1_000_000
+"""How many values clients are told to ask for at a time, so that they split larger questions: as `json` and `csv`,
+which are written while they are read, they get as many; other formats refuse more than the cap of all."""
 
 
 class _Part(BaseModel):
@@ -114,13 +117,12 @@ def _wrong(found: str) -> RefusedError:
 
 async def render_v1(
     context: ServerContext, table: ServedTable, selection: Selection, name: str, scope: Scope
-) -> Rendered:
+) -> Answered:
     """The finished answer to a question, in a format of this version."""
-    made = await context.render(
-        table, selection, name=FORMATS[name], options=DataRequest().options(context.settings), scope=scope
-    )
+    options = DataRequest().options(context.settings)
     if name != "json-stat":
-        return made
+        return await context.answer(table, selection, name=FORMATS[name], options=options, scope=scope)
+    made = await context.render(table, selection, name=FORMATS[name], options=options, scope=scope)
     key = ("v1", table.id, selection)
     kept = context.cache.get(key)
     if kept is None:
@@ -159,9 +161,9 @@ def router(context: ServerContext) -> APIRouter:
         200: {"description": "The figures, in the format that was asked for", "content": written}
     }
     configuration = {
-        "maxValues": settings.most_cells,
-        "maxCells": settings.most_cells,
-        "maxCalls": settings.calls or 1_000_000,  # this version has no way to say that there is no limit
+        "maxValues": max(settings.most_cells, MOST_VALUES),
+        "maxCells": max(settings.most_cells, MOST_VALUES),
+        "maxCalls": settings.calls or UNLIMITED,
         "timeWindow": max(settings.window, 1),
         "CORS": True,
     }
@@ -181,7 +183,7 @@ def router(context: ServerContext) -> APIRouter:
         """The databases: there is one."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         return [{"dbid": DATABASE, "text": "Tables"}]
 
     @api.get("/v1/{language}/{database}", responses=listed | responses(400, 404))
@@ -189,7 +191,7 @@ def router(context: ServerContext) -> APIRouter:
         """The tables of the database."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         return [
             {"id": table.id, "type": "t", "text": table.title, "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%S")}
@@ -201,7 +203,7 @@ def router(context: ServerContext) -> APIRouter:
         """The variables of a table with all codes."""
         if "config" in request.query_params:
             return configuration
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         return _variables(context.catalogue[id])
 
@@ -212,7 +214,7 @@ def router(context: ServerContext) -> APIRouter:
     )
     async def data(language: Language, database: str, id: str, request: Request) -> Response:  # noqa: A002
         """Figures of a table; the body is JSON, whatever its content type says."""
-        refuse_language(language)
+        _refuse_language(language)
         _refuse_database(database)
         table = context.catalogue[id]
 
@@ -224,6 +226,12 @@ def router(context: ServerContext) -> APIRouter:
         return (await render_v1(context, table, selection, name, request.scope)).respond(request)
 
     return api
+
+
+def _refuse_language(language: str) -> None:
+    """Refuse a folder of a language that the server does not speak."""
+    if language.lower() != LANGUAGE:
+        raise RefusedError("language", expected=LANGUAGE, found=language, do=f"ask for /api/v1/{LANGUAGE}")
 
 
 def _refuse_database(database: str) -> None:
@@ -240,7 +248,8 @@ def _variables(table: ServedTable) -> dict[str, Any]:
                 "text": axis.label,
                 "values": list(axis.codes),
                 "valueTexts": list(axis.labels),
-                **({"elimination": True} if axis.eliminable else {}),
+                # R's pxweb splits what is too large along these; one that has no total and is left out is whole.
+                **({} if axis.role == "metric" else {"elimination": True}),
                 **({"time": True} if axis.role == "time" else {}),
             }
             for axis in table.axes

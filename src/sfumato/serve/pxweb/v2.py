@@ -3,15 +3,15 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from sfumato import __version__
-from sfumato.serve.context import Rendered, ServerContext
+from sfumato.serve.context import Answered, Rendered, ServerContext
 from sfumato.serve.core.errors import not_found
 from sfumato.serve.core.http import responses
 from sfumato.serve.core.model import Selection
-from sfumato.serve.core.selection import default
+from sfumato.serve.core.selection import default, valueset
 from sfumato.serve.formats import FORMATS
 from sfumato.serve.formats.json_stat import LANGUAGE, codelists, metadata
 from sfumato.serve.formats.layout import Options
@@ -28,14 +28,14 @@ from sfumato.serve.pxweb.listing import (
 from sfumato.serve.pxweb.request import (
     DEFAULT_FORMAT,
     JSON,
+    UNLIMITED,
     DataRequest,
     Id,
-    Language,
     data_responses,
     openapi_body,
     parameters,
     read_json,
-    refuse_language,
+    spoken_language,
     understood,
 )
 from sfumato.serve.pxweb.saved import router as saved_router
@@ -46,21 +46,20 @@ PAGE_SIZE = 20
 
 def router(context: ServerContext) -> APIRouter:
     """The routes of PxWebApi version 2, over a catalogue."""
-    api = APIRouter(tags=["PxWebApi v2"])
+    api = APIRouter(tags=["PxWebApi v2"], dependencies=[Depends(spoken_language)])
     settings = context.settings
 
     @api.get("/config", response_model=schemas.ConfigResponse, responses=responses(400))
-    async def config(lang: Language = LANGUAGE) -> Any:
+    async def config() -> Any:
         """What clients need to know of the server."""
-        refuse_language(lang)
         return {
             "apiVersion": API_VERSION,
             "appVersion": __version__,
             "languages": [{"id": LANGUAGE, "label": "English"}],
             "defaultLanguage": LANGUAGE,
             "maxDataCells": settings.most_cells,
-            "maxCallsPerTimeWindow": settings.calls,
-            "timeWindow": settings.window,
+            "maxCallsPerTimeWindow": settings.calls or UNLIMITED,
+            "timeWindow": max(settings.window, 1),
             "license": settings.license,
             "sourceReferences": [{"language": LANGUAGE, "text": settings.source}],
             "defaultDataFormat": DEFAULT_FORMAT,
@@ -69,8 +68,7 @@ def router(context: ServerContext) -> APIRouter:
         }
 
     @api.get("/tables", response_model=schemas.TablesResponse, responses=responses(400, 404))
-    async def tables(  # noqa: PLR0917 — FastAPI makes parameters of arguments
-        lang: Language = LANGUAGE,
+    async def tables(
         query: Annotated[str, Query(description="words that a table has to have", max_length=500)] = "",
         pastDays: Annotated[int | None, Query(description="updated in so many days", ge=1)] = None,  # noqa: N803
         includeDiscontinued: Annotated[bool, Query(description="no table is ever discontinued")] = False,  # noqa: ARG001, N803
@@ -78,21 +76,18 @@ def router(context: ServerContext) -> APIRouter:
         pageSize: Annotated[int, Query(description="tables on a page", ge=1, le=10_000)] = PAGE_SIZE,  # noqa: N803
     ) -> Any:
         """The tables, found by words, in pages."""
-        refuse_language(lang)
         return tables_page(
             search(list(context.catalogue), query=query, past_days=pastDays), pageNumber, pageSize, settings
         )
 
     @api.get("/tables/{id}", response_model=schemas.TableResponse, responses=responses(400, 404))
-    async def table(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+    async def table(id: Id) -> Any:  # noqa: A002
         """One table in short."""
-        refuse_language(lang)
         return {**table_summary(context.catalogue[id], settings), "language": LANGUAGE}
 
     @api.get("/tables/{id}/metadata", response_model=schemas.Dataset, responses=responses(400, 404))
-    async def table_metadata(id: Id, request: Request, lang: Language = LANGUAGE) -> Response:  # noqa: A002
+    async def table_metadata(id: Id, request: Request) -> Response:  # noqa: A002
         """The dimensions of a table with all codes, its notes and its guarantee, as JSON-stat 2."""
-        refuse_language(lang)
         described = context.catalogue[id]
         key = ("metadata", described.id)
         kept = context.cache.get(key)
@@ -102,9 +97,8 @@ def router(context: ServerContext) -> APIRouter:
         return kept.respond(request)
 
     @api.get("/tables/{id}/defaultselection", response_model=schemas.SelectionResponse, responses=responses(400, 404))
-    async def default_selection(id: Id, lang: Language = LANGUAGE) -> Any:  # noqa: A002
+    async def default_selection(id: Id) -> Any:  # noqa: A002
         """The part of a table that is given where nothing is selected."""
-        refuse_language(lang)
         described = context.catalogue[id]
         return {
             "language": LANGUAGE,
@@ -116,7 +110,7 @@ def router(context: ServerContext) -> APIRouter:
     async def data(id: Id, request: Request) -> Response:  # noqa: A002
         """Figures of a table: the codes of every dimension that is named; others are left out."""
         key = ("data", id, request.scope["query_string"])
-        kept = context.cache.get(key)
+        kept: Answered | None = context.cache.get(key)
         if kept is None:
             kept = await render_request(
                 context, id, DataRequest.read(request.query_params.multi_items()), request.scope
@@ -141,16 +135,14 @@ def router(context: ServerContext) -> APIRouter:
             return check_request(context, table, wished.with_body(selected))
 
         options, selection = await understood(context, request, understand)
-        made = context.render(table, selection, name=wished.format, options=options, scope=request.scope)
+        made = context.answer(table, selection, name=wished.format, options=options, scope=request.scope)
         return (await made).respond(request)
 
     @api.get("/codelists/{id}", response_model=schemas.CodelistResponse, responses=responses(400, 404))
     async def codelist(
         id: Id,  # noqa: A002
-        lang: Language = LANGUAGE,
     ) -> Any:
         """The codes of a dimension, or groups of them."""
-        refuse_language(lang)
         return _codelist(context, id)
 
     api.include_router(saved_router(context))
@@ -164,7 +156,8 @@ def _json(content: dict[str, Any]) -> Rendered:
 def _codelist(context: ServerContext, id: str) -> dict[str, Any]:  # noqa: A002
     for table in context.catalogue:
         for axis in table.dimensions:
-            for known, label, kind in codelists(table, axis):
+            # The list of all codes is not offered, but programs that know its name may ask for it.
+            for known, label, kind in ((valueset(table, axis), axis.label, "Valueset"), *codelists(axis)):
                 if known.lower() == id.lower():
                     groups = next((one.groups for one in axis.groupings if one.id == known), None)
                     alone = {code: (text, (code,)) for code, text in zip(axis.codes, axis.labels, strict=True)}

@@ -8,16 +8,18 @@ from typing import Any
 
 from sfumato.serve.core.errors import RefusedError
 from sfumato.serve.sdmx.flow import CONF_STATUS, DECIMALS, OBS_STATUS, UNIT_MEASURE
-from sfumato.serve.sdmx.series import STATUS_NAMES, Chosen, SeriesData, statuses, write_csv_1, write_csv_2
+from sfumato.serve.sdmx.series import STATUS_NAMES, Chosen, Parts, SeriesData, statuses, write_csv_1, write_csv_2
 from sfumato.serve.sdmx.xml import timestamp, write_generic, write_structure_specific
+from sfumato.serve.sdmx.xml3 import write_structure_specific_3
 
 # Data as SDMX-JSON 1.0, with header, structure and data sets at the top, where clients look for them.
 
 _STATUS_WORDS = {OBS_STATUS: "Observation status", CONF_STATUS: "Confidentiality status"}
 
 
-def write_json(data: SeriesData, source: str) -> bytes:
-    """The data as an SDMX-JSON message."""
+def write_json(parts: Parts, source: str) -> Iterator[str]:
+    """The data as an SDMX-JSON message; it names codes by their place in the whole, so that it has one part."""
+    (data,) = parts
     flow = data.flow
     notes = [*(("NOTE", note) for note in data.notes), *flow.annotations]
     content = {
@@ -43,8 +45,7 @@ def write_json(data: SeriesData, source: str) -> bytes:
     # Figures are text already: they are put in rather than turned back into numbers.
     figures = "".join(("{", ",".join(_series(data)), "}")) if data.series else next(_series(data))
     name = "series" if data.series else "observations"
-    message = f'{text[:-1]},"dataSets":[{{"action":"Information","annotations":{said},"{name}":{figures}}}]}}'
-    return message.encode("utf-8", "replace")
+    yield f'{text[:-1]},"dataSets":[{{"action":"Information","annotations":{said},"{name}":{figures}}}]}}'
 
 
 def _dimension(data: SeriesData, one: Chosen) -> dict[str, Any]:
@@ -123,6 +124,8 @@ class DataFormat:
     name: str
     version: str
     media_types: tuple[str, ...]
+    in_parts: bool = True
+    """Whether it can be written part by part."""
 
     def content_type(self, media_type: str) -> str:
         """How the answer calls itself to a client that asked for one of the media types."""
@@ -202,7 +205,8 @@ def _short(version: str) -> str:
 
 _CSV = "application/vnd.sdmx.data+csv"
 _XML = ("application/xml", "text/xml")
-Writer = Callable[[SeriesData, str], bytes]
+Writer = Callable[[Parts, str], Iterator[str]]
+"""From data, and who is their source, to a message in texts that follow each other."""
 
 WRITERS: Mapping[DataFormat, Writer] = {
     DataFormat(
@@ -219,12 +223,23 @@ WRITERS: Mapping[DataFormat, Writer] = {
         name="jsondata",
         version="1.0.0",
         media_types=("application/vnd.sdmx.data+json", "application/json", "text/json"),
+        in_parts=False,
     ): write_json,
     DataFormat(name="csvdata", version="1.0.0", media_types=(_CSV, "text/csv")): write_csv_1,
     DataFormat(name="csvdata2", version="2.0.0", media_types=(_CSV,)): write_csv_2,
 }
 """How data are written; the first is for clients that do not mind."""
+WRITERS_3: Mapping[DataFormat, Writer] = {
+    DataFormat(
+        name="structurespecificdata3", version="3.0.0", media_types=("application/vnd.sdmx.data+xml", *_XML)
+    ): write_structure_specific_3,
+    **WRITERS,
+}
+"""The same for the addresses of version 3.0."""
 CSV = tuple(data_format for data_format in WRITERS if data_format.media_types[0] == _CSV)
 """The formats that are rows."""
-STRUCTURE = DataFormat(name="structure", version="2.1", media_types=("application/vnd.sdmx.structure+xml", *_XML))
+_STRUCTURE = "application/vnd.sdmx.structure+xml"
+STRUCTURE = DataFormat(name="structure", version="2.1", media_types=(_STRUCTURE, *_XML))
 """How structures are written."""
+STRUCTURE_3 = DataFormat(name="structure3", version="3.0.0", media_types=(_STRUCTURE, *_XML))
+"""How structures of version 3.0 are written."""

@@ -55,14 +55,15 @@ def _numbered(year: int, kind: str, number: int) -> Days:
 
 def places_between(time: Component, *, start: str | None, end: str | None) -> range:
     """The places of the periods that lie wholly between the beginning of one period and the end of another."""
-    first = _days("startPeriod", start)[0] if start is not None else date.min
-    last = _days("endPeriod", end)[1] if end is not None else date.max
+    first = days("startPeriod", start)[0] if start is not None else date.min
+    last = days("endPeriod", end)[1] if end is not None else date.max
     inside = [place for place, code in enumerate(time.codes) if first <= days_of(code)[0] and days_of(code)[1] <= last]
     # Periods follow each other, so those inside do too.
     return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
-def _days(name: str, period: str) -> Days:
+def days(name: str, period: str) -> Days:
+    """The first and the last day of a period that a parameter names."""
     try:
         return days_of(period)
     except (ValueError, OverflowError):
@@ -82,6 +83,8 @@ LATER = ("updatedAfter", "includeHistory")
 """What the standard has and this server does not."""
 _COUNT = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 Words = Mapping[str, str]
+Places = tuple[int, ...]
+"""Of a dimension the places of the codes that are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +108,16 @@ class DataQuery:
     @classmethod
     def read(cls, flow: Flow, key: str, words: Words) -> "DataQuery":
         """Read the key of an address and its parameters."""
-        places = dict(zip(flow.key, _places(flow, key), strict=True))
+        places = dict(zip(flow.key, places_of_key(flow, key), strict=True))
         if flow.time is not None:
-            places[flow.time] = _periods(flow.time, words)
+            places[flow.time] = _between(flow.time, words)
+        return cls.of(flow, places, words)
+
+    @classmethod
+    def of(cls, flow: Flow, places: dict[Component, Places], words: Words) -> "DataQuery":
+        """The codes of every component, with what else an address says: the first and the last periods, a layout."""
+        if flow.time is not None:
+            places = places | {flow.time: _some(places[flow.time], words)}
         elif refused := [name for name in OF_TIME if name in words]:
             # The first and the last are counted by time: any other order of observations would be ours, not theirs.
             raise RefusedError(
@@ -145,7 +155,7 @@ def read_words(query: Iterable[tuple[str, str]], known: tuple[str, ...]) -> dict
     return words
 
 
-def _places(flow: Flow, key: str) -> list[tuple[int, ...]]:
+def places_of_key(flow: Flow, key: str) -> list[Places]:
     """Of every dimension of the key the places of the codes that are asked for."""
     if key in ("", "all"):
         return [tuple(range(len(component.codes))) for component in flow.key]
@@ -160,7 +170,7 @@ def _places(flow: Flow, key: str) -> list[tuple[int, ...]]:
     return [_codes(flow, component, part) for component, part in zip(flow.key, parts, strict=True)]
 
 
-def _codes(flow: Flow, component: Component, part: str) -> tuple[int, ...]:
+def _codes(flow: Flow, component: Component, part: str) -> Places:
     if not part:
         return tuple(range(len(component.codes)))
     asked = set(part.split("+"))
@@ -175,8 +185,8 @@ def _codes(flow: Flow, component: Component, part: str) -> tuple[int, ...]:
     return tuple(sorted({component.places[code] for code in asked}))
 
 
-def _periods(time: Component, words: Words) -> tuple[int, ...]:
-    """The places of the periods that are asked for: from one to another, of these the first and the last few."""
+def _between(time: Component, words: Words) -> Places:
+    """The places of the periods from one to another."""
     inside = places_between(time, start=words.get("startPeriod"), end=words.get("endPeriod"))
     if not inside:
         raise RefusedError(
@@ -186,9 +196,14 @@ def _periods(time: Component, words: Words) -> tuple[int, ...]:
             do="ask for another time",
             status=404,
         )
+    return tuple(inside)
+
+
+def _some(inside: Places, words: Words) -> Places:
+    """Of some periods the first and the last few, if these are asked for."""
     first, last = (_count(name, words) for name in ("firstNObservations", "lastNObservations"))
     if first is None and last is None:
-        return tuple(inside)
+        return inside
     return tuple(sorted({*inside[: first or 0], *inside[max(len(inside) - (last or 0), 0) :]}))
 
 

@@ -2,14 +2,15 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.serve.core import stream
 from sfumato.serve.core.model import Metric, TableAnswer
 from sfumato.serve.core.status import APART, BEYOND, NO_FIGURE, RELIABILITY, REMARKS, STATUSES, CellStatus
 from sfumato.serve.formats.sheets import as_text
@@ -187,6 +188,17 @@ class SeriesData:
             yield self.values[start : start + width], status[start : start + width]
 
 
+Parts = Iterable[SeriesData]
+"""Data that are one after the other the answer to a query: mostly all of it at once."""
+
+
+def in_parts(flow: Flow, query: DataQuery) -> Iterator[SeriesData]:
+    """The answer to a query in parts of a bounded size, none of which cuts a series."""
+    series, observation = _dimensions(flow, query)
+    order = [one.component.axis for one in series or observation]
+    return (SeriesData.of(flow, replace(query, selection=part)) for part in stream.in_parts(query.selection, order))
+
+
 def count(flow: Flow, query: DataQuery) -> int:
     """How many observations the answer has, or series if it has only these."""
     if query.has_observations:
@@ -232,33 +244,35 @@ def _told_apart(dimensions: Sequence[Chosen], texts: Sequence[str]) -> list[str]
 _END = "\r\n"
 
 
-def write_csv_1(data: SeriesData, _source: str) -> bytes:
+def write_csv_1(parts: Parts, _source: str) -> Iterator[str]:
     """The data as SDMX-CSV 1.0."""
-    return _csv(data, {"DATAFLOW": _reference(data)})
+    return _csv(parts, lambda data: {"DATAFLOW": _reference(data)})
 
 
-def write_csv_2(data: SeriesData, _source: str) -> bytes:
+def write_csv_2(parts: Parts, _source: str) -> Iterator[str]:
     """The data as SDMX-CSV 2.0."""
-    return _csv(data, {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
+    return _csv(parts, lambda data: {"STRUCTURE": "dataflow", "STRUCTURE_ID": _reference(data), "ACTION": "I"})
 
 
 def _reference(data: SeriesData) -> str:
     return f"{data.flow.agency}:{data.flow.id}({VERSION})"
 
 
-def _csv(data: SeriesData, before: dict[str, str]) -> bytes:
-    query = data.query
-    shown = data.observation if query.has_observations else data.series
-    names = [
-        *before,
-        *(one.id for one in shown),
-        *([OBS_VALUE] if query.has_observations else []),
-        *(STATUS_NAMES if query.detail == "full" else ()),
-        *([UNIT_MEASURE, DECIMALS] if query.has_attributes and _metrics_among(shown) else []),
-    ]
-    start = "".join(f"{text}," for text in before.values())
-    rows = _observations(data) if query.has_observations else _series(data)
-    return _END.join([",".join(names), *(start + row for row in rows), ""]).encode("utf-8", "replace")
+def _csv(parts: Parts, beginning: Callable[[SeriesData], dict[str, str]]) -> Iterator[str]:
+    for number, data in enumerate(parts):
+        query, before = data.query, beginning(data)
+        shown = data.observation if query.has_observations else data.series
+        names = [
+            *before,
+            *(one.id for one in shown),
+            *([OBS_VALUE] if query.has_observations else []),
+            *(STATUS_NAMES if query.detail == "full" else ()),
+            *([UNIT_MEASURE, DECIMALS] if query.has_attributes and _metrics_among(shown) else []),
+        ]
+        start = "".join(f"{text}," for text in before.values())
+        rows = _observations(data) if query.has_observations else _series(data)
+        heads = [] if number else [",".join(names)]
+        yield _END.join([*heads, *(start + row for row in rows), ""])
 
 
 def _metrics_among(shown: Sequence[Chosen]) -> bool:

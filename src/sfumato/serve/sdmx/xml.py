@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Literal
 
 from sfumato.serve.core.model import ServedDimension
@@ -23,7 +23,7 @@ from sfumato.serve.sdmx.flow import (
     code_id,
     own_id,
 )
-from sfumato.serve.sdmx.series import STATUS_NAMES, SeriesData, Writing, obs_status_meaning, statuses
+from sfumato.serve.sdmx.series import STATUS_NAMES, Parts, SeriesData, Writing, obs_status_meaning, statuses
 
 # What all XML messages share: escaped text, namespaces, the header.
 
@@ -368,36 +368,48 @@ class Style:
     """A series of a key, attributes and observations."""
 
 
-def write_generic(data: SeriesData, source: str) -> bytes:
+def write_generic(parts: Parts, source: str) -> Iterator[str]:
     """The data as a GenericData message."""
-    structure = structured_by(data.flow, data.query.at_observation)
-    begin = (
-        f"{opening('GenericData', 'gen')}{_header(data, structure, source)}"
-        f'<mes:DataSet structureRef="{escaped(data.flow.structure_id)}" action="Information">'
-    )
-    return _joined(begin, _parts(data, _GENERIC), f"</mes:DataSet>{footer(data.notes)}</mes:GenericData>")
+
+    def begin(data: SeriesData) -> str:
+        structure = structured_by(data.flow, data.query.at_observation)
+        return (
+            f"{opening('GenericData', 'gen')}{_header(data, structure, source)}"
+            f'<mes:DataSet structureRef="{escaped(data.flow.structure_id)}" action="Information">'
+        )
+
+    return _message(begin, parts, _GENERIC, "</mes:GenericData>")
 
 
-def write_structure_specific(data: SeriesData, source: str) -> bytes:
+def write_structure_specific(parts: Parts, source: str) -> Iterator[str]:
     """The data as a StructureSpecificData message."""
+    return _message(lambda data: _specific(data, source), parts, _STRUCTURE_SPECIFIC, "</mes:StructureSpecificData>")
+
+
+def _specific(data: SeriesData, source: str) -> str:
+    """The beginning of a StructureSpecificData message."""
     flow, at_observation = data.flow, data.query.at_observation
     urn = (
         f"urn:sdmx:org.sdmx.infomodel.datastructure.DataStructure="
         f"{flow.agency}:{flow.structure_id}({VERSION}):ObsLevelDim:{at_observation}"
     )
     structure = structured_by(flow, at_observation, urn)
-    begin = (
+    return (
         f"{opening('StructureSpecificData', 'ss', 'xsi', ns1=urn)}{_header(data, structure, source)}"
         f'<mes:DataSet ss:structureRef="{escaped(flow.structure_id)}" xsi:type="ns1:DataSetType" '
         f'ss:dataScope="DataStructure" ss:action="Information">'
     )
-    end = f"</mes:DataSet>{footer(data.notes)}</mes:StructureSpecificData>"
-    return _joined(begin, _parts(data, _STRUCTURE_SPECIFIC), end)
 
 
-def _joined(begin: str, parts: Iterator[str], end: str) -> bytes:
-    """A message as bytes; its parts, which may be large together, are never one text before."""
-    return b"".join(part.encode() for part in chain((begin,), parts, (end,)))
+def _message(begin: Callable[[SeriesData], str], parts: Parts, style: Style, end: str) -> Iterator[str]:
+    """A message in texts, one or two for each part of the data; what is to be said of any of them comes at the end."""
+    notes: dict[str, None] = {}
+    for number, data in enumerate(parts):
+        if not number:
+            yield begin(data)
+        yield "".join(_written(data, style))
+        notes |= dict.fromkeys(data.notes)
+    yield f"</mes:DataSet>{footer(tuple(notes))}{end}"
 
 
 def _header(data: SeriesData, structure: str, source: str) -> str:
@@ -405,7 +417,7 @@ def _header(data: SeriesData, structure: str, source: str) -> str:
     return header(flow.agency, message=flow.id, prepared=flow.table.updated, structure=structure, source=source)
 
 
-def _parts(data: SeriesData, style: Style) -> Iterator[str]:
+def _written(data: SeriesData, style: Style) -> Iterator[str]:
     """The series of a data set one after the other, or its observations if there are no series."""
     units = [
         style.attribute(UNIT_MEASURE, metric.unit) + style.attribute(DECIMALS, str(metric.decimals))
