@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.knowers import Readers
 from sfumato.exact.programs import NEAR
+from sfumato.exact.readers import Readers
+from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import LAST_REWARD, REWARD, Piece, Search
@@ -91,10 +92,10 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        progress("single readers", 0.0)
-        against = Readers(search, known.owner)
-        against.settle(stop, opening=True)
-        pairs = against.pairs()
+        against = Readers(search)
+        against.absorb(search.pieces)
+        ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)
+        pairs = against.unsettled()
         pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
     progress("withheld", 1.0)
     lost = smaller.whole(search.open) | (smaller.belongs < 0)

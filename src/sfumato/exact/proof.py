@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
-from sfumato.exact.knowers import Readers
 from sfumato.exact.programs import NEAR, Extremes, Window
+from sfumato.exact.readers import Readers
+from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
 from sfumato.exact.rules import Protection
-from sfumato.exact.search import Piece, Search
+from sfumato.exact.search import Piece, Search, together
 from sfumato.exact.system import System
 
 
@@ -50,7 +51,7 @@ def valid(system: System, withheld: Flags, pieces: Sequence[Piece]) -> list[Piec
     if not pieces:
         return []
     below, above = system.freedom
-    cells, by, number, both = _together(pieces)
+    cells, by, number, both = together(pieces)
     moves = sparse.csr_matrix((by, (cells, number)), shape=(len(system), len(pieces)))
     scale = np.maximum(abs(moves).max(axis=0).toarray().ravel(), 1.0)
     left = abs(system.equations @ moves).max(axis=0).toarray().ravel() if system.equations.shape[0] else 0 * scale
@@ -66,21 +67,10 @@ def reached(system: System, withheld: Flags, pieces: Sequence[Piece]) -> tuple[F
     """How far every cell goes down and up in tables that agree with all that is published; pieces are checked anew."""
     down, up = np.zeros(len(system)), np.zeros(len(system))
     if fine := valid(system, withheld, pieces):
-        cells, by, _, both = _together(fine)
+        cells, by, _, both = together(fine)
         np.maximum.at(up, cells, np.where(both, np.abs(by), by))
         np.maximum.at(down, cells, np.where(both, np.abs(by), -by))
     return down, up
-
-
-def _together(pieces: Sequence[Piece]) -> tuple[Integers, Floats, Integers, Flags]:
-    """All pieces as columns: cell, shift, number of the piece, and whether the opposite holds too."""
-    sizes = [len(piece.cells) for piece in pieces]
-    return (
-        np.concatenate([piece.cells for piece in pieces]),
-        np.concatenate([piece.by for piece in pieces]),
-        np.repeat(np.arange(len(pieces)), sizes),
-        np.repeat(np.array([piece.both for piece in pieces], dtype=bool), sizes),
-    )
 
 
 def prove(
@@ -127,11 +117,10 @@ def prove(
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search, search.protection.owner)
-        for piece in given:
-            against.absorb(piece)
-        against.settle(stop, opening=False)
-        pairs = against.pairs()
+        against = Readers(search)
+        against.absorb([*given, *search.pieces])
+        ReadersSearch(search, against, stop, lambda _share: None).settle(opening=False)
+        pairs = against.unsettled()
         pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
     wide = (
         (down >= protection.down - NEAR)

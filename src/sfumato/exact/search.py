@@ -5,7 +5,7 @@ are opened by a program whose costs rise, again and again, for cells that hardly
 cells move. `Search` keeps which piece of which shift protects which cell: docs/methods/suppression.md.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,6 +37,17 @@ class Piece:
     by: Floats
     both: bool
     """Whether the opposite shift keeps all bounds too."""
+
+
+def together(pieces: Sequence[Piece]) -> tuple[Integers, Floats, Integers, Flags]:
+    """All pieces as columns: cell, shift, number of the piece, and whether the opposite holds too."""
+    sizes = [len(piece.cells) for piece in pieces]
+    return (
+        np.concatenate([piece.cells for piece in pieces]),
+        np.concatenate([piece.by for piece in pieces]),
+        np.repeat(np.arange(len(pieces)), sizes),
+        np.repeat(np.array([piece.both for piece in pieces], dtype=bool), sizes),
+    )
 
 
 class Search:

@@ -1,0 +1,296 @@
+"""Readers who contribute alone to a cell and so know it: what is withheld has to hold against each of them too.
+
+For a reader who knows the cells K, a sensitive cell is protected by a shift that leaves K as it is. A piece of a shift
+that moves no cell of K is one. So is a mixture of two pieces that both move the sensitive cell the same way, and the
+only cell of K that they move in opposite ways. `Readers` keeps the pairs that no pieces settle so far:
+docs/methods/suppression.md has the argument.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.arrays import Flags, Floats, Integers
+from sfumato.exact.programs import NEAR
+from sfumato.exact.search import Piece, Search, together
+
+_WIDE = 60
+"""A piece with more readers than this says something of many cells, and little of any."""
+_LONGEST = 400
+"""More open readers of one bound than this are not listed: further pieces leave fewer."""
+_BLOCK = 2_000
+"""Bounds that are compared with all wide pieces at once."""
+UP, DOWN = 1, -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bounds:
+    """Bounds that must not be known: of which cell, above (1) or below (−1) its value, and how far away."""
+
+    cell: Integers
+    side: Integers
+    need: Floats
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    @classmethod
+    def of(cls, search: Search) -> "Bounds":
+        """The bounds of all sensitive cells that are protected from readers who know nothing more."""
+        protection = search.protection
+        wanted = protection.sensitive & ~search.open
+        up, down = (np.flatnonzero(wanted & (needs > NEAR)) for needs in (protection.up, protection.down))
+        cell = np.concatenate([up, down])
+        order = np.argsort(cell, kind="stable")
+        return cls(
+            cell=cell[order],
+            side=np.repeat([UP, DOWN], [len(up), len(down)])[order],
+            need=np.concatenate([protection.up[up], protection.down[down]])[order],
+        )
+
+    def met(self, pieces: Sequence[Piece]) -> "_Met":
+        """Which pieces move which cells as far as they have to."""
+        cells, by, number, both = together(pieces)
+        first, last = np.searchsorted(self.cell, cells), np.searchsorted(self.cell, cells, side="right")
+        entry, bound = _ranges(first, last - first)
+        move = by[entry] * self.side[bound]
+        fine = np.where(both[entry], np.abs(move), move) >= self.need[bound] - NEAR
+        way = np.sign(by[entry]).astype(np.int8)
+        return _Met(bound=bound[fine], piece=number[entry][fine], way=way[fine])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Met:
+    """A bound, a piece that shows it, and the direction in which this moves the cell."""
+
+    bound: Integers
+    piece: Integers
+    way: Integers
+
+    def only(self, chosen: Flags) -> "_Met":
+        return _Met(bound=self.bound[chosen], piece=self.piece[chosen], way=self.way[chosen])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs:
+    """Bounds with readers against whom no piece protects them so far, in the order of bounds."""
+
+    bound: Integers
+    reader: Integers
+    cell: Integers
+    """The only cell of the reader that pieces for this bound move, or −1 if they move several."""
+    way: Integers
+    """Whether they move that cell as they move the sensitive one (1), or against it (−1)."""
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def only(self, chosen: Flags | Integers) -> "Pairs":
+        """Some of them."""
+        return Pairs(
+            bound=self.bound[chosen], reader=self.reader[chosen], cell=self.cell[chosen], way=self.way[chosen]
+        )
+
+    def beside(self, other: "Pairs") -> "Pairs":
+        """Both, in the order of bounds."""
+        both = Pairs(
+            bound=np.concatenate([self.bound, other.bound]),
+            reader=np.concatenate([self.reader, other.reader]),
+            cell=np.concatenate([self.cell, other.cell]),
+            way=np.concatenate([self.way, other.way]),
+        )
+        return both.only(np.argsort(both.bound, kind="stable"))
+
+    def of(self, bounds: Integers) -> tuple[Integers, Integers]:
+        """All pairs of some bounds: for each, which of these bounds, and its place."""
+        first, last = np.searchsorted(self.bound, bounds), np.searchsorted(self.bound, bounds, side="right")
+        return _ranges(first, last - first)
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Moved:
+    """For every piece the readers who know a cell that it moves, in the order of `key`."""
+
+    key: Integers
+    """Piece times the number of readers, plus reader."""
+    cell: Integers
+    """The only such cell, or −1."""
+    way: Integers
+    """Where that goes."""
+
+    @classmethod
+    def by(cls, pieces: Sequence[Piece], reader_of: Integers, readers: int) -> "_Moved":
+        cells, by, number, _ = together(pieces)
+        known = np.flatnonzero(reader_of[cells] >= 0)
+        cells, by = cells[known], by[known]
+        key, first, times = np.unique(
+            number[known] * readers + reader_of[cells], return_index=True, return_counts=True
+        )
+        way = np.where(times == 1, np.sign(by[first]), 0).astype(np.int8)
+        return cls(key=key, cell=np.where(times == 1, cells[first], -1), way=way)
+
+    def settle(self, key: Integers, way: Integers, pairs: Pairs) -> Flags:
+        """Which pairs a piece settles: each with its key, and the direction in which the piece moves its cell."""
+        at = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
+        if not len(self.key):
+            return np.ones(len(key), dtype=bool)
+        moved = self.key[at] == key
+        against = (self.cell[at] >= 0) & (self.cell[at] == pairs.cell) & (self.way[at] * way == -pairs.way)
+        found: Flags = ~moved | against
+        return found
+
+
+class Readers:
+    """For every bound of a sensitive cell: the readers against whom no pieces protect it so far."""
+
+    def __init__(self, search: Search) -> None:
+        owner = search.protection.owner
+        known = (owner >= 0) & ~search.system.fixed
+        self.names, place = np.unique(owner[known], return_inverse=True)
+        self.of_cell = np.full(len(owner), -1, dtype=np.int64)
+        """The reader who knows each cell, or −1."""
+        self.of_cell[known] = place
+        self._order = np.flatnonzero(known)[np.argsort(place, kind="stable")]
+        self._starts = np.searchsorted(place[np.argsort(place, kind="stable")], np.arange(len(self.names) + 1))
+        self.bounds = Bounds.of(search)
+        self.listed = np.zeros(len(self.bounds), dtype=bool)
+        """Bounds whose open readers are all in `pairs`; of the others, all readers are open."""
+        self.pairs = Pairs(bound=_NONE, reader=_NONE, cell=_NONE, way=np.zeros(0, dtype=np.int8))
+        self._wide: list[Piece] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def open(self) -> Flags:
+        """Bounds that some reader may know better than they should."""
+        found = ~self.listed if len(self) else np.zeros(len(self.bounds), dtype=bool)
+        found[self.pairs.bound] = True
+        return found
+
+    def cells(self, reader: int) -> Integers:
+        """The cells that a reader knows."""
+        return self._order[self._starts[reader] : self._starts[reader + 1]]
+
+    def known_by(self, readers: Integers) -> tuple[Integers, Integers]:
+        """The cells that some readers know: for each, which of the readers, and the cell."""
+        which, place = _ranges(self._starts[readers], self._starts[readers + 1] - self._starts[readers])
+        return which, self._order[place]
+
+    def unsettled(self) -> Integers:
+        """The cells and readers that are still open, one in a row."""
+        cells, own = [self.bounds.cell[self.pairs.bound]], [self.names[self.pairs.reader]]
+        for cell in np.unique(self.bounds.cell[self.open & ~self.listed]):
+            others = np.delete(self.names, self.of_cell[cell]) if self.of_cell[cell] >= 0 else self.names
+            cells.append(np.full(len(others), cell))
+            own.append(others)
+        return np.unique(np.stack([np.concatenate(cells), np.concatenate(own)], axis=1), axis=0)
+
+    def absorb(self, pieces: Sequence[Piece]) -> Flags:
+        """Note against whom some pieces protect; for each of them, whether that is news."""
+        news = np.zeros(len(pieces), dtype=bool)
+        if not len(pieces) or not len(self):
+            return news
+        met = self.bounds.met(pieces)
+        moved = _Moved.by(pieces, self.of_cell, len(self))
+        readers = np.bincount(moved.key // len(self), minlength=len(pieces))
+        wide = readers > _WIDE
+        useful = np.unique(met.piece[wide[met.piece] & ~self.listed[met.bound]])
+        self._wide += [pieces[at] for at in useful]
+        news[useful] = True
+        news[self._begin(met.only(~wide[met.piece] & ~self.listed[met.bound]), readers, moved)] = True
+        news[self._rule_out(met, moved, wide)] = True
+        return news
+
+    def _begin(self, met: _Met, readers: Integers, moved: _Moved) -> Integers:
+        """List readers of bounds that are met for the first time by pieces of few readers: the piece of the fewest."""
+        order = np.lexsort((readers[met.piece], met.bound))
+        bounds, first = np.unique(met.bound[order], return_index=True)
+        piece, way = met.piece[order][first], met.way[order][first]
+        start, end = np.searchsorted(moved.key, piece * len(self)), np.searchsorted(moved.key, (piece + 1) * len(self))
+        which, place = _ranges(start, end - start)
+        self._list(
+            bounds,
+            Pairs(
+                bound=bounds[which],
+                reader=moved.key[place] % len(self),
+                cell=moved.cell[place],
+                way=moved.way[place] * way[which],
+            ),
+        )
+        return piece
+
+    def _list(self, bounds: Integers, pairs: Pairs) -> None:
+        """Say who is open of some bounds; wide pieces that came before settle some of them."""
+        pairs = pairs.only(self.of_cell[self.bounds.cell[pairs.bound]] != pairs.reader)
+        self.listed[bounds] = True
+        self.pairs = self.pairs.beside(pairs)
+
+    def _rule_out(self, met: _Met, moved: _Moved, wide: Flags) -> Integers:
+        """Leave out the pairs that some pieces settle; the pieces that settled any."""
+        gone, useful = np.zeros(len(self.pairs), dtype=bool), [_NONE]
+        for piece in np.flatnonzero(wide):
+            mine = met.only(met.piece == piece)
+            way = np.zeros(len(self.bounds), dtype=np.int8)
+            way[mine.bound] = mine.way
+            place = np.flatnonzero((way[self.pairs.bound] != 0) & ~gone)
+            some = self.pairs.only(place)
+            settled = place[moved.settle(piece * len(self) + some.reader, way[some.bound], some)]
+            gone[settled] = True
+            useful.append(np.full(min(len(settled), 1), piece))
+        narrow = met.only(~wide[met.piece])
+        which, place = self.pairs.of(narrow.bound)
+        fresh = ~gone[place]
+        which, place = which[fresh], place[fresh]
+        some = self.pairs.only(place)
+        settled = moved.settle(narrow.piece[which] * len(self) + some.reader, narrow.way[which], some)
+        first = np.unique(place[settled], return_index=True)[1]
+        useful.append(np.unique(narrow.piece[which[settled][first]]))
+        gone[place[settled]] = True
+        self.pairs = self.pairs.only(~gone)
+        return np.concatenate(useful)
+
+    def compare(self) -> None:
+        """List the open readers of bounds that only wide pieces show, if they are not too many."""
+        todo = np.flatnonzero(~self.listed)
+        for start in range(0, len(todo), _BLOCK):
+            self._compare(todo[start : start + _BLOCK])
+        if bool(self.listed.all()):
+            self._wide = []
+
+    def _compare(self, block: Integers) -> None:
+        cells = self.bounds.cell[block]
+        near = [piece for piece in self._wide if piece.cells[0] <= cells[-1] and piece.cells[-1] >= cells[0]]
+        if not near:
+            return
+        met = self.bounds.met(near)
+        inside = np.full(len(self.bounds), -1)
+        inside[block] = np.arange(len(block))
+        met = met.only(inside[met.bound] >= 0)
+        shown = np.zeros((len(block), len(near)), dtype=np.float32)
+        shown[inside[met.bound], met.piece] = met.way
+        times = np.abs(shown).sum(axis=1)
+        moved = _Moved.by(near, self.of_cell, len(self))
+        names, column = np.unique(moved.key % len(self), return_inverse=True)
+        moves = np.zeros((len(near), len(names)), dtype=np.float32)
+        alone = self._starts[names + 1] - self._starts[names] == 1
+        moves[moved.key // len(self), column] = np.where(alone[column], moved.way, 1)
+        same = np.empty((len(block), len(names)), dtype=np.float32)
+        same[:, alone] = shown @ moves[:, alone]
+        same[:, ~alone] = np.abs(shown) @ moves[:, ~alone]
+        left = (np.abs(same) == times[:, None]) & (times > 0)[:, None]
+        fine = (times > 0) & (left.sum(axis=1) <= _LONGEST)
+        which, place = np.nonzero(left & fine[:, None])
+        cell = np.where(alone, self._order[self._starts[names]], -1)[place]
+        way = np.where(cell >= 0, np.sign(same[which, place]), 0).astype(np.int8)
+        self._list(block[fine], Pairs(bound=block[which], reader=names[place], cell=cell, way=way))
+
+
+def _ranges(first: Integers, times: Integers) -> tuple[Integers, Integers]:
+    """Ranges of numbers, one after the other: for each number, which range, and the number."""
+    which = np.repeat(np.arange(len(times)), times)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(times) - times - first, times)
