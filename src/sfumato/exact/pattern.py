@@ -92,11 +92,10 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search)
+        against = Readers(search, smaller.knowers(protection.owner))
         against.absorb(search.pieces)
         ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)
-        pairs = against.unsettled()
-        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
+        pairs = smaller.pairs(against.unsettled(), protection)
     progress("withheld", 1.0)
     lost = smaller.whole(search.open) | (smaller.belongs < 0)
     return Pattern(

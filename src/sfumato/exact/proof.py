@@ -117,11 +117,10 @@ def prove(
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search)
+        against = Readers(search, smaller.knowers(wanted.owner))
         against.absorb([*given, *search.pieces])
         ReadersSearch(search, against, stop, lambda _share: None).settle(opening=False)
-        pairs = against.unsettled()
-        pairs[:, 0] = smaller.members[smaller.starts[pairs[:, 0]]] if len(pairs) else pairs[:, 0]
+        pairs = smaller.pairs(against.unsettled(), wanted)
     wide = (
         (down >= protection.down - NEAR)
         & (up >= protection.up - NEAR)

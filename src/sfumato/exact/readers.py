@@ -25,6 +25,19 @@ UP, DOWN = 1, -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class _Lists:
+    """A list of items for every number: those of k begin at starts[k]."""
+
+    item: Integers
+    starts: Integers
+
+    def of(self, numbers: Integers) -> tuple[Integers, Integers]:
+        """All items of some numbers: for each, which of the numbers, and the item."""
+        which, place = _ranges(self.starts[numbers], self.starts[numbers + 1] - self.starts[numbers])
+        return which, self.item[place]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Bounds:
     """Bounds that must not be known: of which cell, above (1) or below (−1) its value, and how far away."""
 
@@ -123,13 +136,11 @@ class _Moved:
     """Where that goes."""
 
     @classmethod
-    def by(cls, pieces: Sequence[Piece], reader_of: Integers, readers: int) -> "_Moved":
+    def by(cls, pieces: Sequence[Piece], knowers: _Lists, readers: int) -> "_Moved":
         cells, by, number, _ = together(pieces)
-        known = np.flatnonzero(reader_of[cells] >= 0)
+        known, reader = knowers.of(cells)
         cells, by = cells[known], by[known]
-        key, first, times = np.unique(
-            number[known] * readers + reader_of[cells], return_index=True, return_counts=True
-        )
+        key, first, times = np.unique(number[known] * readers + reader, return_index=True, return_counts=True)
         way = np.where(times == 1, np.sign(by[first]), 0).astype(np.int8)
         return cls(key=key, cell=np.where(times == 1, cells[first], -1), way=way)
 
@@ -147,15 +158,15 @@ class _Moved:
 class Readers:
     """For every bound of a sensitive cell: the readers against whom no pieces protect it so far."""
 
-    def __init__(self, search: Search) -> None:
-        owner = search.protection.owner
-        known = (owner >= 0) & ~search.system.fixed
-        self.names, place = np.unique(owner[known], return_inverse=True)
-        self.of_cell = np.full(len(owner), -1, dtype=np.int64)
-        """The reader who knows each cell, or −1."""
-        self.of_cell[known] = place
-        self._order = np.flatnonzero(known)[np.argsort(place, kind="stable")]
-        self._starts = np.searchsorted(place[np.argsort(place, kind="stable")], np.arange(len(self.names) + 1))
+    def __init__(self, search: Search, known: tuple[Integers, Integers]) -> None:
+        """Cells are `known` to readers: a cell and the reader's name, one in a row."""
+        cells, owners = known
+        self.names, reader = np.unique(owners, return_inverse=True)
+        order = np.argsort(reader, kind="stable")
+        self._cells = _Lists(item=cells[order], starts=np.searchsorted(reader[order], np.arange(len(self.names) + 1)))
+        order = np.argsort(cells, kind="stable")
+        starts = np.searchsorted(cells[order], np.arange(len(search.system) + 1))
+        self._knowers = _Lists(item=reader[order], starts=starts)
         self.bounds = Bounds.of(search)
         self.listed = np.zeros(len(self.bounds), dtype=bool)
         """Bounds whose open readers are all in `pairs`; of the others, all readers are open."""
@@ -172,20 +183,15 @@ class Readers:
         found[self.pairs.bound] = True
         return found
 
-    def cells(self, reader: int) -> Integers:
-        """The cells that a reader knows."""
-        return self._order[self._starts[reader] : self._starts[reader + 1]]
-
     def known_by(self, readers: Integers) -> tuple[Integers, Integers]:
         """The cells that some readers know: for each, which of the readers, and the cell."""
-        which, place = _ranges(self._starts[readers], self._starts[readers + 1] - self._starts[readers])
-        return which, self._order[place]
+        return self._cells.of(readers)
 
     def unsettled(self) -> Integers:
         """The cells and readers that are still open, one in a row."""
         cells, own = [self.bounds.cell[self.pairs.bound]], [self.names[self.pairs.reader]]
         for cell in np.unique(self.bounds.cell[self.open & ~self.listed]):
-            others = np.delete(self.names, self.of_cell[cell]) if self.of_cell[cell] >= 0 else self.names
+            others = np.delete(self.names, self._knowers.of(np.array([cell]))[1])
             cells.append(np.full(len(others), cell))
             own.append(others)
         return np.unique(np.stack([np.concatenate(cells), np.concatenate(own)], axis=1), axis=0)
@@ -196,7 +202,7 @@ class Readers:
         if not len(pieces) or not len(self):
             return news
         met = self.bounds.met(pieces)
-        moved = _Moved.by(pieces, self.of_cell, len(self))
+        moved = _Moved.by(pieces, self._knowers, len(self))
         readers = np.bincount(moved.key // len(self), minlength=len(pieces))
         wide = readers > _WIDE
         useful = np.unique(met.piece[wide[met.piece] & ~self.listed[met.bound]])
@@ -226,9 +232,10 @@ class Readers:
 
     def _list(self, bounds: Integers, pairs: Pairs) -> None:
         """Say who is open of some bounds; wide pieces that came before settle some of them."""
-        pairs = pairs.only(self.of_cell[self.bounds.cell[pairs.bound]] != pairs.reader)
+        which, own = self._knowers.of(self.bounds.cell[bounds])
+        themselves = np.isin(pairs.bound * len(self) + pairs.reader, bounds[which] * len(self) + own)
         self.listed[bounds] = True
-        self.pairs = self.pairs.beside(pairs)
+        self.pairs = self.pairs.beside(pairs.only(~themselves))
 
     def _rule_out(self, met: _Met, moved: _Moved, wide: Flags) -> Integers:
         """Leave out the pairs that some pieces settle; the pieces that settled any."""
@@ -254,15 +261,15 @@ class Readers:
         self.pairs = self.pairs.only(~gone)
         return np.concatenate(useful)
 
-    def compare(self) -> None:
-        """List the open readers of bounds that only wide pieces show, if they are not too many."""
-        todo = np.flatnonzero(~self.listed)
+    def compare(self, bounds: Integers | None = None) -> None:
+        """List the open readers of bounds that only wide pieces show: of some, or of all with not too many readers."""
+        todo = np.flatnonzero(~self.listed) if bounds is None else bounds[~self.listed[bounds]]
         for start in range(0, len(todo), _BLOCK):
-            self._compare(todo[start : start + _BLOCK])
+            self._compare(todo[start : start + _BLOCK], _LONGEST if bounds is None else len(self))
         if bool(self.listed.all()):
             self._wide = []
 
-    def _compare(self, block: Integers) -> None:
+    def _compare(self, block: Integers, longest: int) -> None:
         cells = self.bounds.cell[block]
         near = [piece for piece in self._wide if piece.cells[0] <= cells[-1] and piece.cells[-1] >= cells[0]]
         if not near:
@@ -274,18 +281,18 @@ class Readers:
         shown = np.zeros((len(block), len(near)), dtype=np.float32)
         shown[inside[met.bound], met.piece] = met.way
         times = np.abs(shown).sum(axis=1)
-        moved = _Moved.by(near, self.of_cell, len(self))
+        moved = _Moved.by(near, self._knowers, len(self))
         names, column = np.unique(moved.key % len(self), return_inverse=True)
         moves = np.zeros((len(near), len(names)), dtype=np.float32)
-        alone = self._starts[names + 1] - self._starts[names] == 1
+        alone = self._cells.starts[names + 1] - self._cells.starts[names] == 1
         moves[moved.key // len(self), column] = np.where(alone[column], moved.way, 1)
         same = np.empty((len(block), len(names)), dtype=np.float32)
         same[:, alone] = shown @ moves[:, alone]
         same[:, ~alone] = np.abs(shown) @ moves[:, ~alone]
         left = (np.abs(same) == times[:, None]) & (times > 0)[:, None]
-        fine = (times > 0) & (left.sum(axis=1) <= _LONGEST)
+        fine = (times > 0) & (left.sum(axis=1) <= longest)
         which, place = np.nonzero(left & fine[:, None])
-        cell = np.where(alone, self._order[self._starts[names]], -1)[place]
+        cell = np.where(alone, self._cells.item[self._cells.starts[names]], -1)[place]
         way = np.where(cell >= 0, np.sign(same[which, place]), 0).astype(np.int8)
         self._list(block[fine], Pairs(bound=block[which], reader=names[place], cell=cell, way=way))
 

@@ -25,7 +25,7 @@ _MIXED = 8
 _GUIDED = 30
 """Programs at most that know the open readers."""
 _SWEEPS = 12
-_TOGETHER = (200, 50, 12, 3)
+_TOGETHER = (200, 20)
 """Bounds that are looked at together where cells are held or opened, ever fewer of those that are left."""
 _OPENING = (1.0, 0.1, 0.01)
 _AVOID = 0.5
@@ -196,10 +196,14 @@ class ReadersSearch:
         search, readers = self._search, self._readers
         cap = np.minimum(search.below, search.above)
         rises, falls, sign = cap > NEAR, cap > NEAR, np.zeros(len(cap))
-        group, rest = [], []
-        for bound in todo:
+        group: list[int] = []
+        rest: list[int] = []
+        for at, bound in enumerate(todo):
+            if len(group) == size:
+                rest += todo[at:].tolist()
+                break
             cell = int(readers.bounds.cell[bound])
-            fits = len(group) < size and not sign[cell] and readers.bounds.need[bound] <= cap[cell] + NEAR
+            fits = not sign[cell] and readers.bounds.need[bound] <= cap[cell] + NEAR
             for direction in (1, -1) if fits else ():
                 up, down = self._held_by(bound, direction)
                 may = rises[cell] if direction > 0 else falls[cell]
@@ -272,6 +276,7 @@ class ReadersSearch:
         if not readers.open[bound]:
             return
         self._hold(bound, readers.pairs.reader[readers.pairs.of(np.array([bound]))[1]], both, near, opening)
+        readers.compare(np.array([bound]))
         for reader in readers.pairs.reader[readers.pairs.of(np.array([bound]))[1]]:
             if self._stop():
                 return

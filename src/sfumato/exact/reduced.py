@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
+from sfumato.exact.programs import NEAR
 from sfumato.exact.rules import Protection
 from sfumato.exact.search import Piece
 from sfumato.exact.system import System
@@ -77,6 +78,27 @@ class Reduced:
             up=np.maximum.reduceat(np.where(of.sensitive, of.up, 0.0)[order], starts),
             owner=np.maximum.reduceat(of.owner[order], starts),
         )
+
+    def knowers(self, owner: Integers) -> tuple[Integers, Integers]:
+        """Which cells of the smaller system are known to which owners: one in a row, every pair once."""
+        cells = np.flatnonzero((owner >= 0) & (self.belongs >= 0))
+        pairs = np.unique(np.stack([self.belongs[cells], owner[cells]], axis=1), axis=0).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+    def pairs(self, small: Integers, of: Protection) -> Integers:
+        """Pairs of a cell and a reader for the whole system, with those where one cell that is known tells another.
+
+        A group has every sensitive cell in it, but for those that the reader contributes alone to.
+        """
+        known = np.stack(self.knowers(of.owner), axis=1)
+        small = np.concatenate([small, known])
+        first, last = self.starts[small[:, 0]], np.append(self.starts, len(self.members))[small[:, 0] + 1]
+        times = last - first
+        which = np.repeat(np.arange(len(small)), times)
+        cell = self.members[np.arange(len(which)) - np.repeat(np.cumsum(times) - times - first, times)]
+        reader = small[which, 1]
+        wanted = of.sensitive[cell] & (of.owner[cell] != reader) & (np.maximum(of.up, of.down)[cell] > NEAR)
+        return np.unique(np.stack([cell[wanted], reader[wanted]], axis=1), axis=0).reshape(-1, 2)
 
     def sums(self, column: Floats) -> Floats:
         """The sum of a column over the cells that are one."""
