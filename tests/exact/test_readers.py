@@ -33,10 +33,13 @@ def audit(system: System, withheld: Flags, needs: Protection) -> list[tuple[int,
     for cell in np.flatnonzero(needs.sensitive).tolist():
         if _told(system, withheld, needs, cell, ()):
             continue  # by everybody
-        for who in owners - {int(needs.owner[cell])}:
-            if _told(system, withheld, needs, cell, tuple(np.flatnonzero(needs.owner == who).tolist())):
-                found.append((cell, who))
+        others = [(cell, who) for who in owners - {int(needs.owner[cell])}]
+        found += [pair for pair in others if _told(system, withheld, needs, cell, _cells(needs, pair[1]))]
     return sorted(found)
+
+
+def _cells(needs: Protection, who: int) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(needs.owner == who).tolist())
 
 
 def _told(system: System, withheld: Flags, needs: Protection, cell: int, known: tuple[int, ...]) -> bool:
@@ -150,6 +153,4 @@ def test_two_runs_give_the_same_pattern_and_pieces() -> None:
     system, needs = with_owners(3, (6, 6))
     one, other = withhold(system, needs), withhold(system, needs)
     assert np.array_equal(one.withheld, other.withheld)
-    assert all(
-        np.array_equal(mine.by, theirs.by) for mine, theirs in zip(one.pieces, other.pieces, strict=True)
-    )
+    assert all(np.array_equal(mine.by, theirs.by) for mine, theirs in zip(one.pieces, other.pieces, strict=True))

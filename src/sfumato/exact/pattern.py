@@ -10,7 +10,7 @@ from sfumato.exact.programs import NEAR
 from sfumato.exact.readers import Readers
 from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import Protection
+from sfumato.exact.rules import NO_SHARES, Protection, Shares
 from sfumato.exact.search import LAST_REWARD, REWARD, Piece, Search
 from sfumato.exact.system import System
 
@@ -68,6 +68,7 @@ def withhold(
     cost: Floats | None = None,
     start: Flags | None = None,
     readers: bool = True,
+    shares: Shares = NO_SHARES,
     tries: int = 1,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[str, float], None] = lambda _words, _share: None,
@@ -75,8 +76,9 @@ def withhold(
     """A pattern in which every sensitive cell is protected, with its proof.
 
     `start` is a pattern that is kept and repaired. With `readers`, it holds against those who contribute alone to a
-    cell as well. `tries` is how often dear cells are tried to be done without. Once `stop` says so, nothing is improved
-    any more: what comes is proved all the same, and perhaps larger.
+    cell as well; who has `shares` in a sensitive cell knows that it is not below them. `tries` is how often dear cells
+    are tried to be done without. Once `stop` says so, nothing is improved any more: what comes is proved all the same,
+    and perhaps larger.
     """
     price = Costs().of(system) if cost is None else cost
     smaller = Reduced.of(system)
@@ -92,7 +94,8 @@ def withhold(
         search = _improved(search, tries, stop, progress)
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search, smaller.knowers(protection.owner))
+        lesser = smaller.lesser(shares, protection, system.value)
+        against = Readers(search, smaller.knowers(protection.owner), lesser)
         against.absorb(search.pieces)
         ReadersSearch(search, against, stop, lambda share: progress("single readers", share)).settle(opening=True)
         pairs = smaller.pairs(against.unsettled(), protection)

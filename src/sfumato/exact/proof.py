@@ -16,9 +16,12 @@ from sfumato.exact.programs import NEAR, Extremes, Window
 from sfumato.exact.readers import Readers
 from sfumato.exact.readers_search import ReadersSearch
 from sfumato.exact.reduced import Reduced
-from sfumato.exact.rules import Protection
+from sfumato.exact.rules import NO_SHARES, Protection, Shares
 from sfumato.exact.search import Piece, Search, together
 from sfumato.exact.system import System
+
+_COVERED, _EVERYBODY = 0.2, 0.4
+"""How much of the work is done when shared shifts, and programs for single cells, are found."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,7 +83,9 @@ def prove(
     *,
     pieces: Sequence[Piece] = (),
     readers: bool = True,
+    shares: Shares = NO_SHARES,
     stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[float], None] = lambda _share: None,
 ) -> Proof:
     """Show for every sensitive cell what a reader can work out, and what readers who know single cells can.
 
@@ -110,17 +115,22 @@ def prove(
     exact = np.zeros(len(search.system), dtype=bool)
     if not stop():
         search.cover(stop)
+        progress(_COVERED)
         exact = _alone(search, stop)
+    progress(_EVERYBODY)
     down_small, up_small = reached(smaller.system, search.withheld, search.pieces)
     inside = smaller.belongs >= 0
     down[inside] = np.maximum(down[inside], down_small[smaller.belongs[inside]])
     up[inside] = np.maximum(up[inside], up_small[smaller.belongs[inside]])
     pairs = np.zeros((0, 2), dtype=np.int64)
     if readers:
-        against = Readers(search, smaller.knowers(wanted.owner))
+        lesser = smaller.lesser(shares, wanted, system.value)
+        against = Readers(search, smaller.knowers(wanted.owner), lesser)
         against.absorb([*given, *search.pieces])
-        ReadersSearch(search, against, stop, lambda _share: None).settle(opening=False)
+        programs = ReadersSearch(search, against, stop, lambda share: progress(_EVERYBODY + (1 - _EVERYBODY) * share))
+        programs.settle(opening=False)
         pairs = smaller.pairs(against.unsettled(), wanted)
+    progress(1.0)
     wide = (
         (down >= protection.down - NEAR)
         & (up >= protection.up - NEAR)

@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
+from sfumato.exact.reduced import Lesser
 from sfumato.exact.search import Piece, Search, together
 
 _WIDE = 60
@@ -22,6 +23,8 @@ _LONGEST = 400
 _BLOCK = 2_000
 """Bounds that are compared with all wide pieces at once."""
 UP, DOWN = 1, -1
+_NONE = np.zeros(0, dtype=np.int64)
+NOBODY = Lesser(cell=_NONE, reader=_NONE, need=np.zeros(0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,22 +47,30 @@ class Bounds:
     cell: Integers
     side: Integers
     need: Floats
+    only: Integers
+    """The name of the only reader who is meant, or −1 for all."""
 
     def __len__(self) -> int:
         return len(self.cell)
 
     @classmethod
-    def of(cls, search: Search) -> "Bounds":
-        """The bounds of all sensitive cells that are protected from readers who know nothing more."""
+    def of(cls, search: Search, lesser: Lesser) -> "Bounds":
+        """The bounds of all sensitive cells that are protected from readers who know nothing more.
+
+        Those from which some readers may be less far stand apart, each for its reader.
+        """
         protection = search.protection
         wanted = protection.sensitive & ~search.open
         up, down = (np.flatnonzero(wanted & (needs > NEAR)) for needs in (protection.up, protection.down))
-        cell = np.concatenate([up, down])
+        own = np.flatnonzero(wanted[lesser.cell] & (lesser.need > NEAR))
+        cell = np.concatenate([up, down, lesser.cell[own]])
         order = np.argsort(cell, kind="stable")
+        everybody = np.full(len(up) + len(down), -1)
         return cls(
             cell=cell[order],
-            side=np.repeat([UP, DOWN], [len(up), len(down)])[order],
-            need=np.concatenate([protection.up[up], protection.down[down]])[order],
+            side=np.repeat([UP, DOWN], [len(up), len(down) + len(own)])[order],
+            need=np.concatenate([protection.up[up], protection.down[down], lesser.need[own]])[order],
+            only=np.concatenate([everybody, lesser.reader[own]])[order],
         )
 
     def met(self, pieces: Sequence[Piece]) -> "_Met":
@@ -101,9 +112,7 @@ class Pairs:
 
     def only(self, chosen: Flags | Integers) -> "Pairs":
         """Some of them."""
-        return Pairs(
-            bound=self.bound[chosen], reader=self.reader[chosen], cell=self.cell[chosen], way=self.way[chosen]
-        )
+        return Pairs(bound=self.bound[chosen], reader=self.reader[chosen], cell=self.cell[chosen], way=self.way[chosen])
 
     def beside(self, other: "Pairs") -> "Pairs":
         """Both, in the order of bounds."""
@@ -119,9 +128,6 @@ class Pairs:
         """All pairs of some bounds: for each, which of these bounds, and its place."""
         first, last = np.searchsorted(self.bound, bounds), np.searchsorted(self.bound, bounds, side="right")
         return _ranges(first, last - first)
-
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,7 +164,7 @@ class _Moved:
 class Readers:
     """For every bound of a sensitive cell: the readers against whom no pieces protect it so far."""
 
-    def __init__(self, search: Search, known: tuple[Integers, Integers]) -> None:
+    def __init__(self, search: Search, known: tuple[Integers, Integers], lesser: Lesser = NOBODY) -> None:
         """Cells are `known` to readers: a cell and the reader's name, one in a row."""
         cells, owners = known
         self.names, reader = np.unique(owners, return_inverse=True)
@@ -167,10 +173,16 @@ class Readers:
         order = np.argsort(cells, kind="stable")
         starts = np.searchsorted(cells[order], np.arange(len(search.system) + 1))
         self._knowers = _Lists(item=reader[order], starts=starts)
-        self.bounds = Bounds.of(search)
-        self.listed = np.zeros(len(self.bounds), dtype=bool)
+        chosen = np.isin(lesser.reader, self.names)
+        lesser = Lesser(cell=lesser.cell[chosen], reader=lesser.reader[chosen], need=lesser.need[chosen])
+        self.bounds = Bounds.of(search, lesser)
+        self.listed = self.bounds.only >= 0
         """Bounds whose open readers are all in `pairs`; of the others, all readers are open."""
-        self.pairs = Pairs(bound=_NONE, reader=_NONE, cell=_NONE, way=np.zeros(0, dtype=np.int8))
+        own = np.flatnonzero(self.listed)
+        reader = np.searchsorted(self.names, self.bounds.only[own])
+        self.pairs = Pairs(bound=own, reader=reader, cell=np.full(len(own), -1), way=np.zeros(len(own), dtype=np.int8))
+        self._elsewhere = np.sort(lesser.cell * len(self) + np.searchsorted(self.names, lesser.reader))
+        """Cells with readers whose lower bound stands apart."""
         self._wide: list[Piece] = []
 
     def __len__(self) -> int:
@@ -234,8 +246,10 @@ class Readers:
         """Say who is open of some bounds; wide pieces that came before settle some of them."""
         which, own = self._knowers.of(self.bounds.cell[bounds])
         themselves = np.isin(pairs.bound * len(self) + pairs.reader, bounds[which] * len(self) + own)
+        apart = np.isin(self.bounds.cell[pairs.bound] * len(self) + pairs.reader, self._elsewhere)
+        apart &= self.bounds.side[pairs.bound] == DOWN
         self.listed[bounds] = True
-        self.pairs = self.pairs.beside(pairs.only(~themselves))
+        self.pairs = self.pairs.beside(pairs.only(~themselves & ~apart))
 
     def _rule_out(self, met: _Met, moved: _Moved, wide: Flags) -> Integers:
         """Leave out the pairs that some pieces settle; the pieces that settled any."""

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import lsqr
 
-from sfumato.arrays import Flags, Floats, Integers
+from sfumato.arrays import Floats, Integers
 from sfumato.exact.programs import NEAR, Window, pieces_of
-from sfumato.exact.readers import UP, Readers
+from sfumato.exact.readers import Readers
 from sfumato.exact.search import LAST_REWARD, Piece, Search
 
 _WINDOW = 20_000

@@ -11,9 +11,18 @@ from scipy import sparse
 
 from sfumato.arrays import Flags, Floats, Integers
 from sfumato.exact.programs import NEAR
-from sfumato.exact.rules import Protection
+from sfumato.exact.rules import Protection, Shares
 from sfumato.exact.search import Piece
 from sfumato.exact.system import System
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesser:
+    """Lower bounds of cells that single readers may come nearer to than others: how far away they have to be."""
+
+    cell: Integers
+    reader: Integers
+    need: Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,6 +108,25 @@ class Reduced:
         reader = small[which, 1]
         wanted = of.sensitive[cell] & (of.owner[cell] != reader) & (np.maximum(of.up, of.down)[cell] > NEAR)
         return np.unique(np.stack([cell[wanted], reader[wanted]], axis=1), axis=0).reshape(-1, 2)
+
+    def lesser(self, shares: Shares, of: Protection, value: Floats) -> "Lesser":
+        """Where a share in every sensitive cell of a group makes its lower bound count for less to a reader.
+
+        Who contributes y to a cell of x knows that it is at least y: from this reader only x − y can be protected.
+        """
+        fine = of.sensitive[shares.cell] & (of.down[shares.cell] > NEAR) & (self.belongs[shares.cell] >= 0)
+        cell, reader = shares.cell[fine], shares.reader[fine]
+        rest = np.clip(value[cell] - shares.amount[fine], 0.0, of.down[cell])
+        order = np.lexsort((rest, cell, reader))  # several numbers of one reader in a cell: the largest share counts
+        _, first = np.unique(np.stack([reader[order], cell[order]], axis=1), axis=0, return_index=True)
+        cell, reader, rest = (column[order][first] for column in (cell, reader, rest))
+        pairs, which = np.unique(np.stack([self.belongs[cell], reader], axis=1), axis=0, return_inverse=True)
+        need, members = np.zeros(len(pairs)), np.bincount(which, minlength=len(pairs))
+        np.maximum.at(need, which, rest)
+        group = pairs[:, 0]
+        wanted = self.sums((of.sensitive & (of.down > NEAR)).astype(np.float64))[group] == members
+        wanted &= need < self.protection(of).down[group] - NEAR
+        return Lesser(cell=group[wanted], reader=pairs[wanted, 1], need=need[wanted])
 
     def sums(self, column: Floats) -> Floats:
         """The sum of a column over the cells that are one."""
